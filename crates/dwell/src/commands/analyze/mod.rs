@@ -102,6 +102,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Joined::Alone => {
             let began = Instant::now();
             let input = Input::open(resolved(args)?)?;
+            input.check()?;
             let options = options(args, &input, Division::WHOLE);
             let bar = progress::bar(input.events, "events");
             let analysis = analyze(&input.archive, &options, &|events| bar.inc(events));
@@ -133,12 +134,17 @@ impl Input {
         let definitions = archive.definitions()?;
         let events = definitions.locations().map(|it| it.number_of_events).sum();
         let locations = definitions.locations().count();
-        let input = Self { path, archive, events, locations };
-        if events == 0 && profile::make(input.directory())?.is_some() {
-            let path = input.path.display();
+        Ok(Self { path, archive, events, locations })
+    }
+
+    /// Fails for an archive that has a profile instead of events, after it has got the report of it. Of several
+    /// processes only one may do this, because it writes files.
+    fn check(&self) -> anyhow::Result<()> {
+        if self.events == 0 && profile::make(self.directory())?.is_some() {
+            let path = self.path.display();
             bail!("{path}: there is a profile and no trace; next: dwell report {path}");
         }
-        Ok(input)
+        Ok(())
     }
 
     /// Returns the directory that results are written to.
@@ -164,11 +170,13 @@ struct Division {
     /// Number of processes on this machine, and of all.
     here: usize,
     all: usize,
+    /// Set for the process that speaks for those on this machine.
+    speaks: bool,
 }
 
 impl Division {
     /// One process has the machine for itself.
-    const WHOLE: Self = Self { here: 1, all: 1 };
+    const WHOLE: Self = Self { here: 1, all: 1, speaks: true };
 }
 
 /// Returns the options of the analysis. `division` says how many processes share the machine and the work.
@@ -180,7 +188,7 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
     let memory = args.memory.unwrap_or_else(|| machine::memory() / 2 / here as u64);
     let locations = input.locations.div_ceil(division.all.max(1));
     let least = least_memory(locations);
-    if memory < least {
+    if memory < least && division.speaks {
         let (least, memory) = (bytes(least as f64), bytes(memory as f64));
         let each = if division.all > 1 { " in each process" } else { "" };
         note!(

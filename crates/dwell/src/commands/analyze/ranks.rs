@@ -60,6 +60,10 @@ pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode>
         Ok(Some(input)) => input,
         Ok(None) => return Ok(ExitCode::from(world.finish(UNREADABLE)?)),
         Err(error) => {
+            // Those that have lost each other cannot meet at the end, and would only wait there once more.
+            if let Some(error) = error.downcast_ref::<dwell_mpi::Error>() {
+                world.give_up(error);
+            }
             // Before the end: launchers end all processes when the first of them has failed.
             note!("{error:#}");
             return Ok(ExitCode::from(world.finish(UNREADABLE)?));
@@ -98,6 +102,7 @@ fn open(world: &mut World, args: &Args) -> anyhow::Result<Option<Input>> {
     }
     let path = PathBuf::from(OsStr::from_bytes(&path));
     let input = Input::open(path.clone());
+    let input = if is_first { input.and_then(|it| it.check().map(|()| it)) } else { input };
     let hosts = world.hosts()?;
     let reason = input.as_ref().err().map_or(String::new(), |error| format!("{error:#}"));
     let mut out = vec![reason.into_bytes(); world.size()];
@@ -129,7 +134,10 @@ fn replay(world: &mut World, args: &Args, input: &Input) -> Result<Option<Analys
     let (rank, all) = (world.rank(), world.size());
     let own = hosts.get(rank);
     let here = hosts.iter().filter(|host| Some(*host) == own).count();
-    let options = options(args, input, Division { here, all });
+    // A limit that the user has set is the same everywhere.
+    let first = hosts.iter().position(|host| Some(host) == own);
+    let speaks = if args.memory.is_some() { rank == 0 } else { first == Some(rank) };
+    let options = options(args, input, Division { here, all, speaks });
     let bar = (rank == 0).then(|| progress::bar(input.events, "events"));
     let analysis = analyze_among(world, &input.archive, &options, &|events| {
         bar.iter().for_each(|bar| bar.inc(events));
