@@ -39,20 +39,37 @@ pub struct Launch {
     pub rank: usize,
     /// Number of processes in the launch, if the launcher says it.
     pub size: Option<usize>,
+    /// Number of this process among those on its node, counted from 0, if the launcher says it.
+    pub local: Option<usize>,
 }
 
-/// Launchers, the variable with the number of a process, and that with the number of all, in the order in which they
-/// are asked. Slurm is last: it starts the daemons of other launchers, which pass its variables on. Its variables are
+/// Launchers with the variables for the number of a process, for the number of all, and for the number of a process on
+/// its node, in the order in which they are asked. Slurm is last: it starts the daemons of other launchers, which pass its variables on. Its variables are
 /// those of a job step, because a batch script has `SLURM_NTASKS` and `SLURM_PROCID` too but is one process.
-const VARIABLES: &[(Launcher, &str, &str)] = &[
-    (Launcher::OpenMpi(4), "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    (Launcher::Pmi, "PMI_RANK", "PMI_SIZE"),
-    (Launcher::Other("mpirun_rsh"), "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
-    (Launcher::Other("jsrun"), "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),
-    (Launcher::Other("Flux"), "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
-    (Launcher::Other("PALS"), "PALS_RANKID", "PALS_SIZE"),
-    (Launcher::Slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-    (Launcher::Other("a PMIx launcher"), "PMIX_RANK", ""),
+const VARIABLES: &[(Launcher, &str, &str, &str)] = &[
+    (
+        Launcher::OpenMpi(4),
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+    ),
+    (Launcher::Pmi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
+    (
+        Launcher::Other("mpirun_rsh"),
+        "MV2_COMM_WORLD_RANK",
+        "MV2_COMM_WORLD_SIZE",
+        "MV2_COMM_WORLD_LOCAL_RANK",
+    ),
+    (
+        Launcher::Other("jsrun"),
+        "JSM_NAMESPACE_RANK",
+        "JSM_NAMESPACE_SIZE",
+        "JSM_NAMESPACE_LOCAL_RANK",
+    ),
+    (Launcher::Other("Flux"), "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID"),
+    (Launcher::Other("PALS"), "PALS_RANKID", "PALS_SIZE", "PALS_LOCAL_RANKID"),
+    (Launcher::Slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"),
+    (Launcher::Other("a PMIx launcher"), "PMIX_RANK", "", ""),
 ];
 
 impl Launch {
@@ -66,6 +83,11 @@ impl Launch {
         self.rank == 0
     }
 
+    /// Returns `true` if this is the first process on its node, as far as the launcher says it.
+    pub fn is_first_on_node(&self) -> bool {
+        self.is_first() || self.local == Some(0)
+    }
+
     /// Returns `true` if the launch has, or may have, several processes.
     pub fn is_shared(&self) -> bool {
         self.size != Some(1)
@@ -73,8 +95,8 @@ impl Launch {
 
     fn from_variables(get: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| get(name)?.parse::<usize>().ok();
-        VARIABLES.iter().find_map(|(launcher, rank, size)| {
-            let (rank, size) = (number(rank)?, number(size));
+        VARIABLES.iter().find_map(|(launcher, rank, size, local)| {
+            let (rank, size, local) = (number(rank)?, number(size), number(local));
             let launcher = match launcher {
                 // A step of Slurm says how many tasks it has; whatever does not is no step.
                 Launcher::Slurm if size.is_none() => return None,
@@ -82,7 +104,7 @@ impl Launch {
                 other => *other,
             };
             let fits = size.is_none_or(|size| rank < size);
-            fits.then_some(Self { launcher, rank, size })
+            fits.then_some(Self { launcher, rank, size, local })
         })
     }
 }
@@ -113,6 +135,21 @@ mod tests {
             detect(&[("PMIX_RANK", "7")]),
             Some((Launcher::Other("a PMIx launcher"), 7, None))
         );
+    }
+
+    #[test]
+    fn each_node_has_a_first_process() {
+        let first = |variables: &[(&str, &str)]| {
+            let get = |name: &str| {
+                variables.iter().find(|it| it.0 == name).map(|variable| variable.1.to_owned())
+            };
+            Launch::from_variables(get).unwrap().is_first_on_node()
+        };
+        let hydra = |rank, local| {
+            first(&[("PMI_RANK", rank), ("PMI_SIZE", "4"), ("MPI_LOCALRANKID", local)])
+        };
+        assert!(hydra("0", "0") && !hydra("1", "1") && hydra("2", "0") && !hydra("3", "1"));
+        assert!(first(&[("PMIX_RANK", "0")]) && !first(&[("PMIX_RANK", "1")]));
     }
 
     #[test]

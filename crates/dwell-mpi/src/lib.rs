@@ -50,4 +50,4 @@ pub use crew::{Member, crew};
 pub use error::{Error, LIBRARY};
 pub use launch::{Launch, Launcher};
 pub use peers::Peers;
-pub use world::{Agreement, Options, Traffic, Waiting, World};
+pub use world::{Agreement, Options, Traffic, Waiting, World, host};

@@ -468,7 +468,7 @@ fn label(rank: usize, size: Option<usize>) -> String {
 }
 
 /// Returns the name of this host.
-fn host() -> String {
+pub fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().into()
 }

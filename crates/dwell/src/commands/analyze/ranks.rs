@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use dwell_analyze::{Analysis, Error, analyze_among};
 use dwell_mpi::{Launch, World};
 
@@ -31,7 +31,8 @@ pub(super) enum Joined {
 }
 
 /// Joins the other processes of the launch, if a launcher started this one. If there is no MPI library that fits, the
-/// first process analyses alone: all would compute the same and write the same files.
+/// first process analyses alone: all would compute the same and write the same files. A library may be missing on some
+/// nodes only, where the first process of the launch cannot see it; so one process of each node says why.
 pub(super) fn join(args: &Args) -> anyhow::Result<Joined> {
     let Some(launch) = Launch::detect().filter(Launch::is_shared) else { return Ok(Joined::Alone) };
     let mut options = dwell_mpi::Options::default();
@@ -40,6 +41,7 @@ pub(super) fn join(args: &Args) -> anyhow::Result<Joined> {
         options.library = Some(library.clone());
     }
     let is_asked = options.library.is_some();
+    let label = || format!("rank {} on {}", launch.rank, dwell_mpi::host());
     match World::join(&launch, options) {
         Ok(world) => Ok(Joined::Together(Box::new(world))),
         Err(error) if is_asked && launch.is_first() => Err(error.into()),
@@ -49,7 +51,13 @@ pub(super) fn join(args: &Args) -> anyhow::Result<Joined> {
             note!("{several} processes were started; this one analyses alone");
             Ok(Joined::Alone)
         }
-        Err(_) => Ok(Joined::LeftToAnother),
+        Err(error) if launch.is_first_on_node() && is_asked => Err(error).with_context(label),
+        Err(error) => {
+            if launch.is_first_on_node() {
+                note!("{}: {error}", label());
+            }
+            Ok(Joined::LeftToAnother)
+        }
     }
 }
 
