@@ -7,6 +7,7 @@ mod analyze;
 mod harness;
 mod otf2;
 mod overhead;
+mod scale;
 
 use std::path::PathBuf;
 
@@ -31,6 +32,8 @@ enum Benchmark {
     Otf2(otf2::Options),
     /// Overhead of recording, for single calls and for whole programs
     Overhead(overhead::Options),
+    /// Cost of the analysis for each of several processes: bytes, messages, reads and memory
+    Scale(scale::Options),
     /// A little of everything without goals, to see that it works
     Smoke,
 }
@@ -78,6 +81,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         Benchmark::Analyze(options) => analyze::run(workspace, options),
         Benchmark::Otf2(options) => otf2::run(workspace, options),
         Benchmark::Overhead(options) => overhead::run(workspace, options),
+        Benchmark::Scale(options) => scale::run(workspace, options),
         Benchmark::Smoke => {
             otf2::run(workspace, &otf2::Options::smoke())?;
             analyze::run(workspace, &analyze::Options::smoke())
