@@ -1,7 +1,9 @@
-//! How much memory and how many cores this machine has.
+//! What this machine has for a process: memory, cores, and files that may be open at once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Assumed memory in bytes where the system does not say how much there is.
 const ASSUMED: u64 = 4 << 30;
@@ -29,6 +31,25 @@ fn count(list: &str) -> Option<usize> {
         let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
         sum.checked_add(last.checked_sub(first)?.checked_add(1)?)
     })
+}
+
+/// Greatest number of files of an archive that are kept open. Each takes about 1 KiB of memory of the kernel.
+const MOST_FILES: u64 = 1 << 16;
+/// Number of files for everything else that is left in any case.
+const OTHER_FILES: u64 = 128;
+
+/// Raises the limit of open files as far as this process may, and returns the number of files of an archive that can be
+/// kept open. A quarter of the limit is left for other files.
+pub(crate) fn open_files() -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: maximum, maximum };
+    let limit = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => maximum,
+        Err(_) => current,
+    };
+    let limit = limit.unwrap_or(u64::MAX);
+    let others = (limit / 4).max(OTHER_FILES);
+    limit.saturating_sub(others).clamp(1, MOST_FILES) as usize
 }
 
 /// Returns the memory of the machine in bytes, given the text of `/proc/meminfo`.
@@ -81,6 +102,14 @@ mod tests {
         assert_eq!(count("3-1"), None);
         assert_eq!(count(""), None);
         assert!(cores().is_none_or(|cores| cores > 0));
+    }
+
+    #[test]
+    fn files_that_can_be_open() {
+        let most = open_files();
+        assert!(most >= 1 && most as u64 <= MOST_FILES);
+        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+        assert!(current == maximum && current.is_none_or(|limit| most as u64 <= limit));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! open, so that many threads can read an archive of a hundred thousand locations without coming near the limits of the
 //! operating system.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -85,21 +85,16 @@ pub trait Store: Send + Sync + fmt::Debug {
 
 /// An archive in a directory of the file system.
 ///
-/// The directory opens files when they are read and keeps the most recently opened ones open, by default up to 256.
-/// Only regular files are opened, so a pipe cannot block a reader.
+/// The directory opens files when they are read and keeps them open, by default up to 256. Beyond that number, a file is
+/// opened for each read: analyses read the files of all locations in turn, so the one that was opened first is the next
+/// to be read, and closing it for another would open every file each time. Local definitions are read once and not kept
+/// open. Only regular files are opened, so a pipe cannot block a reader.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
     name: String,
-    open: Mutex<Open>,
+    open: Mutex<BTreeMap<FileKind, Arc<File>>>,
     most: usize,
-}
-
-/// Open files, and the order in which they were opened, the oldest first.
-#[derive(Debug, Default)]
-struct Open {
-    files: BTreeMap<FileKind, Arc<File>>,
-    order: VecDeque<FileKind>,
 }
 
 /// Default number of files that a [`Directory`] keeps open, far below the usual limit of 1,024 for a process.
@@ -132,7 +127,7 @@ impl Directory {
 
     fn file(&self, kind: FileKind) -> io::Result<Arc<File>> {
         let lock = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(file) = lock().files.get(&kind) {
+        if let Some(file) = lock().get(&kind) {
             return Ok(Arc::clone(file));
         }
         // Opening may take long on a parallel file system, so it happens without the lock.
@@ -144,13 +139,8 @@ impl Directory {
         }
         let file = Arc::new(File::open(path)?);
         let mut open = lock();
-        if open.files.insert(kind, Arc::clone(&file)).is_none() {
-            open.order.push_back(kind);
-        }
-        if open.order.len() > self.most
-            && let Some(oldest) = open.order.pop_front()
-        {
-            open.files.remove(&oldest);
+        if open.len() < self.most && !matches!(kind, FileKind::LocalDefs(_)) {
+            open.insert(kind, Arc::clone(&file));
         }
         Ok(file)
     }
@@ -294,6 +284,28 @@ mod tests {
             }
             let error = store.size(FileKind::Markers).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::NotFound, "{store:?}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_open_stay_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Directory::new(folder.path(), "traces").open_files(2);
+        std::fs::create_dir(folder.path().join("traces")).unwrap();
+        let events = |number| FileKind::Events(LocationRef(number));
+        let definitions = FileKind::LocalDefs(LocationRef(0));
+        let files = [definitions, events(0), events(1), events(2)];
+        for (file, byte) in files.into_iter().zip(7..) {
+            std::fs::write(directory.describe(file), [byte]).unwrap();
+        }
+        for _ in 0..2 {
+            for (file, byte) in files.into_iter().zip(7..) {
+                let bytes = &mut [0];
+                assert_eq!(directory.read_at(file, 0, bytes).unwrap(), 1);
+                assert_eq!(*bytes, [byte]);
+            }
+            let open = directory.open.lock().unwrap();
+            assert_eq!(open.keys().copied().collect::<Vec<_>>(), [events(0), events(1)]);
         }
     }
 }

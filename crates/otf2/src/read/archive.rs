@@ -44,16 +44,28 @@ pub struct Archive {
     anchor: Arc<Anchor>,
 }
 
+/// Finds the archive that a path names.
+fn directory(path: &Path) -> Result<Directory> {
+    let found = store::find(path).map_err(|error| Error::new(ErrorKind::Io(error)).at(path));
+    found.map(|(directory, name)| Directory::new(directory, name))
+}
+
 impl Archive {
     /// Opens the archive with this anchor file (`NAME.otf2`), or the only archive in this directory.
     ///
     /// # Errors
     /// Fails if there is no such archive, if the directory holds several, or if this crate cannot read its format.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let (directory, name) =
-            store::find(path).map_err(|error| Error::new(ErrorKind::Io(error)).at(path))?;
-        Self::from_store(Arc::new(Directory::new(directory, name)))
+        Self::from_store(Arc::new(directory(path.as_ref())?))
+    }
+
+    /// Opens an archive as [`Archive::open`] does, and keeps up to `most` of its files open between reads. An analysis
+    /// that reads many locations in turn is faster if all of them fit.
+    ///
+    /// # Errors
+    /// Fails as [`Archive::open`] does.
+    pub fn open_keeping(path: impl AsRef<Path>, most: usize) -> Result<Self> {
+        Self::from_store(Arc::new(directory(path.as_ref())?.open_files(most)))
     }
 
     /// Opens the archive whose files a [`Store`] provides, for example an archive in memory.

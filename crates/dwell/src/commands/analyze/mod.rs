@@ -130,7 +130,7 @@ struct Input {
 
 impl Input {
     fn open(path: PathBuf) -> anyhow::Result<Self> {
-        let archive = Archive::open(&path)?;
+        let archive = Archive::open_keeping(&path, machine::open_files())?;
         let definitions = archive.definitions()?;
         let events = definitions.locations().map(|it| it.number_of_events).sum();
         let locations = definitions.locations().count();
