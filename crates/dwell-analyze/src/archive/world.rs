@@ -21,7 +21,11 @@ use crate::archive::time::{Duration, Time};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     offset: u64,
+    /// Ticks of a second.
     resolution: u64,
+    /// Nanoseconds of a tick in parts of 2^64, rounded down, so that every event takes a multiplication and not a
+    /// division; 0 if a tick is longer than a nanosecond.
+    factor: u64,
 }
 
 const NANOSECONDS: u64 = 1_000_000_000;
@@ -29,19 +33,40 @@ const NANOSECONDS: u64 = 1_000_000_000;
 impl Clock {
     fn of(defs: &Definitions) -> Self {
         let clock = defs.clock();
-        Self {
-            offset: clock.map_or(0, |clock| clock.global_offset),
-            resolution: clock.map_or(NANOSECONDS, |clock| clock.timer_resolution).max(1),
-        }
+        let offset = clock.map_or(0, |clock| clock.global_offset);
+        Self::new(offset, clock.map_or(NANOSECONDS, |clock| clock.timer_resolution))
+    }
+
+    fn new(offset: u64, resolution: u64) -> Self {
+        let resolution = resolution.max(1);
+        let factor = (u128::from(NANOSECONDS) << 64) / u128::from(resolution);
+        // The remainder of a tick must be below twice the resolution, in 64 bits.
+        let fits = resolution <= u64::MAX / 2;
+        let factor = u64::try_from(factor).ok().filter(|_| fits).unwrap_or(0);
+        Self { offset, resolution, factor }
     }
 
     /// Converts a time of the archive, which is in ticks. The conversion is monotonic.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn time(self, ticks: otf2::id::Time) -> Time {
         let ticks = ticks.0.saturating_sub(self.offset);
         if self.resolution == NANOSECONDS {
             return Time(ticks);
         }
+        if self.factor == 0 {
+            return self.divided(ticks);
+        }
+        // Cutting off the factor makes the product less than 1 too small.
+        let below = ((u128::from(ticks) * u128::from(self.factor)) >> 64) as u64;
+        let product = ticks.wrapping_mul(NANOSECONDS);
+        let rest = product.wrapping_sub(below.wrapping_mul(self.resolution));
+        Time(below + u64::from(rest >= self.resolution))
+    }
+
+    /// Converts ticks that are longer than a nanosecond, which few clocks have.
+    #[cold]
+    #[inline(never)]
+    fn divided(self, ticks: u64) -> Time {
         let exact = u128::from(ticks) * u128::from(NANOSECONDS) / u128::from(self.resolution);
         Time(u64::try_from(exact).unwrap_or(u64::MAX))
     }
@@ -170,5 +195,33 @@ impl World {
     /// Returns the longest least time of a request over all pairs.
     pub(crate) fn longest_latency(&self) -> Duration {
         self.between_nodes.max(self.on_node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_a_division() {
+        let resolutions =
+            [1, 3, 1_000_000, NANOSECONDS, NANOSECONDS + 1, 2_100_013_394, 1 << 40, u64::MAX];
+        let mut random = 1_u64;
+        for resolution in resolutions {
+            let clock = Clock::new(7, resolution);
+            let near = [0, 1, 6, 7, 8, NANOSECONDS, resolution / 2, resolution - 1, resolution];
+            let next = std::iter::repeat_with(|| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                random >> (random % 40)
+            });
+            let ends = [u64::MAX, u64::MAX - 1, u64::MAX / 2, 1 << 63];
+            for ticks in near.into_iter().chain(ends).chain(next.take(2_000)) {
+                let since = u128::from(ticks.saturating_sub(7));
+                let exact = since * u128::from(NANOSECONDS) / u128::from(resolution);
+                let exact = u64::try_from(exact).unwrap_or(u64::MAX);
+                let found = clock.time(otf2::id::Time(ticks));
+                assert_eq!(found, Time(exact), "{ticks} of {resolution}");
+            }
+        }
     }
 }
