@@ -137,6 +137,9 @@ impl Node {
     }
 }
 
+/// Number of call sites whose callers are found without a look-up.
+const RECENT_WAYS: usize = 8;
+
 /// The call tree of a location. What only the replay needs is not sent to other processes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Paths {
@@ -153,6 +156,9 @@ pub(crate) struct Paths {
     /// End of the sequence of functions that leads to a call, by its beginning and the call site.
     #[serde(skip)]
     ways: HashMap<(Path, CallingContextRef), Path, Mixed>,
+    /// Some of these, by the last bits of the call site: a loop has few call sites.
+    #[serde(skip)]
+    recent_ways: [Option<(Path, CallingContextRef, Path)>; RECENT_WAYS],
     /// Calls that waited, by path and kind of wait.
     waiting: Vec<Vec<(Quantity, WaitingCalls)>>,
     /// Number of parameter values that are kept apart.
@@ -175,6 +181,7 @@ impl Default for Paths {
             children,
             settings,
             ways,
+            recent_ways: [None; RECENT_WAYS],
             waiting: Vec::new(),
             values: 0,
             row: Row::default(),
@@ -264,7 +271,6 @@ impl Paths {
         self.child(parent, region, site)
     }
 
-    #[cold]
     #[inline(never)]
     fn call_through(
         &mut self,
@@ -274,6 +280,23 @@ impl Paths {
         site: CallingContextRef,
     ) -> Path {
         let like = contexts.like(site);
+        let recent = self.recent_ways.get(like.0 as usize % RECENT_WAYS).copied().flatten();
+        let caller = match recent {
+            Some((from, by, caller)) if from == parent && by == like => caller,
+            _ => self.way(contexts, parent, site, like),
+        };
+        self.child(caller, region, like)
+    }
+
+    /// Returns the end of the sequence of functions that leads to a call site, and creates it if it is new.
+    #[inline(never)]
+    fn way(
+        &mut self,
+        contexts: &Contexts,
+        parent: Path,
+        site: CallingContextRef,
+        like: CallingContextRef,
+    ) -> Path {
         let caller = match self.ways.get(&(parent, like)) {
             Some(&known) => known,
             None => {
@@ -284,7 +307,10 @@ impl Paths {
                 caller
             }
         };
-        self.child(caller, region, like)
+        if let Some(place) = self.recent_ways.get_mut(like.0 as usize % RECENT_WAYS) {
+            *place = Some((parent, like, caller));
+        }
+        caller
     }
 
     fn signature(&self, parent: Path, step: u64) -> u64 {
