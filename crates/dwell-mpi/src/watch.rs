@@ -36,6 +36,8 @@ struct Limit {
     until: Instant,
     /// Printed before the process ends; nothing if empty.
     message: String,
+    /// Exit code of the process.
+    code: u8,
 }
 
 impl Shared {
@@ -56,7 +58,12 @@ impl Watch {
 
     /// Ends this process with a message unless the returned guard is dropped within `time`.
     pub(crate) fn limit(&self, time: Duration, message: String) -> Limited<'_> {
-        self.shared.state().limit = Some(Limit { until: later(time), message });
+        self.limit_with(time, message, GAVE_UP)
+    }
+
+    /// Same as [`limit`](Self::limit), with another exit code than that of a process that gave up.
+    pub(crate) fn limit_with(&self, time: Duration, message: String, code: u8) -> Limited<'_> {
+        self.shared.state().limit = Some(Limit { until: later(time), message, code });
         self.shared.changed.notify_all();
         Limited { watch: self }
     }
@@ -97,7 +104,7 @@ fn watch(shared: &Shared) {
         let left = limit.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             say(&limit.message);
-            calls::exit_now(GAVE_UP);
+            calls::exit_now(limit.code);
         }
         let waited = shared.changed.wait_timeout(state, left);
         state = waited.unwrap_or_else(PoisonError::into_inner).0;

@@ -53,6 +53,8 @@ const SLEEPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_
 const SAME: u32 = 32;
 /// Time that `MPI_Abort` and the thread that waits for others get beyond the deadline.
 const GRACE: Duration = Duration::from_secs(5);
+/// Longest time that `MPI_Finalize` gets, after all processes have agreed on the end.
+const TO_FINALIZE: Duration = Duration::from_secs(30);
 
 /// Difference between an unsigned number and a signed one with the same place in the order.
 const SIGN: u64 = 1 << 63;
@@ -436,18 +438,25 @@ impl World {
     }
 
     /// Agrees on an exit code, the greatest of all processes, and finalises MPI. No process ends with 0 before all have
-    /// come here.
+    /// come here. If `MPI_Finalize` does not return, which happened with MPICH 4.0.2 over TCP, the process ends with the
+    /// code that was agreed on and a message.
     ///
     /// # Errors
     /// If MPI fails, or not all processes come within the time allowed.
     pub fn finish(mut self, code: u8) -> Result<u8, Error> {
         const STEP: &str = "the end";
         let code = self.greatest(STEP, u64::from(code))?;
-        let late = Error::Late { step: STEP, seconds: self.options.timeout.as_secs() };
-        let limit = self.watch.limit(self.options.timeout, format!("{}: {late}", self.label));
+        let code = u8::try_from(code).unwrap_or(GAVE_UP);
+        let time = self.options.timeout.min(TO_FINALIZE);
+        let (label, seconds) = (&self.label, time.as_secs());
+        let message = format!(
+            "{label}: MPI_Finalize did not return within {seconds} s; this process ends without it, after all had done \
+             their work"
+        );
+        let limit = self.watch.limit_with(time, message, code);
         self.mpi.take().map_or(Ok(()), Started::finalize)?;
         drop(limit);
-        Ok(u8::try_from(code).unwrap_or(GAVE_UP))
+        Ok(code)
     }
 }
 
