@@ -2,12 +2,15 @@
 //! no copy outlives a failure of another by much.
 
 #[allow(dead_code)] // Not every test program uses all of it.
-#[path = "../../../tests/launchers.rs"]
+#[path = "../../../../tests/launchers.rs"]
 mod launchers;
 #[allow(dead_code)]
-#[path = "../../../tests/needs.rs"]
+#[path = "../../../../tests/needs.rs"]
 mod needs;
+#[path = "../support/mod.rs"]
 mod support;
+
+mod hosts;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -303,6 +306,22 @@ const DEADLINE: u64 = 5;
 /// Time after a failure within which all processes have ended: the deadline and 10 s.
 const SOON: Duration = Duration::from_secs(DEADLINE + 10);
 
+/// Lengths of archives for what has to happen in the middle of an analysis. A fast machine may end one before that, so
+/// the next is longer.
+const SEGMENTS: [u32; 3] = [64, 256, 1024];
+
+/// Generates an archive whose analysis takes a while, unless it exists.
+fn long(folder: &Path, segments: u32) -> PathBuf {
+    let archive = folder.join(format!("long-{segments}"));
+    if !archive.exists() {
+        let segments = segments.to_string();
+        let long = ["--ranks", "24", "--operations", "100", "--segments", &segments];
+        let made = dwell(&[&["synth", "random", "-o", path(&archive)][..], &long].concat());
+        assert!(made.status.success());
+    }
+    archive
+}
+
 /// An analysis of which one process got a signal while it read events.
 struct Hit {
     run: Run,
@@ -313,15 +332,8 @@ struct Hit {
 impl Mpi {
     /// Lets three processes analyse, and sends one of them a signal while it reads events.
     fn hit(&self, folder: &Path, signal: &str, victim: usize) -> Hit {
-        // A fast machine may end an analysis before the signal, so there is a longer one each time.
-        for segments in [64, 256, 1024] {
-            let archive = folder.join(format!("long-{segments}"));
-            if !archive.exists() {
-                let segments = segments.to_string();
-                let long = ["--ranks", "24", "--operations", "100", "--segments", &segments];
-                let made = dwell(&[&["synth", "random", "-o", path(&archive)][..], &long].concat());
-                assert!(made.status.success());
-            }
+        for segments in SEGMENTS {
+            let archive = long(folder, segments);
             let own = tempfile::tempdir_in(folder).unwrap();
             let script = format!(
                 "echo $$ > {0}/new-{RANK} && mv {0}/new-{RANK} {0}/{RANK} && \

@@ -1,0 +1,205 @@
+//! Three hosts that are network namespaces, over TCP, of which one loses its link.
+//!
+//! Launchers reach the hosts through a script in place of a remote shell, so processes are started and connected as on
+//! several machines. Needs the right to make namespaces; without it the tests say so and pass.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::launchers::{self, INTEL, Mpi, OPEN_MPI, all};
+use crate::support::path;
+use crate::{DEADLINE, DWELL, RANK, Results, SEGMENTS, SOON, is_running, long, needs, process};
+use crate::{random, reads_events};
+
+/// Number of hosts, with a process each.
+const HOSTS: usize = 3;
+
+/// Hosts that exist until the value is dropped.
+struct Hosts {
+    names: Vec<String>,
+    bridge: String,
+    /// Script that runs a command on a host.
+    agent: PathBuf,
+    /// Address of this machine in their network.
+    here: String,
+}
+
+fn ip(words: &str) -> bool {
+    let output = Command::new("ip").args(words.split(' ')).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+impl Hosts {
+    /// Creates hosts, or returns `None` if the user is not allowed to.
+    fn open(folder: &Path) -> Option<Self> {
+        // Several tests of one process, and several processes, have hosts at once.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let own = std::process::id().wrapping_mul(4) + NEXT.fetch_add(1, Ordering::Relaxed);
+        let (net, bridge) = (format!("10.233.{}", own % 256), format!("dl{own}"));
+        let names: Vec<String> = (0..HOSTS).map(|host| format!("launched{own}-{host}")).collect();
+        let agent = agent(folder);
+        let hosts = Self { names, bridge, agent, here: format!("{net}.254") };
+        let bridge = &hosts.bridge;
+        let mut made = ip(&format!("link add {bridge} type bridge"))
+            && ip(&format!("addr add {}/24 dev {bridge}", hosts.here))
+            && ip(&format!("link set {bridge} up"));
+        for (at, name) in hosts.names.iter().enumerate() {
+            let (end, address) = (hosts.link(at), at + 1);
+            made = made
+                && ip(&format!("netns add {name}"))
+                && ip(&format!("link add {end} type veth peer name eth0 netns {name}"))
+                && ip(&format!("link set {end} master {bridge} up"))
+                && ip(&format!("-n {name} addr add {net}.{address}/24 dev eth0"))
+                && ip(&format!("-n {name} link set eth0 up"))
+                && ip(&format!("-n {name} link set lo up"));
+        }
+        if !made {
+            needs::missing("RIGHTS", "this user may not make namespaces, or there is no ip");
+        }
+        made.then_some(hosts)
+    }
+
+    /// Returns the name of this machine's end of the link of a host.
+    fn link(&self, host: usize) -> String {
+        format!("{}-{host}", self.bridge)
+    }
+
+    /// Returns a command that starts a process on each host; the program and its arguments have to be added. Nothing
+    /// but TCP connects them: on one machine, libraries would find that hosts share memory.
+    fn launch(&self, mpi: &Mpi) -> Command {
+        let plain = mpi.launch(HOSTS);
+        let mut command = match mpi.version {
+            // Its processes connect to the name of the machine, which means another one on every host.
+            INTEL => {
+                let mut command = Command::new("unshare");
+                command.args(["--uts", "sh", "-c", "hostname $0; exec \"$@\"", &self.here]);
+                command.arg(plain.get_program()).args(plain.get_args());
+                let variables = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
+                command.envs(variables).env_remove("DWELL_MPI_LIBRARY");
+                command
+            }
+            _ => plain,
+        };
+        command.envs([("UCX_TLS", "tcp,self"), ("FI_PROVIDER", "tcp"), ("I_MPI_FABRICS", "ofi")]);
+        let names = self.names.join(",");
+        if mpi.version == OPEN_MPI {
+            let network = format!("{}/24", self.here);
+            command.args(["-mca", "plm_rsh_agent"]).arg(&self.agent);
+            command.args(["-mca", "pml", "ob1", "-mca", "btl", "self,tcp"]);
+            command.args(["-mca", "btl_tcp_if_include", &network]);
+            command.args(["-mca", "oob_tcp_if_include", &network, "-host", &names]);
+        } else {
+            command.args(["-launcher", "rsh", "-launcher-exec"]).arg(&self.agent);
+            if mpi.version != INTEL {
+                command.args(["-localhost", &self.here]);
+            }
+            command.args(["-ppn", "1", "-hosts", &names]);
+        }
+        command
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        // The other end of a link goes with its namespace.
+        for name in &self.names {
+            ip(&format!("netns del {name}"));
+        }
+        ip(&format!("link del {}", self.bridge));
+    }
+}
+
+/// Writes a script that launchers call like a remote shell: options, a host, a command.
+fn agent(folder: &Path) -> PathBuf {
+    let script = folder.join("agent.sh");
+    let text = "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\n\
+                exec ip netns exec $host unshare --uts sh -c \"hostname $host; $*\"\n";
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    script
+}
+
+/// Cuts the link of a host while its process reads events. Returns `false` if the analysis ended before.
+fn cut(hosts: &Hosts, mpi: &Mpi, host: usize, archive: &Path) -> bool {
+    let own = tempfile::tempdir_in(archive.parent().unwrap()).unwrap();
+    // What a process says reaches the launcher no more after the cut.
+    let script = format!(
+        "echo $$ > {0}/new-{RANK} && mv {0}/new-{RANK} {0}/{RANK} && \
+         exec {DWELL} analyze --events-per-rank 1 --timeout {DEADLINE} {1} 2> {0}/said-{RANK}",
+        path(own.path()),
+        path(archive)
+    );
+    let script_file = own.path().join("process.sh");
+    fs::write(&script_file, script).unwrap();
+    let mut command = hosts.launch(mpi);
+    command.arg("sh").arg(script_file);
+    let mut took = None;
+    let limit = 3 * SOON;
+    let run = launchers::end_within(&mut command, limit, || {
+        if !reads_events(&own.path().join(host.to_string())) {
+            return;
+        }
+        assert!(ip(&format!("link set {} down", hosts.link(host))));
+        let began = Instant::now();
+        let runs = |rank| process(own.path(), rank).is_some_and(|process| is_running(&process));
+        while (0..HOSTS).any(runs) && began.elapsed() < limit {
+            thread::sleep(Duration::from_millis(20));
+        }
+        took = Some(began.elapsed());
+        // Launchers that wait for their daemon there can end now.
+        assert!(ip(&format!("link set {} up", hosts.link(host))));
+    });
+    let said: Vec<String> = (0..HOSTS)
+        .map(|rank| fs::read_to_string(own.path().join(format!("said-{rank}"))).unwrap_or_default())
+        .collect();
+    let Some(took) = took.filter(|_| run.code != Some(0)) else {
+        return false;
+    };
+    let end = if run.was_endless { "does not end".into() } else { format!("{:?}", run.code) };
+    eprintln!("{mpi:?}: host {host} cut off: processes ended in {took:?}; the launcher: {end}");
+    assert!(took < SOON, "{mpi:?}: {took:?}: {said:?} {run:?}");
+    // The process that was cut off says it, and so does one of the others, which ends the rest.
+    let late = |rank: usize| said[rank].contains("not all processes came to `");
+    let others = (0..HOSTS).any(|rank| rank != host && late(rank));
+    assert!(late(host) && others, "{mpi:?}: {said:?} {run:?}");
+    true
+}
+
+#[test]
+#[ignore = "slow: cargo xtask proofs"]
+fn proof_that_hosts_find_what_one_process_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(hosts) = Hosts::open(folder.path()) else { return };
+    let archive = random(folder.path());
+    let expected = Results::alone(&archive);
+    for mpi in all() {
+        let mut command = hosts.launch(&mpi);
+        command.args([DWELL, "analyze", "--events-per-rank", "1", path(&archive)]);
+        let mut run = launchers::end(&mut command);
+        // MPICH 4.0.2 sometimes does not come back from MPI_Finalize here.
+        let kept = run.stderr.lines().filter(|line| !line.contains("MPI_Finalize did not return"));
+        run.stderr = kept.collect::<Vec<_>>().join("\n");
+        expected.are_left_by(&run, &archive, &format!("{mpi:?}"));
+    }
+}
+
+#[test]
+#[ignore = "slow: cargo xtask proofs"]
+fn proof_that_a_cut_link_ends_every_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(hosts) = Hosts::open(folder.path()) else { return };
+    for mpi in all() {
+        for host in [2, 0] {
+            let is_cut = SEGMENTS.iter().any(|segments| {
+                thread::sleep(Duration::from_secs(2)); // A link that comes back needs a moment.
+                cut(&hosts, &mpi, host, &long(folder.path(), *segments))
+            });
+            assert!(is_cut, "{mpi:?}: the analysis always ended before the cut");
+        }
+    }
+}
