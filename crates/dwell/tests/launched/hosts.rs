@@ -90,6 +90,11 @@ impl Hosts {
         if mpi.version == OPEN_MPI {
             let network = format!("{}/24", self.here);
             command.args(["-mca", "plm_rsh_agent"]).arg(&self.agent);
+            // The launcher of Open MPI 5 has names of its own.
+            command.env("PRTE_MCA_plm_ssh_agent", &self.agent);
+            command.env("PRTE_MCA_prte_if_include", &network);
+            // Otherwise it puts all processes on the first host, if it may put more there than it has cores.
+            command.env("PRTE_MCA_rmaps_default_mapping_policy", "ppr:1:node");
             command.args(["-mca", "pml", "ob1", "-mca", "btl", "self,tcp"]);
             command.args(["-mca", "btl_tcp_if_include", &network]);
             command.args(["-mca", "oob_tcp_if_include", &network, "-host", &names]);
@@ -164,7 +169,10 @@ fn cut(hosts: &Hosts, mpi: &Mpi, host: usize, archive: &Path) -> bool {
     eprintln!("{mpi:?}: host {host} cut off: processes ended in {took:?}; the launcher: {end}");
     assert!(took < SOON, "{mpi:?}: {took:?}: {said:?} {run:?}");
     // The process that was cut off says it, and so does one of the others, which ends the rest.
-    let late = |rank: usize| said[rank].contains("not all processes came to `");
+    let late = |rank: usize| {
+        let name = format!("rank {rank} of {HOSTS} on {}: not all processes", hosts.names[rank]);
+        said[rank].contains(&name)
+    };
     let others = (0..HOSTS).any(|rank| rank != host && late(rank));
     assert!(late(host) && others, "{mpi:?}: {said:?} {run:?}");
     true
@@ -177,10 +185,23 @@ fn proof_that_hosts_find_what_one_process_finds() {
     let Some(hosts) = Hosts::open(folder.path()) else { return };
     let archive = random(folder.path());
     let expected = Results::alone(&archive);
+    // Each process leaves the name of its host.
+    let script = folder.path().join("process.sh");
+    let text = format!(
+        "cat /proc/sys/kernel/hostname > {}/on-{RANK}; exec {DWELL} analyze --events-per-rank 1 {}",
+        path(folder.path()),
+        path(&archive)
+    );
+    fs::write(&script, text).unwrap();
     for mpi in all() {
         let mut command = hosts.launch(&mpi);
-        command.args([DWELL, "analyze", "--events-per-rank", "1", path(&archive)]);
+        command.arg("sh").arg(&script);
         let mut run = launchers::end(&mut command);
+        let on = |rank: usize| fs::read_to_string(folder.path().join(format!("on-{rank}")));
+        let names: Vec<String> = (0..HOSTS).map(|rank| on(rank).unwrap_or_default()).collect();
+        assert!(names.iter().map(|name| name.trim()).eq(&hosts.names), "{names:?} {run:?}");
+        (0..HOSTS)
+            .for_each(|rank| fs::remove_file(folder.path().join(format!("on-{rank}"))).unwrap());
         // MPICH 4.0.2 sometimes does not come back from MPI_Finalize here.
         let kept = run.stderr.lines().filter(|line| !line.contains("MPI_Finalize did not return"));
         run.stderr = kept.collect::<Vec<_>>().join("\n");
