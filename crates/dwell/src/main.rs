@@ -87,7 +87,7 @@ fn main() -> ExitCode {
         // A reader that has seen enough, such as `head`, closes the pipe: that is no error.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::note!("{error:#}");
+            terminal::note!("{}", terminal::explained(&error));
             ExitCode::from(2)
         }
     }

@@ -85,6 +85,17 @@ pub(crate) fn unless_closed(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
+/// Returns the text of an error with its causes. Some errors include the text of their cause, which is left out then.
+pub(crate) fn explained(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// Prints a line on standard output.
 macro_rules! line {
     ($($argument:tt)*) => {
@@ -103,7 +114,16 @@ pub(crate) use {line, note};
 
 #[cfg(test)]
 mod tests {
-    use super::visible_bytes;
+    use super::{explained, visible_bytes};
+
+    #[test]
+    fn causes_are_told_once() {
+        let missing = || std::io::Error::other("no such file");
+        let error = anyhow::Error::new(missing()).context("a.toml: no such file").context("read");
+        assert_eq!(explained(&error), "read: a.toml: no such file");
+        let error = anyhow::Error::new(missing()).context("a.toml");
+        assert_eq!(explained(&error), "a.toml: no such file");
+    }
 
     #[test]
     fn bytes_that_are_no_text_stay_unless_terminals_obey_them() {

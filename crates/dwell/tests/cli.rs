@@ -108,6 +108,7 @@ fn errors_say_what_where_and_what_to_do() {
         let message = text(&output.stderr);
         assert!(message.starts_with("dwell: ") && message.contains(expected), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
+        assert_eq!(message.matches("`.otf2` file").count(), 1, "{message}");
     }
 
     let archive = srumma(directory.path());

@@ -74,7 +74,7 @@ impl Checks {
     fn library(&mut self) {
         match library::find().and_then(|path| library::check(&path).map(|()| path)) {
             Ok(path) => self.line("library", &format!("{} loads", path.display())),
-            Err(error) => self.bad("library", &format!("{error:#}")),
+            Err(error) => self.bad("library", &terminal::explained(&error)),
         }
     }
 

@@ -15,7 +15,7 @@ use dwell_mpi::{Launch, World};
 
 use super::{Args, Division, Input, costs, finish, options, resolved};
 use crate::progress;
-use crate::terminal::note;
+use crate::terminal::{explained, note};
 
 /// Exit code if the archive cannot be read, or the results cannot be written.
 const UNREADABLE: u8 = 2;
@@ -73,7 +73,7 @@ pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode>
                 world.give_up(error);
             }
             // Before the end: launchers end all processes when the first of them has failed.
-            note!("{error:#}");
+            note!("{}", explained(&error));
             return Ok(ExitCode::from(world.finish(UNREADABLE)?));
         }
     };
@@ -88,7 +88,7 @@ pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode>
         None => done,
     };
     let code = done.unwrap_or_else(|error| {
-        note!("{error:#}");
+        note!("{}", explained(&error));
         UNREADABLE
     });
     Ok(ExitCode::from(world.finish(code)?))
@@ -112,7 +112,7 @@ fn open(world: &mut World, args: &Args) -> anyhow::Result<Option<Input>> {
     let input = Input::open(path.clone());
     let input = if is_first { input.and_then(|it| it.check().map(|()| it)) } else { input };
     let hosts = world.hosts()?;
-    let reason = input.as_ref().err().map_or(String::new(), |error| format!("{error:#}"));
+    let reason = input.as_ref().err().map_or(String::new(), explained);
     let mut out = vec![reason.into_bytes(); world.size()];
     let mut into = Vec::new();
     world.exchange("opening the archive", &mut out, &mut into)?;
