@@ -96,8 +96,10 @@ fn same_bytes(archive: &Archive, ranks: &[usize], least_asking: bool) {
     (options.threads, options.events_per_rank) = (1, 1);
     let alone = sums::analyze(archive, &options);
     let expected = bytes(&alone, directory.path());
-    for &count in ranks {
-        for (cut, threads) in [(Cut::Budget, 1), (Cut::Nanoseconds(3_001), 2)] {
+    for (place, &count) in ranks.iter().enumerate() {
+        // Short windows take long, and need not be tried with every number of ranks.
+        let short = (place == ranks.len() / 2).then_some((Cut::Nanoseconds(3_001), 2));
+        for (cut, threads) in [(Cut::Budget, 1)].into_iter().chain(short) {
             (options.cut, options.threads) = (cut, threads);
             let (analysis, asking) = among(archive, &options, count);
             let found = bytes(&analysis, directory.path());
@@ -115,13 +117,14 @@ fn random_archives() {
         let directory = tempfile::tempdir().unwrap();
         let options = random::Options { ranks: 17 + seed, segments: 2, operations: 8, seed };
         random::generate(&options, directory.path(), &|_| {}).unwrap();
-        same_bytes(&Archive::open(directory.path()).unwrap(), &[1, 2, 3, 4, 8, 16], true);
+        let counts: &[usize] = if seed == 0 { &[1, 2, 3, 4, 8, 16] } else { &[3] };
+        same_bytes(&Archive::open(directory.path()).unwrap(), counts, true);
     }
 }
 
 #[test]
 fn random_programs_of_mpi() {
-    for seed in 0..40 {
+    for seed in 0..25 {
         let directory = tempfile::tempdir().unwrap();
         mpi::write(directory.path(), &mpi::random_program(seed));
         same_bytes(&Archive::open(directory.path()).unwrap(), &[2, 3], false);
