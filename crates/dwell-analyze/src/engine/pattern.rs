@@ -17,7 +17,6 @@
 //! [`divided`](Pattern::divided), and then the results are read.
 
 use std::fmt::Debug;
-use std::thread;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -243,28 +242,6 @@ pub(crate) struct Window<'a> {
     pub(crate) ended: Option<&'a [bool]>,
     /// Number of workers that may share the work of one shard.
     pub(crate) workers: usize,
-}
-
-/// Divides a list among workers, and returns what each of them made of its part, in the order of the parts.
-pub(crate) fn divide<T: Sync, R: Send>(
-    list: &[T],
-    workers: usize,
-    work: impl Fn(&[T]) -> R + Sync,
-) -> Vec<R> {
-    let each = list.len().div_ceil(workers.max(1)).max(1);
-    let mut parts = list.chunks(each);
-    let own = parts.next().unwrap_or_default();
-    thread::scope(|scope| {
-        let others: Vec<_> = parts.map(|part| scope.spawn(|| work(part))).collect();
-        let mut results = vec![work(own)];
-        for other in others {
-            match other.join() {
-                Ok(result) => results.push(result),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        results
-    })
 }
 
 impl Window<'_> {

@@ -380,32 +380,7 @@ impl<'p> Transport<'p> {
         workspace: &(dyn Fn() -> W + Sync),
         work: &(dyn Fn(&mut S, &mut W) + Sync),
     ) -> Vec<W> {
-        let workers = self.threads.min(shards.len()).max(1);
-        if workers == 1 {
-            let mut space = workspace();
-            shards.iter_mut().for_each(|shard| work(shard, &mut space));
-            return vec![space];
-        }
-        let queue = Mutex::new(shards.iter_mut());
-        let run = || {
-            let mut space = workspace();
-            loop {
-                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some(shard) = next else { return space };
-                work(shard, &mut space);
-            }
-        };
-        thread::scope(|scope| {
-            let others: Vec<_> = (1..workers).map(|_| scope.spawn(run)).collect();
-            let mut spaces = vec![run()];
-            for other in others {
-                match other.join() {
-                    Ok(space) => spaces.push(space),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            spaces
-        })
+        run_on(self.threads, shards, workspace, work)
     }
 
     /// Delivers messages: takes what the workers of this program sent to all shards, and returns what the shards of this
@@ -542,6 +517,41 @@ impl<'p> Transport<'p> {
             }
         }
     }
+}
+
+/// Calls `work` once for every item, on at most so many threads: see [`Transport::run`].
+pub(crate) fn run_on<S: Send, W: Send>(
+    threads: usize,
+    items: &mut [S],
+    workspace: &(dyn Fn() -> W + Sync),
+    work: &(dyn Fn(&mut S, &mut W) + Sync),
+) -> Vec<W> {
+    let workers = threads.min(items.len()).max(1);
+    if workers == 1 {
+        let mut space = workspace();
+        items.iter_mut().for_each(|item| work(item, &mut space));
+        return vec![space];
+    }
+    let queue = Mutex::new(items.iter_mut());
+    let run = || {
+        let mut space = workspace();
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(item) = next else { return space };
+            work(item, &mut space);
+        }
+    };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..workers).map(|_| scope.spawn(run)).collect();
+        let mut spaces = vec![run()];
+        for other in others {
+            match other.join() {
+                Ok(space) => spaces.push(space),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        spaces
+    })
 }
 
 /// Sections of messages from other ranks for one shard, with the rank that sent each.

@@ -56,10 +56,10 @@ use crate::engine::here::Here;
 use crate::engine::locking::Cut;
 use crate::engine::outstanding::{Done, Known, LONGEST_MESSAGE, Op};
 use crate::engine::owned::{Members, Owned};
-use crate::engine::pattern::{Conclusion, Floors, Pattern, Unjudged, Window, divide};
+use crate::engine::pattern::{Conclusion, Floors, Pattern, Unjudged, Window};
 use crate::engine::process::Process;
 use crate::engine::regions::Span;
-use crate::engine::transport::{Inbox, Outbox};
+use crate::engine::transport::{Inbox, Outbox, run_on};
 use crate::engine::waited::Waited;
 use answers::{APART, Outcome, answer, answer_one, look_for};
 use cases::{Case, Origin};
@@ -323,20 +323,19 @@ impl Progress {
         if at.workers == 1 || asked.len() < MANY {
             return asked.read(one);
         }
-        let answers = divide(asked.batches(), at.workers, |batches| {
-            let mut out = desk.out.another();
-            let (mut pending, mut found, mut missed) = (Vec::new(), FoundEvidence::default(), 0);
-            let mut desk = Desk {
-                out: &mut out,
-                pending: &mut pending,
-                found: &mut found,
-                missed: &mut missed,
-            };
-            for ask in batches.iter().flatten() {
-                desk.answer(world, processes.get(ask.target), ask, horizon);
-            }
-            (out, pending, found, missed)
-        });
+        let spare = desk.out.another();
+        let mut batches: Vec<&[Ask]> = asked.batches().iter().map(Vec::as_slice).collect();
+        let answers = run_on(
+            at.workers,
+            &mut batches,
+            &|| (spare.another(), Vec::new(), FoundEvidence::default(), 0),
+            &|batch, (out, pending, found, missed)| {
+                let mut desk = Desk { out, pending, found, missed };
+                for ask in *batch {
+                    desk.answer(world, processes.get(ask.target), ask, horizon);
+                }
+            },
+        );
         for (out, pending, found, missed) in answers {
             desk.out.append(out);
             desk.pending.extend(pending);
