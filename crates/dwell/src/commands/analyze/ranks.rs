@@ -64,7 +64,11 @@ pub(super) fn join(args: &Args) -> anyhow::Result<Joined> {
 /// Analyses together with the other processes of the launch.
 pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
-    let input = match open(&mut world, args) {
+    let hosts = match world.hosts() {
+        Ok(hosts) => hosts,
+        Err(error) => world.give_up(&error),
+    };
+    let input = match open(&mut world, &hosts, args) {
         Ok(Some(input)) => input,
         Ok(None) => return Ok(ExitCode::from(world.finish(UNREADABLE)?)),
         Err(error) => {
@@ -77,7 +81,7 @@ pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode>
             return Ok(ExitCode::from(world.finish(UNREADABLE)?));
         }
     };
-    let done = match replay(&mut world, args, &input) {
+    let done = match replay(&mut world, &hosts, args, &input) {
         Ok(None) => Ok(0),
         Ok(Some(analysis)) => finish(args, &input, &analysis),
         Err(Error::Peers(error)) => world.give_up(&error),
@@ -96,7 +100,7 @@ pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode>
 
 /// Opens the archive that rank 0 has chosen. Fails at rank 0, and returns `None` at others, if some process cannot open
 /// it.
-fn open(world: &mut World, args: &Args) -> anyhow::Result<Option<Input>> {
+fn open(world: &mut World, hosts: &[String], args: &Args) -> anyhow::Result<Option<Input>> {
     let is_first = world.rank() == 0;
     let chosen = if is_first { resolved(args).map(Some) } else { Ok(None) };
     let mut path = match &chosen {
@@ -111,7 +115,6 @@ fn open(world: &mut World, args: &Args) -> anyhow::Result<Option<Input>> {
     let path = PathBuf::from(OsStr::from_bytes(&path));
     let input = Input::open(path.clone());
     let input = if is_first { input.and_then(|it| it.check().map(|()| it)) } else { input };
-    let hosts = world.hosts()?;
     let reason = input.as_ref().err().map_or(String::new(), explained);
     let mut out = vec![reason.into_bytes(); world.size()];
     let mut into = Vec::new();
@@ -137,8 +140,12 @@ fn open(world: &mut World, args: &Args) -> anyhow::Result<Option<Input>> {
     }
 }
 
-fn replay(world: &mut World, args: &Args, input: &Input) -> Result<Option<Analysis>, Error> {
-    let hosts = world.hosts()?;
+fn replay(
+    world: &mut World,
+    hosts: &[String],
+    args: &Args,
+    input: &Input,
+) -> Result<Option<Analysis>, Error> {
     let (rank, all) = (world.rank(), world.size());
     let own = hosts.get(rank);
     let here = hosts.iter().filter(|host| Some(*host) == own).count();
