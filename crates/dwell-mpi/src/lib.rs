@@ -1,4 +1,5 @@
-//! Messages between the processes of a launch, over any MPI library, with one binary for all of them.
+//! Messages between the processes of a launch, over the MPI library of their launcher, with one binary for Open MPI,
+//! MPICH and its derivatives, and the ABI of MPI 5.
 //!
 //! The library is chosen and loaded at run time, and called by the facts of its ABI
 //! ([`dwell_model::mpi::abi`]). Nothing of MPI is needed to build this crate, and a process that no launcher started

@@ -38,8 +38,8 @@ the longest waits. What could not be computed is named, never reported as 0.
 
 Exit code: 0 if all was analysed, 1 if something in the archive is damaged, 2 if it cannot be read.
 
-Started by a launcher such as mpirun or srun, all processes analyse together, over any MPI; the result is \
-the same.
+Started by a launcher such as mpirun or srun, all processes analyse together, over the MPI library of \
+the launcher; the result is the same.
 
 Examples:
   dwell analyze                          the latest run here
