@@ -104,7 +104,7 @@ jq -r '.entries[:5][] as $e | .findings[$e.findings[0]] | [$e.seconds, .pattern,
   (draft 2020-12).
 - All times are seconds, summed over all locations unless a field says otherwise. Where a wait has two bounds, `seconds` is the
   lower and `seconds_at_most` the upper one; otherwise both are equal.
-- The same archive gives the same bytes, with any number of threads.
+- The same archive gives the same bytes, with any number of threads and processes.
 - `version` changes if a field changes its meaning or goes. New fields may come without a new version: ignore those that you
   do not know. Dwell reads files of older versions, and says so where a file is newer than itself. Version 1 had no
   `entries` and no times of start-up, run and shutdown.
