@@ -76,6 +76,7 @@ const STEPS: &[Step] = &[
     Step { name: "install", quick: false, run: |it| it.install.take().map_or(Ok(()), install::Background::finish) },
     Step { name: "test", quick: true, run: test },
     Step { name: "test-release", quick: false, run: test_release },
+    Step { name: "test-checked", quick: false, run: test_checked },
     Step { name: "truth-sample", quick: false, run: |it| truth::run(it.workspace, &truth::Options::sample()) },
     Step { name: "web", quick: false, run: |it| web::check_and_sample(it.workspace) },
     Step { name: "fuzz-smoke", quick: false, run: |it| fuzz_smoke(it.workspace) },
@@ -180,49 +181,44 @@ fn deny(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs all tests, without optimisation and with overflow checks.
+/// Runs all tests, without optimisation and with overflow checks. Programs are recorded by the optimised library, which
+/// is the one that users have: the code between a program and its runtime depends on optimisation more than any other,
+/// with stubs in assembly, inlined hooks and compiler fences.
 fn test(run: &mut Run<'_>) -> Result<()> {
-    run.test(|command| command.arg("test").args(ALL_BUT_FUZZ))
-}
-
-/// Tests the recorder in the release profile. The code between a program and its runtime depends on optimisation more
-/// than any other: stubs in assembly, inlined hooks, compiler fences. The command that starts it and reads its output
-/// is the one that was tested before; `cargo xtask proofs` tests that optimised too.
-fn test_release(run: &mut Run<'_>) -> Result<()> {
+    let quick = run.quick;
     run.test(|command| {
-        command.args([
-            "test",
-            "--release",
-            "--tests",
-            "-p",
-            "otf2",
-            "-p",
-            "dwell-measure",
-            "-p",
-            "dwell-unify",
-        ]);
-        command.args(["-p", "dwell-preload"])
-    })?;
-    run.test_but(OF_ANALYSIS, |command| {
-        command.args(["test", "-p", "dwell", "--test", "record"]);
-        command.env("DWELL_TEST_LIBRARY", "release")
+        command.arg("test").args(ALL_BUT_FUZZ);
+        if quick { command } else { command.env("DWELL_TEST_LIBRARY", "release") }
     })
 }
 
-/// Tests of recorded programs that are about the analysis of a recording. The optimised recorder makes no difference to
-/// them, so they run once.
-const OF_ANALYSIS: &[&str] = &["waits::", "findings::", "inefficient::"];
+/// Tests the crates of the recorder in the release profile. `cargo xtask proofs` tests the command optimised too.
+fn test_release(run: &mut Run<'_>) -> Result<()> {
+    run.test(|command| {
+        command.args(["test", "--release", "--tests", "-p", "otf2", "-p", "dwell-measure"]);
+        command.args(["-p", "dwell-unify", "-p", "dwell-preload"])
+    })
+}
+
+/// Records programs of each layer by the library with overflow checks and assertions. `cargo xtask proofs` records all
+/// programs of the tests by it.
+fn test_checked(run: &mut Run<'_>) -> Result<()> {
+    run.test_some(EACH_LAYER, |command| command.args(["test", "-p", "dwell", "--test", "record"]))
+}
+
+/// Names of tests that record the calls of each layer.
+const EACH_LAYER: &[&str] = &["armci::", "caf::", "events::", "mpi_families::", "trace::"];
 
 impl Run<'_> {
     /// Runs tests. Those that fail once and pass the second time are named at the end of the run.
     fn test(&mut self, arguments: impl Fn(&mut Command) -> &mut Command) -> Result<()> {
-        self.test_but(&[], arguments)
+        self.test_some(&[], arguments)
     }
 
-    /// Runs tests like [`Self::test`], without those whose names contain one of `skipped`.
-    fn test_but(
+    /// Runs tests like [`Self::test`], but only those whose names contain one of `chosen`, unless that is empty.
+    fn test_some(
         &mut self,
-        skipped: &[&str],
+        chosen: &[&str],
         arguments: impl Fn(&mut Command) -> &mut Command,
     ) -> Result<()> {
         let tests = || {
@@ -230,7 +226,7 @@ impl Run<'_> {
             self.with_tools(arguments(&mut command));
             command
         };
-        let passed_again = again::run(tests, skipped)?;
+        let passed_again = again::run(tests, chosen)?;
         let line = |name: &String| format!("passed only when it was tried again: {name}");
         // The last line stays the one about advisories.
         self.last_lines.splice(0..0, passed_again.iter().map(line));

@@ -10,13 +10,14 @@ use crate::sanitize;
 use crate::workspace::Workspace;
 
 /// Runs tests under Miri and ThreadSanitizer, compares the search for wait states with exhaustive searches of all random
-/// archives, recovers runs that were killed and damaged at random, tests the library and the command in the release
-/// profile, of which continuous integration tests only the library, and analyses under all launchers with many numbers of
-/// processes.
+/// archives, recovers runs that were killed and damaged at random, records all programs by the library with assertions,
+/// tests the command in the release profile, and analyses under all launchers with many numbers of processes.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     sanitize::run(workspace)?;
     let root = &workspace.root;
     process::run(cargo(root).args(["test", "-p", "dwell-analyze", "--", "--include-ignored"]))?;
+    let record = ["test", "-p", "dwell", "--test", "record"];
+    process::run(cargo(root).args(record).envs(install::variables(workspace)))?;
     let users = ["-p", "dwell", "-p", "dwell-preload"];
     process::run(cargo(root).args(["build", "--release"]).args(users))?;
     // What is killed and damaged at random must be as users have it, too.
