@@ -121,7 +121,7 @@ pub use meta::{
 pub use read::{Cache, OpenOptions, Report, Values};
 pub use tar::Member;
 pub use value::{ByteOrder, Cells, CellsRef, DataType, Row, TauAtomic};
-pub use write::{MetricWriter, ReportWriter, Rows, WriteOptions};
+pub use write::{MetricWriter, ReportWriter, Rows, UnfinishedReport, ValuesPlace, WriteOptions};
 
 /// Checks at compile time that reports and their writers can be shared between threads.
 const _: () = {

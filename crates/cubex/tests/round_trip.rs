@@ -6,8 +6,9 @@ use std::fs;
 use std::sync::Arc;
 
 use cubex::{
-    Cache, Cells, CellsRef, CnodeId, DataType, ErrorKind, Expression, LocationId, Meta, MetricId,
-    MetricKind, OpenOptions, Owner, Parameter, Report, ReportWriter, Row, Rows,
+    Cache, Cells, CellsRef, Cnode, CnodeId, DataType, ErrorKind, Expression, Group, Location,
+    LocationId, Meta, MetaBuilder, Metric, MetricId, MetricKind, OpenOptions, Owner, Parameter,
+    Region, Report, ReportWriter, Row, Rows, SystemNode, UnfinishedReport,
 };
 use support::{Content, Random, Taste, random_report, real_reports, zeros};
 
@@ -471,4 +472,67 @@ fn a_refused_row_leaves_no_trace() {
         let zeros = Cells::Unsigned(vec![0; locations]);
         assert!(row(never).is_none_or(|row| row == zeros));
     }
+}
+
+/// Values that other processes write in pieces of any size, at the places that the writer tells, give the bytes of rows.
+#[test]
+fn pieces_at_their_places_are_the_same_bytes_as_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let meta = || {
+        let mut builder = MetaBuilder::new();
+        let metric = |name, dtype| Metric { uniq_name: name, dtype, ..Metric::default() };
+        let first = builder.metric(None, metric("first", "UINT64"));
+        let second = builder.metric(None, metric("second", "MINDOUBLE"));
+        let region = builder.region(Region { name: "main", ..Region::default() });
+        let root = builder.cnode(None, Cnode { region, ..Cnode::default() });
+        let child = builder.cnode(Some(root), Cnode { region, ..Cnode::default() });
+        // The number of this one is higher than that of its place in the tree.
+        let other = builder.cnode(None, Cnode { region, ..Cnode::default() });
+        let last = builder.cnode(Some(root), Cnode { region, ..Cnode::default() });
+        let machine = builder.system_node(None, SystemNode::default());
+        let process = builder.group(machine, Group::default());
+        for _ in 0..3 {
+            builder.location(process, Location::default());
+        }
+        (builder.finish().unwrap(), first, second, [root, child, other, last])
+    };
+    let row = |cnode: CnodeId| [1, 2, 3].map(|value: u64| value + 10 * u64::from(cnode.0));
+
+    let by_rows = directory.path().join("rows.cubex");
+    let (built, first, second, cnodes) = meta();
+    let listed = [cnodes[2], cnodes[0], cnodes[3]];
+    let writer = ReportWriter::create(&by_rows, built).unwrap();
+    let metric = writer.metric(first, Rows::Listed(&listed)).unwrap();
+    listed.iter().for_each(|&cnode| metric.write(cnode, &row(cnode)).unwrap());
+    let metric = writer.metric(second, Rows::Listed(&[])).unwrap();
+    cnodes.iter().for_each(|&it| metric.write(it, &row(it).map(|value| value as f64)).unwrap());
+    writer.extra("more.txt", 6, &b"abcdef"[..]).unwrap();
+    writer.finish().unwrap();
+
+    let by_pieces = directory.path().join("pieces.cubex");
+    let (built, first, second, _) = meta();
+    let writer = ReportWriter::create(&by_pieces, built).unwrap();
+    let other = UnfinishedReport::open(&by_pieces, writer.temporary_name()).unwrap();
+    let listed = Rows::Listed(&listed);
+    for (metric, listed, is_real) in [(first, listed, false), (second, Rows::All, true)] {
+        let place = writer.metric(metric, listed).unwrap().place().unwrap();
+        assert_eq!(place.row_bytes, 24);
+        let cell =
+            |value: u64| if is_real { (value as f64).to_le_bytes() } else { value.to_le_bytes() };
+        let bytes: Vec<u8> = place.rows.iter().flat_map(|&it| row(it)).flat_map(cell).collect();
+        // Pieces end within values.
+        for (at, piece) in (place.offset..).step_by(13).zip(bytes.chunks(13)) {
+            if at % 2 == 0 { writer.write_at(at, piece) } else { other.write_at(at, piece) }
+                .unwrap();
+        }
+    }
+    let at = writer.reserve_extra("more.txt", 6).unwrap();
+    assert!(writer.reserve_extra("more.txt", 6).is_err());
+    other.write_at(at + 3, b"def").unwrap();
+    writer.write_at(at, b"abc").unwrap();
+    writer.finish().unwrap();
+    assert!(fs::read(by_rows).unwrap() == fs::read(by_pieces).unwrap());
+    assert!(
+        UnfinishedReport::open(directory.path().join("pieces.cubex"), "none".as_ref()).is_err()
+    );
 }

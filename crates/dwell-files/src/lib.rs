@@ -238,6 +238,18 @@ impl Folder {
         Ok(NewFile { folder, temporary, name, file, is_settled: AtomicBool::new(false) })
     }
 
+    /// Opens a regular file of this directory for writing, which another process has created and is writing as well. Its
+    /// contents stay as they are.
+    ///
+    /// # Errors
+    /// Fails if `name` is not a single name, if there is no such file, or if it is not a regular file. A link is not
+    /// followed.
+    pub fn reopen(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+        let opened = openat(&*self.descriptor, one(name.as_ref())?, flags, Mode::empty());
+        regular(opened.map_err(no_link)?)
+    }
+
     /// Writes a file of this directory as a whole and replaces what had its name, as [`write`](fn@crate::write) does.
     ///
     /// # Errors
@@ -328,6 +340,11 @@ impl NewFile {
     /// Returns the open file, for reading and writing. It stays valid after [`NewFile::place`].
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Returns the temporary name of the file, with which other processes can [reopen](Folder::reopen) it.
+    pub fn temporary_name(&self) -> &OsStr {
+        &self.temporary
     }
 
     /// Returns the temporary path of the file, for messages. No file has this path after [`NewFile::place`].

@@ -143,3 +143,23 @@ fn a_directory_that_cannot_be_listed_can_be_used() {
     assert_eq!(run.read_bytes("a", 10).unwrap(), b"b");
     fs::set_permissions(case.path("run"), fs::Permissions::from_mode(0o700)).unwrap();
 }
+
+#[test]
+fn another_process_writes_to_an_unfinished_file_and_to_nothing_else() {
+    let case = Case::new();
+    let new = create(case.path("run/trace.cubex")).unwrap();
+    let folder = Folder::open(case.path("run")).unwrap();
+    let other = folder.reopen(new.temporary_name()).unwrap();
+    new.file().write_all(b"one two").unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&other, b"TWO", 4).unwrap();
+    drop(other);
+    new.place().unwrap();
+    assert_eq!(fs::read_to_string(case.path("run/trace.cubex")).unwrap(), "one TWO");
+
+    symlink(case.path("victim"), case.path("run/link")).unwrap();
+    fifo(&case.path("run/pipe"));
+    for name in ["link", "pipe", "nothing", "../victim"] {
+        assert!(folder.reopen(name).is_err(), "{name}");
+    }
+    assert_eq!(fs::read_to_string(case.path("victim")).unwrap(), "mine");
+}

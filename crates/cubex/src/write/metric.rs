@@ -212,6 +212,40 @@ impl MetricWriter {
     }
 }
 
+/// Place of the values of a metric in the file of a report that is being written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ValuesPlace {
+    /// Offset of the first row from the beginning of the file, in bytes.
+    pub offset: u64,
+    /// Size of a row in bytes: one value for each location, in little endian.
+    pub row_bytes: u64,
+    /// Call paths of the rows, in the order in which the rows follow each other.
+    pub rows: Vec<CnodeId>,
+}
+
+impl MetricWriter {
+    /// Returns the place of the values in the file, for those who write them [there](super::ReportWriter::write_at)
+    /// themselves, in larger pieces than rows or from other processes. `None` for spooled metrics, whose place is not
+    /// known before the end.
+    pub fn place(&self) -> Option<ValuesPlace> {
+        let Way::Placed(placed) = &self.way else { return None };
+        let meta = &*self.shared.meta;
+        let numbers = meta.row_numbers(self.kind);
+        let mut rows: Vec<(u32, CnodeId)> =
+            meta.cnodes().filter_map(|cnode| Some((numbers.get(cnode)?, cnode))).collect();
+        rows.sort_unstable();
+        if let Some(listed) = &placed.rows {
+            rows.retain(|(row, _)| listed.binary_search(row).is_ok());
+        }
+        Some(ValuesPlace {
+            offset: placed.start,
+            row_bytes: row_bytes(meta, self.data_type),
+            rows: rows.into_iter().map(|(_, cnode)| cnode).collect(),
+        })
+    }
+}
+
 impl Placed {
     /// Writes the statistics of no numbers to all rows that were not written: for `TAU_ATOMIC` these are not zeros.
     pub(super) fn fill(&self, shared: &Shared) -> Result<()> {

@@ -18,6 +18,11 @@
 //! give the same bytes, and the order of rows does not matter: there is no clock and no address in
 //! them.
 //!
+//! Several processes can write one report: one of them makes the [`ReportWriter`] and tells the others the
+//! [name](ReportWriter::temporary_name) of the unfinished file and the [places](MetricWriter::place) of the
+//! values; the others [open](UnfinishedReport::open) the file and write values there. All must have written
+//! before the report is finished.
+//!
 //! What is written keeps to what other readers can take: sparse indices unless a dense one is asked
 //! for, since pyCubexR reads no dense ones; all rows of metrics whose missing rows it fails on
 //! (`MINDOUBLE`, `MAXDOUBLE`, `TAU_ATOMIC`, `RATE`, `COMPLEX`); and at least one row of every metric
@@ -26,14 +31,15 @@
 mod check;
 mod metric;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use dwell_files::NewFile;
-pub use metric::{MetricWriter, Rows};
+use dwell_files::{Folder, NewFile};
+pub use metric::{MetricWriter, Rows, ValuesPlace};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::MetricId;
@@ -179,17 +185,7 @@ impl ReportWriter {
     pub fn extra(&self, name: &str, size: u64, mut contents: impl Read) -> Result<()> {
         let shared = &*self.shared;
         let fail = |error: Error| error.at(&shared.path).in_member(name);
-        if !tar::is_free_name(name) {
-            let what = "an extra member needs a short name that is not one of the report's own";
-            return Err(fail(Error::invalid(what)));
-        }
-        let mut state = shared.state();
-        if state.extras.iter().any(|taken| taken == name) {
-            return Err(fail(Error::invalid("there is an extra member of this name already")));
-        }
-        let mut at = shared.allot(&mut state, name, size).map_err(fail)?;
-        state.extras.push(name.to_owned());
-        drop(state);
+        let mut at = self.reserve_extra(name, size)?;
         let mut buffer = vec![0; 64 * 1024];
         let mut left = size;
         while left > 0 {
@@ -200,6 +196,42 @@ impl ReportWriter {
             left -= part.len() as u64;
         }
         Ok(())
+    }
+
+    /// Reserves space for an extra member of `size` bytes, and returns the offset of its contents from the beginning of
+    /// the file. What is not [written](Self::write_at) there are zeros.
+    ///
+    /// # Errors
+    /// Fails if the name is taken, longer than 90 bytes or one of the report's own, or if writing fails.
+    pub fn reserve_extra(&self, name: &str, size: u64) -> Result<u64> {
+        let shared = &*self.shared;
+        let fail = |error: Error| error.at(&shared.path).in_member(name);
+        if !tar::is_free_name(name) {
+            let what = "an extra member needs a short name that is not one of the report's own";
+            return Err(fail(Error::invalid(what)));
+        }
+        let mut state = shared.state();
+        if state.extras.iter().any(|taken| taken == name) {
+            return Err(fail(Error::invalid("there is an extra member of this name already")));
+        }
+        let at = shared.allot(&mut state, name, size).map_err(fail)?;
+        state.extras.push(name.to_owned());
+        Ok(at)
+    }
+
+    /// Writes bytes at an offset of the file. The offset must be inside of the [place](MetricWriter::place) of a
+    /// metric's values or of a [reserved](Self::reserve_extra) member: what else is there would be overwritten.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.shared.put(self.shared.file(), offset, bytes)
+    }
+
+    /// Returns the name of the unfinished file in the directory of the report, with which other processes can
+    /// [open](UnfinishedReport::open) it.
+    pub fn temporary_name(&self) -> &OsStr {
+        self.shared.new.temporary_name()
     }
 
     /// Adds all extra members of another report, in the order of that report.
@@ -305,6 +337,39 @@ impl Shared {
         let spool = self.new.folder().unnamed();
         let file = spool.map_err(|error| Error::io(error).at(&self.path))?;
         Ok(self.spool.get_or_init(|| file))
+    }
+}
+
+/// The file of a report that a [`ReportWriter`] of another process has begun and will finish.
+#[derive(Debug)]
+pub struct UnfinishedReport {
+    file: File,
+    path: PathBuf,
+}
+
+impl UnfinishedReport {
+    /// Opens the unfinished file of the report that will have the name `path`. The other process knows its
+    /// [name](ReportWriter::temporary_name).
+    ///
+    /// # Errors
+    /// Fails if there is no such file in the directory of the report, or if it cannot be written to.
+    pub fn open(path: impl Into<PathBuf>, temporary_name: &OsStr) -> Result<Self> {
+        let path = path.into();
+        let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = Folder::open(directory.unwrap_or(Path::new(".")));
+        let file = folder.and_then(|folder| folder.reopen(temporary_name));
+        match file {
+            Ok(file) => Ok(Self { file, path }),
+            Err(error) => Err(Error::io(error).at(&path)),
+        }
+    }
+
+    /// Writes bytes at an offset of the file, as [`ReportWriter::write_at`] does.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.file.write_all_at(bytes, offset).map_err(|error| Error::io(error).at(&self.path))
     }
 }
 
