@@ -13,7 +13,7 @@ use std::path::Path;
 use std::thread;
 
 use dwell_analyze::{Analysis, Cut, Options, analyze_among};
-use dwell_mpi::{Agreement, Error, Member, Peers, crew};
+use dwell_mpi::{Agreement, Error, Join, Member, Peers, crew};
 use dwell_synth::{random, sor, srumma};
 use otf2::Archive;
 
@@ -46,6 +46,19 @@ impl Peers for Counting {
 
     fn agree(&mut self, step: &'static str, numbers: Agreement) -> Result<Agreement, Error> {
         self.member.agree(step, numbers)
+    }
+
+    fn join_all(
+        &mut self,
+        step: &'static str,
+        bytes: Vec<u8>,
+        join: Join<'_>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        self.member.join_all(step, bytes, join)
+    }
+
+    fn broadcast(&mut self, step: &'static str, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        self.member.broadcast(step, bytes)
     }
 }
 

@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 
 use crate::error::Error;
-use crate::peers::Peers;
+use crate::peers::{Join, Peers};
 use crate::world::Agreement;
 
 /// One of several threads that work like the processes of a launch.
@@ -104,6 +104,44 @@ impl Peers for Member {
         };
         self.meet(step, put, |board| board.numbers.clone().unwrap_or_default())
     }
+
+    /// Joins along the same tree as processes of a launch do, so that a function that is not associative is noticed.
+    fn join_all(
+        &mut self,
+        step: &'static str,
+        mut bytes: Vec<u8>,
+        join: Join<'_>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let mut into = Vec::new();
+        let mut distance = 1;
+        while distance < self.size {
+            let mut out = vec![Vec::new(); self.size];
+            let (rank, next) = (self.rank, 2 * distance);
+            if rank % next == distance {
+                out.get_mut(rank - distance).into_iter().for_each(|to| *to = mem::take(&mut bytes));
+            }
+            self.exchange(step, &mut out, &mut into)?;
+            let from = rank + distance;
+            if rank % next == 0
+                && let Some(more) = into.get(from)
+            {
+                join(&mut bytes, more).map_err(|reason| Error::Garbled { rank: from, reason })?;
+            }
+            distance = next;
+        }
+        Ok((self.rank == 0).then_some(bytes))
+    }
+
+    fn broadcast(&mut self, step: &'static str, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        let mut out = vec![Vec::new(); self.size];
+        if self.rank == 0 {
+            out = vec![mem::take(bytes); self.size];
+        }
+        let mut into = Vec::new();
+        self.exchange(step, &mut out, &mut into)?;
+        *bytes = into.into_iter().next().unwrap_or_default();
+        Ok(())
+    }
 }
 
 fn join(all: &mut Agreement, more: &Agreement) {
@@ -154,6 +192,30 @@ mod tests {
                 scope.spawn(|| one(member));
             }
         });
+    }
+
+    #[test]
+    fn members_join_in_the_order_of_ranks_and_hear_the_first() {
+        let one = |mut member: super::Member| {
+            let rank = member.rank() as u8;
+            let mut append = |all: &mut Vec<u8>, more: &[u8]| {
+                all.extend_from_slice(more);
+                Ok(())
+            };
+            let joined = member.join_all("join", vec![rank; 2], &mut append).unwrap();
+            let all: Vec<u8> = (0..member.size() as u8).flat_map(|rank| [rank; 2]).collect();
+            assert_eq!(joined, (rank == 0).then_some(all));
+            let mut bytes = vec![rank + 7];
+            member.broadcast("tell", &mut bytes).unwrap();
+            assert_eq!(bytes, [7]);
+        };
+        for size in [1, 2, 3, 4, 7, 8] {
+            thread::scope(|scope| {
+                for member in crew(size) {
+                    scope.spawn(|| one(member));
+                }
+            });
+        }
     }
 
     #[test]

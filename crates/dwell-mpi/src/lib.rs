@@ -50,5 +50,5 @@ mod world;
 pub use crew::{Member, crew};
 pub use error::{Error, LIBRARY};
 pub use launch::{Launch, Launcher};
-pub use peers::Peers;
+pub use peers::{Join, Peers};
 pub use world::{Agreement, Options, Traffic, Waiting, World, host};

@@ -29,7 +29,28 @@ pub trait Peers {
     /// # Errors
     /// If the processes cannot communicate any more.
     fn agree(&mut self, step: &'static str, numbers: Agreement) -> Result<Agreement, Error>;
+
+    /// Joins bytes of all processes at rank 0, along a tree. `join` appends what the second list, which comes from higher
+    /// ranks, adds to the first, and must be associative. Returns the result at rank 0, and `None` elsewhere.
+    ///
+    /// # Errors
+    /// If the processes cannot communicate any more, or if `join` fails.
+    fn join_all(
+        &mut self,
+        step: &'static str,
+        bytes: Vec<u8>,
+        join: Join<'_>,
+    ) -> Result<Option<Vec<u8>>, Error>;
+
+    /// Replaces the bytes of every process by those of rank 0.
+    ///
+    /// # Errors
+    /// If the processes cannot communicate any more.
+    fn broadcast(&mut self, step: &'static str, bytes: &mut Vec<u8>) -> Result<(), Error>;
 }
+
+/// Function that appends what bytes of higher ranks add to bytes of lower ranks, or says why it cannot.
+pub type Join<'j> = &'j mut dyn FnMut(&mut Vec<u8>, &[u8]) -> Result<(), String>;
 
 impl Peers for World {
     fn rank(&self) -> usize {
@@ -51,5 +72,18 @@ impl Peers for World {
 
     fn agree(&mut self, step: &'static str, numbers: Agreement) -> Result<Agreement, Error> {
         self.agree(step, numbers)
+    }
+
+    fn join_all(
+        &mut self,
+        step: &'static str,
+        bytes: Vec<u8>,
+        join: Join<'_>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        self.join_all(step, bytes, join)
+    }
+
+    fn broadcast(&mut self, step: &'static str, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        self.broadcast(step, 0, bytes)
     }
 }

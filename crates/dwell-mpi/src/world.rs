@@ -68,9 +68,9 @@ const TO_PASS_ON: Duration = Duration::from_millis(200);
 pub struct Traffic {
     /// Number of exchanges that this process took part in.
     pub exchanges: u64,
-    /// Number of messages that this process sent in exchanges, before they were cut.
+    /// Number of messages that this process sent in exchanges and along trees, before they were cut.
     pub messages: u64,
-    /// Number of bytes that this process sent in exchanges.
+    /// Number of bytes that this process sent in exchanges and along trees.
     pub bytes: u64,
     /// Time that this process waited for operations to end.
     pub waited: Duration,
@@ -324,6 +324,8 @@ impl World {
             if rank & distance != 0 {
                 let head = [bytes.len() as u64, check].map(u64::to_le_bytes).concat();
                 let to = rank - distance;
+                self.traffic.messages += 1;
+                self.traffic.bytes += bytes.len() as u64;
                 self.complete(step, |pending| {
                     pending.send(head, to, HEAD)?;
                     pending.send(bytes, to, most)
