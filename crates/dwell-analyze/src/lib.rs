@@ -39,6 +39,7 @@ pub use archive::names::Site;
 pub use archive::parties::MOST as MOST_PARTIES;
 use archive::world::World;
 pub use dwell_model::pairs::MEMBER as PAIRS;
+use engine::location::Location;
 use engine::matrix;
 pub use engine::matrix::{Cell, Kind};
 pub use engine::quantity::Quantity;
@@ -50,11 +51,12 @@ pub use output::findings::{
     Confidence, Doing, Entry, Evidence, Finding, Inefficiency, Instance, LISTED, LOOKED_AT,
     Meanwhile, Phase, Polling, Serves, Share, Step, Times, Unexplained,
 };
+use output::own::{Own, Section};
 pub use output::profile::{Calls, Profile};
 use output::tree::Tree;
-use output::{Replayed, division, findings, notes, report};
+use output::{Replayed, division, findings, notes, own, pieces, report};
 
-use crate::archive::ids::{Ordinal, PartyNumber};
+use crate::archive::ids::{self, Ordinal, PartyNumber};
 use crate::archive::time::{Duration, Time};
 
 /// Callback that reports progress: the argument is the number of events that were read since the previous call, over
@@ -121,6 +123,13 @@ pub enum Error {
     Report(cubex::Error),
     /// The processes that analyse together cannot communicate.
     Peers(dwell_mpi::Error),
+    /// Another of the processes that write a report together could not write its part.
+    Elsewhere {
+        /// Rank of the process.
+        rank: usize,
+        /// Its error, as a text.
+        reason: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -130,6 +139,7 @@ impl fmt::Display for Error {
             Self::Profile(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Report(error) => error.fmt(f),
             Self::Peers(error) => error.fmt(f),
+            Self::Elsewhere { rank, reason } => write!(f, "rank {rank}: {reason}"),
             Self::NoLocations => f.write_str(
                 "the archive defines no locations; if its run was killed, `dwell recover` may help",
             ),
@@ -162,7 +172,7 @@ impl std::error::Error for Error {
             Self::Profile(_, error) => Some(error),
             Self::Report(error) => Some(error),
             Self::Peers(error) => Some(error),
-            Self::NoLocations => None,
+            Self::NoLocations | Self::Elsewhere { .. } => None,
         }
     }
 }
@@ -173,10 +183,8 @@ impl std::error::Error for Error {
 /// archive is not needed any more, also not for [`Analysis::write_report`].
 #[derive(Debug)]
 pub struct Analysis {
-    defs: Definitions,
-    world: World,
-    replayed: Replayed,
-    tree: Tree,
+    part: Part,
+    counts: notes::Counts,
     ranking: findings::Ranking,
     inefficient: Vec<Inefficiency>,
     unexplained: Vec<Unexplained>,
@@ -184,6 +192,83 @@ pub struct Analysis {
     not_computed: Vec<NotComputed>,
     damage: Vec<String>,
     residual: Option<u64>,
+}
+
+/// Results of the locations that one process has analysed, with the call tree of the program.
+#[derive(Debug)]
+struct Part {
+    defs: Definitions,
+    world: World,
+    replayed: Replayed,
+    /// Call tree with the sums over all locations of the program.
+    tree: Tree,
+    sections: Vec<Section>,
+    /// Part of the communication matrix that this process writes.
+    pairs: matrix::Sum,
+    threads: usize,
+}
+
+impl Part {
+    fn locations(&self) -> impl Iterator<Item = &Location> {
+        let processes = self.replayed.parts.iter().flat_map(|part| &part.processes);
+        processes.flat_map(|process| &process.locations)
+    }
+
+    fn write_report(
+        &self,
+        transport: &Transport<'_>,
+        notes: &[String],
+        path: &Path,
+    ) -> Result<(), Error> {
+        let Self { defs, world, tree, .. } = self;
+        let mut pairs = pairs_csv(&named_pairs(world, &self.pairs));
+        if transport.rank().0 > 0 {
+            // The list has one header.
+            pairs.drain(..=dwell_model::pairs::HEADER.len());
+        }
+        let input = report::Input { defs, world, tree, notes };
+        let own = Own::of(&self.replayed);
+        pieces::write(transport, &input, own, &self.sections, &pairs, path)
+    }
+}
+
+/// Result of [`analyze_among`] at one process: the [`Analysis`] at rank 0, and at every process the values of the
+/// locations that it has analysed.
+#[derive(Debug)]
+pub struct Joint {
+    result: AtRank,
+}
+
+#[derive(Debug)]
+enum AtRank {
+    First(Box<Analysis>),
+    Other(Box<Part>),
+}
+
+impl Joint {
+    /// Returns the result at rank 0, and `None` elsewhere. Its findings and sums are those of the whole run. Methods that
+    /// return values of single locations, and [`Analysis::pairs`], know those of this process only.
+    pub fn analysis(&self) -> Option<&Analysis> {
+        match &self.result {
+            AtRank::First(analysis) => Some(analysis),
+            AtRank::Other(_) => None,
+        }
+    }
+
+    /// Writes the Cube report to `path`, as [`Analysis::write_report`] does, together with the other processes. All of
+    /// them must call it, with the same path; they write to the same file, which must therefore be on a file system that
+    /// their nodes share. The bytes are those that one process writes.
+    ///
+    /// # Errors
+    /// If a process cannot write its part, rank 0 returns the error, and the others return `Ok`. [`Error::Peers`] is
+    /// returned if the processes cannot communicate. There is no new report then.
+    pub fn write_report(&self, peers: &mut dyn Peers, path: &Path) -> Result<(), Error> {
+        let (part, notes) = match &self.result {
+            AtRank::First(analysis) => (&analysis.part, analysis.notes()),
+            AtRank::Other(part) => (&**part, Vec::new()),
+        };
+        part.write_report(&Transport::among(peers, part.threads), &notes, path)
+    }
 }
 
 /// One item of the list that [`Analysis::ranked`] returns: something that costs the run time. Both variants have bounds
@@ -231,13 +316,18 @@ pub fn analyze(
     options: &Options,
     progress: Progress<'_>,
 ) -> Result<Analysis, Error> {
-    let done = replay_on(&Transport::new(options.threads), archive, options, progress)?;
-    done.ok_or(Error::NoLocations)
+    match replay_on(&Transport::new(options.threads), archive, options, progress)?.result {
+        AtRank::First(analysis) => Ok(*analysis),
+        AtRank::Other(_) => Err(Error::NoLocations),
+    }
 }
 
-/// Replays an archive together with the other processes of a launch, and returns all findings at rank 0 and `None` at
-/// the others. Every process must call it with the same archive and options; only the number of threads and the memory,
-/// which are those of this process, may differ. The result is the same as that of [`analyze`].
+/// Replays an archive together with the other processes of a launch, and returns all findings at rank 0. Every process
+/// must call it with the same archive and options; only the number of threads and the memory, which are those of this
+/// process, may differ. The result is the same as that of [`analyze`].
+///
+/// Each process keeps the values of the locations that it has analysed, and [`Joint::write_report`] writes them. Only
+/// sums over call paths come together, along a tree.
 ///
 /// `progress` learns the events of all processes, at each of them.
 ///
@@ -248,7 +338,7 @@ pub fn analyze_among(
     archive: &Archive,
     options: &Options,
     progress: Progress<'_>,
-) -> Result<Option<Analysis>, Error> {
+) -> Result<Joint, Error> {
     replay_on(&Transport::among(peers, options.threads), archive, options, progress)
 }
 
@@ -257,7 +347,7 @@ fn replay_on(
     archive: &Archive,
     options: &Options,
     progress: Progress<'_>,
-) -> Result<Option<Analysis>, Error> {
+) -> Result<Joint, Error> {
     let defs = archive.definitions()?;
     let world = World::of(archive.anchor(), &defs, options.layer);
     if world.system.places.is_empty() {
@@ -269,31 +359,68 @@ fn replay_on(
     });
     let Options { memory, cut, events_per_rank, .. } = *options;
     let plan = replay::Plan { memory, cut, length, events_per_rank };
-    let replayed = replay::replay(transport, archive, &world, plan, progress)?;
-    let Some(replayed): Option<Replayed> = replayed else { return Ok(None) };
-    let tree = Tree::join(&world, &replayed.locations().collect::<Vec<_>>());
-    let ground = findings::Ground::new(&defs, &world, &replayed, &tree);
-    let mut ranking = findings::rank(&ground);
-    ranking.look(archive, &ground);
-    let inefficient = findings::inefficient(&ground, &replayed, ranking.times.run);
-    let unexplained = findings::unexplained(&ground);
-    let polling = findings::polling(&ground);
-    let (not_computed, damage) = notes::collect(archive.anchor(), &defs, &world, &replayed);
-    let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
-    let residual = residual.and_then(|text| text.parse().ok());
-    Ok(Some(Analysis {
-        defs,
-        world,
-        replayed,
-        tree,
-        ranking,
-        inefficient,
-        unexplained,
-        polling,
-        not_computed,
-        damage,
-        residual,
-    }))
+    let replayed: Replayed = replay::replay(transport, archive, &world, plan, progress)?;
+    let (mut tree, sections) = own::join_trees(transport, &replayed)?;
+    tree.classify(&world);
+    let matrices = replayed.parts.iter().map(|part| &part.matrix);
+    let pairs = matrix::distribute(transport, world.parties.count(&world.system), matrices)?;
+    let ground = findings::Ground::new(&defs, &world, &tree);
+    let summary = findings::Summary::of(transport, &ground, &replayed, &sections, &pairs)?;
+    let lists = summary.map(|summary| Lists::of(archive, &ground, &replayed, summary));
+    let threads = transport.threads();
+    let part = Part { defs, world, replayed, tree, sections, pairs, threads };
+    let result = match lists {
+        Some(lists) => AtRank::First(Box::new(lists.about(part, archive))),
+        None => AtRank::Other(Box::new(part)),
+    };
+    Ok(Joint { result })
+}
+
+/// Lists that users read, at rank 0.
+struct Lists {
+    counts: notes::Counts,
+    ranking: findings::Ranking,
+    inefficient: Vec<Inefficiency>,
+    unexplained: Vec<Unexplained>,
+    polling: Vec<Polling>,
+    not_computed: Vec<NotComputed>,
+    damage: Vec<String>,
+}
+
+impl Lists {
+    fn of(
+        archive: &Archive,
+        ground: &findings::Ground<'_>,
+        replayed: &Replayed,
+        summary: findings::Summary,
+    ) -> Self {
+        let mut ranking = findings::rank(ground, &summary);
+        ranking.look(archive, ground);
+        let inefficient = findings::inefficient(ground, &summary, ranking.times.run);
+        let unexplained = findings::unexplained(ground, &summary);
+        let polling = findings::polling(ground, &summary);
+        let counts = summary.counts;
+        let (not_computed, damage) =
+            notes::collect(archive.anchor(), ground, &replayed.unjudged, &counts);
+        Self { counts, ranking, inefficient, unexplained, polling, not_computed, damage }
+    }
+
+    fn about(self, part: Part, archive: &Archive) -> Analysis {
+        let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
+        let Self { counts, ranking, inefficient, unexplained, polling, not_computed, damage } =
+            self;
+        Analysis {
+            part,
+            counts,
+            ranking,
+            inefficient,
+            unexplained,
+            polling,
+            not_computed,
+            damage,
+            residual: residual.and_then(|text| text.parse().ok()),
+        }
+    }
 }
 
 /// One row of the communication matrix: traffic of one kind from one origin to one target. The matrix covers one layer
@@ -357,7 +484,7 @@ impl Analysis {
     /// Returns the nodes with more processes than cores. An archive that does not record the cores of its processes has
     /// none, and neither have archives of other tools.
     pub fn crowds(&self) -> impl Iterator<Item = &Crowd> {
-        self.world.system.crowds.values()
+        self.part.world.system.crowds.values()
     }
 
     /// Returns loops over calls that test for completion or for a change of memory, the longest first. Their time is
@@ -386,124 +513,119 @@ impl Analysis {
     /// Returns the number of pairs of nodes, origin and target, for which the archive shows that some operations
     /// progress without help of their targets.
     pub fn independent_pairs(&self) -> usize {
-        self.replayed.facts.progress.pairs()
+        self.part.replayed.facts.progress.pairs()
     }
 
     /// Returns the number of events that were read, over all locations.
     pub fn events(&self) -> u64 {
-        self.replayed.events
+        self.part.replayed.events
     }
 
     /// Returns the number of operations in flight that did not fit into the memory budget and were moved to a temporary
     /// file. A large number means that more memory would make the analysis faster.
     pub fn spilled(&self) -> u64 {
-        self.replayed.processes().map(|process| process.outstanding.spilled).sum()
+        self.counts.spilled
     }
 
     /// Returns the number of calls that issued operations and that the replay could not judge in one step. Most programs
     /// have few of them. A test compares the number with what synthetic programs must have, because each of these calls
     /// takes several times as long to analyse.
     pub fn slow_calls(&self) -> u64 {
-        self.replayed.locations().map(|location| location.slow_calls).sum()
+        self.counts.slow_calls
     }
 
     /// Returns the number of windows of time that the trace was cut into.
     pub fn windows(&self) -> u64 {
-        self.replayed.windows
+        self.part.replayed.windows
     }
 
     /// Returns the number of locations that the archive defines, with and without events.
     pub fn locations(&self) -> usize {
-        self.world.system.places.len()
+        self.part.world.system.places.len()
     }
 
     /// Returns the number of processes, which are the location groups of the archive.
     pub fn processes(&self) -> usize {
-        self.world.system.processes.len()
+        self.part.world.system.processes.len()
     }
 
     /// Returns the number of nodes that processes ran on. A node that the archive does not name counts as well.
     pub fn nodes(&self) -> usize {
-        self.world.system.nodes.len()
+        self.part.world.system.nodes.len()
     }
 
     /// Returns the time from the first event to the last over all locations, in nanoseconds; 0 for an archive without
     /// events.
     pub fn length(&self) -> u64 {
-        let locations = || self.replayed.locations().filter(|location| location.events > 0);
-        let first = locations().filter_map(|location| location.first).min().unwrap_or(Time::BEGIN);
-        locations().map(|location| location.now).max().unwrap_or(Time::BEGIN).since(first).0
+        self.counts.length().0
     }
 
     /// Returns the exclusive time of all call paths over all locations, in nanoseconds. With several locations it
     /// exceeds [`Self::length`], the time that a clock on the wall would show.
     pub fn time(&self) -> u64 {
-        let nodes = self.replayed.locations().flat_map(|location| location.paths.iter());
-        nodes.map(|(_, node)| node.time.0).sum()
+        self.part.tree.branches.iter().map(|branch| branch.totals.time).sum()
     }
 
     /// Returns the sum of a quantity over all call paths and locations, in nanoseconds, bytes or operations as the
     /// quantity defines.
     pub fn total(&self, what: Quantity) -> u64 {
-        self.replayed.locations().map(|location| booked(location, what)).sum()
+        self.part.tree.branches.iter().map(|branch| branch.totals.get(what)).sum()
     }
 
     /// Returns the sum of a quantity over all call paths of one location. `location` counts from 0 in the order of the
     /// report; a number without a location yields 0.
     pub fn at_location(&self, location: usize, what: Quantity) -> u64 {
-        self.replayed.locations().nth(location).map_or(0, |it| booked(it, what))
+        let Ok(number) = u32::try_from(location) else { return 0 };
+        let own = Own::of(&self.part.replayed);
+        own.location(ids::LocationNumber(number)).map_or(0, |it| booked(it, what))
     }
 
     /// Returns, for every call path of a runtime at every location, how its time divides into waits, transfer and
     /// unexplained time. Tests compare these sums with the time between enters and leaves.
     pub fn call_times(&self) -> Vec<CallTime> {
-        let locations = self.replayed.locations();
-        locations.flat_map(|location| division::of(&self.world, location)).collect()
+        let locations = self.part.locations();
+        locations.flat_map(|location| division::of(&self.part.world, location)).collect()
     }
 
     /// Returns the number of waits that were longer than the time left in their calls. Any value but 0 means that a
     /// rule of a pattern is wrong.
     pub fn waits_beyond_calls(&self) -> u64 {
-        self.replayed.locations().map(|location| location.paths.excess).sum()
+        self.counts.excess
     }
 
-    /// Returns all pairs that communicate, ordered by origin, target and kind. Each call computes the list anew from
-    /// the parts of the matrix, so keep the result if you need it twice.
+    /// Returns all pairs that communicate, ordered by origin, target and kind. Each call names the pairs anew, so keep
+    /// the result if you need it twice.
     pub fn pairs(&self) -> Vec<Pair> {
-        pairs(&self.world, &self.replayed)
+        named_pairs(&self.part.world, &self.part.pairs)
     }
 
     /// Returns `true` if [`Self::pairs`] are pairs of nodes, which they are above [`MOST_PARTIES`] processes.
     pub fn pairs_are_nodes(&self) -> bool {
-        self.world.parties.folded()
+        self.part.world.parties.folded()
     }
 
     /// Writes the Cube report to `path`, with one value per metric, call path and location. Metrics without any value
     /// are left out. The extra member [`PAIRS`] lists the pairs that communicate.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be created or written; the file may be incomplete then.
-    pub fn write_report(&self, path: &Path) -> cubex::Result<()> {
-        let notes: Vec<String> = self.not_computed.iter().map(ToString::to_string).collect();
-        let pairs = pairs_csv(&self.pairs());
-        let input = report::Input {
-            defs: &self.defs,
-            world: &self.world,
-            tree: &self.tree,
-            notes: &notes,
-            pairs: &pairs,
-        };
-        report::write_replayed(&input, &self.replayed, path)
+    /// Returns an error if the file cannot be created or written; there is no new report then. A result of
+    /// [`analyze_among`] has the values of some locations only, so that [`Joint::write_report`] has to write it.
+    pub fn write_report(&self, path: &Path) -> Result<(), Error> {
+        let own = self.part.locations().count();
+        if own < self.locations() {
+            let reason = "other processes have the values of some locations".into();
+            return Err(Error::Elsewhere { rank: 1, reason });
+        }
+        self.part.write_report(&Transport::new(self.part.threads), &self.notes(), path)
+    }
+
+    /// Returns the texts that a report has about patterns that could not be judged.
+    fn notes(&self) -> Vec<String> {
+        self.not_computed.iter().map(ToString::to_string).collect()
     }
 }
 
-/// Sums up the matrices of all shards and names the pairs, ordered by origin, target and kind.
-fn pairs(world: &World, replayed: &Replayed) -> Vec<Pair> {
-    let mut sum = matrix::Sum::new();
-    replayed.parts.iter().for_each(|part| part.matrix.add_to(&mut sum));
-    named_pairs(world, &sum)
-}
-
+/// Names pairs, ordered by origin, target and kind.
 fn named_pairs(world: &World, sum: &matrix::Sum) -> Vec<Pair> {
     let system = &world.system;
     let name = |party: PartyNumber| {
@@ -536,7 +658,7 @@ fn pairs_csv(pairs: &[Pair]) -> String {
 }
 
 /// Returns the sum of a quantity over all call paths of a location.
-fn booked(location: &engine::location::Location, what: Quantity) -> u64 {
+fn booked(location: &Location, what: Quantity) -> u64 {
     location.paths.iter().map(|(_, node)| node.get(what)).sum()
 }
 

@@ -9,18 +9,28 @@ mod mpi;
 #[path = "support/sums.rs"]
 mod sums;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
 
-use dwell_analyze::{Analysis, Cut, Options, analyze_among};
+use dwell_analyze::{Analysis, Cut, Options, Quantity, analyze_among};
 use dwell_mpi::{Agreement, Error, Join, Member, Peers, crew};
 use dwell_synth::{random, sor, srumma};
 use otf2::Archive;
 
-/// A member that counts the bytes of questions that it sends to others.
+/// A member that counts the bytes of questions and of results that it sends to others.
 struct Counting {
     member: Member,
     questions: usize,
+    /// Greatest number of bytes that it sent or received in one step, by the name of the step.
+    most: BTreeMap<&'static str, usize>,
+}
+
+impl Counting {
+    fn count(&mut self, step: &'static str, bytes: usize) {
+        let most = self.most.entry(step).or_default();
+        *most = bytes.max(*most);
+    }
 }
 
 impl Peers for Counting {
@@ -38,10 +48,15 @@ impl Peers for Counting {
         out: &mut Vec<Vec<u8>>,
         into: &mut Vec<Vec<u8>>,
     ) -> Result<(), Error> {
+        let sum = |all: &[Vec<u8>]| all.iter().map(Vec::len).sum::<usize>();
+        let sent = sum(out);
         if step == "questions" {
-            self.questions += out.iter().map(Vec::len).sum::<usize>();
+            self.questions += sent;
         }
-        self.member.exchange(step, out, into)
+        self.count(step, sent);
+        self.member.exchange(step, out, into)?;
+        self.count(step, sum(into));
+        Ok(())
     }
 
     fn agree(&mut self, step: &'static str, numbers: Agreement) -> Result<Agreement, Error> {
@@ -54,42 +69,75 @@ impl Peers for Counting {
         bytes: Vec<u8>,
         join: Join<'_>,
     ) -> Result<Option<Vec<u8>>, Error> {
-        self.member.join_all(step, bytes, join)
+        let mut most = bytes.len();
+        let joined = self.member.join_all(step, bytes, &mut |all, more| {
+            join(all, more)?;
+            most = most.max(all.len());
+            Ok(())
+        });
+        self.count(step, most);
+        joined
     }
 
     fn broadcast(&mut self, step: &'static str, bytes: &mut Vec<u8>) -> Result<(), Error> {
-        self.member.broadcast(step, bytes)
+        self.member.broadcast(step, bytes)?;
+        self.count(step, bytes.len());
+        Ok(())
     }
 }
 
-/// Analyses an archive with several ranks. Returns the result of the first, and the number of ranks that asked others.
-fn among(archive: &Archive, options: &Options, ranks: usize) -> (Analysis, usize) {
+/// Result of an analysis with several ranks.
+struct Together {
+    /// Everything that users see, as bytes.
+    bytes: Vec<u8>,
+    /// Number of ranks that asked others.
+    asking: usize,
+    /// Greatest number of bytes that any rank sent or received in one step, by the name of the step.
+    most: BTreeMap<&'static str, usize>,
+}
+
+/// Analyses an archive with several ranks, which write their report together.
+fn among(archive: &Archive, options: &Options, ranks: usize) -> Together {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("trace.cubex");
     let one = |member: Member| {
-        let mut peers = Counting { member, questions: 0 };
-        let analysis = analyze_among(&mut peers, archive, options, &|_| {}).unwrap();
-        (analysis, peers.questions > 0)
+        let mut peers = Counting { member, questions: 0, most: BTreeMap::new() };
+        let joint = analyze_among(&mut peers, archive, options, &|_| {}).unwrap();
+        joint.write_report(&mut peers, &report).unwrap();
+        let is_first = peers.rank() == 0;
+        assert_eq!(joint.analysis().is_some(), is_first);
+        let seen = joint.analysis().map(|analysis| seen(analysis, &report));
+        (seen, peers)
     };
     thread::scope(|scope| {
         let ranks: Vec<_> =
             crew(ranks).into_iter().map(|member| scope.spawn(|| one(member))).collect();
-        let mut asking = 0;
-        let mut first = None;
-        for (rank, handle) in ranks.into_iter().enumerate() {
-            let (analysis, asked) = handle.join().unwrap();
-            assert_eq!(analysis.is_some(), rank == 0);
-            asking += usize::from(asked);
-            first = first.or(analysis);
+        let mut all = Together { bytes: Vec::new(), asking: 0, most: BTreeMap::new() };
+        for handle in ranks {
+            let (seen, peers) = handle.join().unwrap();
+            all.asking += usize::from(peers.questions > 0);
+            all.bytes.extend(seen.into_iter().flatten());
+            for (step, bytes) in peers.most {
+                let most = all.most.entry(step).or_default();
+                *most = bytes.max(*most);
+            }
         }
-        (first.unwrap(), asking)
+        all
     })
 }
 
-/// Returns everything that users see of a result, as bytes.
-fn bytes(analysis: &Analysis, directory: &Path) -> Vec<u8> {
+/// Returns everything that users see of the result of one process, as bytes.
+fn bytes(analysis: &Analysis) -> Vec<u8> {
     sums::hold(analysis);
-    let path = directory.join("trace.cubex");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.cubex");
     analysis.write_report(&path).unwrap();
-    let mut bytes = std::fs::read(path).unwrap();
+    seen(analysis, &path)
+}
+
+/// Returns everything that users see of a result and its report, as bytes.
+fn seen(analysis: &Analysis, report: &Path) -> Vec<u8> {
+    let mut bytes = std::fs::read(report).unwrap();
     bytes.extend(format!("{:?}", analysis.entries()).into_bytes());
     bytes.extend(format!("{:?}", analysis.findings()).into_bytes());
     bytes.extend(format!("{:?}", analysis.inefficient()).into_bytes());
@@ -99,26 +147,27 @@ fn bytes(analysis: &Analysis, directory: &Path) -> Vec<u8> {
     bytes.extend(format!("{:?}", analysis.damage()).into_bytes());
     bytes.extend(format!("{:?}", analysis.pairs()).into_bytes());
     bytes.extend(format!("{:?}", (analysis.events(), analysis.independent_pairs())).into_bytes());
+    bytes.extend(format!("{:?}", (analysis.length(), analysis.time())).into_bytes());
+    let totals: Vec<u64> = Quantity::all().map(|what| analysis.total(what)).collect();
+    bytes.extend(format!("{totals:?}").into_bytes());
     bytes
 }
 
 /// Compares the results of several ranks with those of one process.
 fn same_bytes(archive: &Archive, ranks: &[usize], least_asking: bool) {
-    let directory = tempfile::tempdir().unwrap();
     let mut options = Options::default();
     (options.threads, options.events_per_rank) = (1, 1);
     let alone = sums::analyze(archive, &options);
-    let expected = bytes(&alone, directory.path());
+    let expected = bytes(&alone);
     for (place, &count) in ranks.iter().enumerate() {
         // Short windows take long, and need not be tried with every number of ranks.
         let short = (place == ranks.len() / 2).then_some((Cut::Nanoseconds(3_001), 2));
         for (cut, threads) in [(Cut::Budget, 1)].into_iter().chain(short) {
             (options.cut, options.threads) = (cut, threads);
-            let (analysis, asking) = among(archive, &options, count);
-            let found = bytes(&analysis, directory.path());
-            assert!(found == expected, "{count} ranks, {cut:?}");
+            let found = among(archive, &options, count);
+            assert!(found.bytes == expected, "{count} ranks, {cut:?}");
             if least_asking && count > 1 {
-                assert_eq!(asking, count, "ranks that asked others");
+                assert_eq!(found.asking, count, "ranks that asked others");
             }
         }
     }
@@ -201,7 +250,67 @@ fn a_small_trace_stays_with_one_rank() {
     let mut options = Options::default();
     options.threads = 1;
     let alone = sums::analyze(&archive, &options);
-    let (analysis, asking) = among(&archive, &options, 4);
-    assert_eq!(asking, 0);
-    assert!(bytes(&analysis, directory.path()) == bytes(&alone, directory.path()));
+    let together = among(&archive, &options, 4);
+    assert_eq!(together.asking, 0);
+    assert!(together.bytes == bytes(&alone));
+}
+
+/// Steps in which results come together along a tree. What a rank sends in them follows from the call paths of the
+/// program, not from its locations.
+const ALONG_A_TREE: [&str; 6] = [
+    "call paths",
+    "call paths of all",
+    "savings",
+    "savings of all",
+    "findings",
+    "places of values",
+];
+
+/// No rank sends or receives more results because the trace has more locations; values come in pieces.
+#[test]
+fn results_of_a_rank_do_not_grow_with_the_trace() {
+    let most = |processes: u64| {
+        let directory = tempfile::tempdir().unwrap();
+        let options = sor::Options { ranks: processes, iterations: 2, seed: 5 };
+        sor::generate(&options, directory.path(), &|_| {}).unwrap();
+        let mut options = Options::default();
+        (options.threads, options.events_per_rank) = (1, 1);
+        among(&Archive::open(directory.path()).unwrap(), &options, 4).most
+    };
+    let (small, large) = (most(64), most(4_096));
+    for step in ALONG_A_TREE {
+        assert!(small[step] > 0, "{step}");
+        assert!(large[step] < 8 << 10, "{step}: {} bytes", large[step]);
+        // Numbers of more digits are longer.
+        assert!(large[step] < 2 * small[step], "{step}: {} and {}", small[step], large[step]);
+    }
+    // All values are 4,096 * 8 bytes for each metric and call path, in pieces of less than 3 MiB.
+    assert!(large["values"] > 32 << 10, "{large:?}");
+    assert!(large["values"] < 4 * (3 << 20), "{large:?}");
+}
+
+#[test]
+fn a_rank_that_cannot_write_is_named_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = random::Options { ranks: 16, segments: 3, operations: 10, seed: 1 };
+    random::generate(&options, directory.path(), &|_| {}).unwrap();
+    let archive = Archive::open(directory.path()).unwrap();
+    let mut options = Options::default();
+    (options.threads, options.events_per_rank) = (1, 1);
+    let (here, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let one = |mut member: Member| {
+        // A directory that is not shared does not have the file that the first rank has begun.
+        let directory = if member.rank() == 2 { &elsewhere } else { &here };
+        let joint = analyze_among(&mut member, &archive, &options, &|_| {}).unwrap();
+        assert!(joint.analysis().is_none_or(|it| it.write_report(Path::new("part")).is_err()));
+        joint.write_report(&mut member, &directory.path().join("trace.cubex"))
+    };
+    let results: Vec<_> = thread::scope(|scope| {
+        let ranks: Vec<_> = crew(3).into_iter().map(|member| scope.spawn(|| one(member))).collect();
+        ranks.into_iter().map(|handle| handle.join().unwrap()).collect()
+    });
+    let told = results[0].as_ref().unwrap_err().to_string();
+    assert!(told.starts_with("rank 2: ") && told.ends_with("no such file"), "{told}");
+    assert!(results[1..].iter().all(Result::is_ok));
+    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0);
 }

@@ -31,6 +31,11 @@ impl Parties {
         }
     }
 
+    /// Returns the number of parties.
+    pub(crate) fn count(&self, system: &System) -> usize {
+        if self.folded() { system.nodes.len() } else { system.processes.len() }
+    }
+
     /// Returns `true` if parties are nodes.
     pub(crate) fn folded(&self) -> bool {
         self.of.is_some()

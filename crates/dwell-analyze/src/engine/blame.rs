@@ -1,8 +1,6 @@
 //! Sums of waits by the party that was waited for.
 
-use std::collections::{BTreeMap, HashMap};
-
-use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 use crate::archive::ids::PartyNumber;
 use crate::archive::time::Duration;
@@ -10,7 +8,7 @@ use crate::engine::hash::Mixed;
 use crate::engine::quantity::Quantity;
 
 /// Sums by path, kind of wait and party.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(crate) struct Blame {
     sums: HashMap<(u64, Quantity, PartyNumber), Duration, Mixed>,
 }
@@ -27,10 +25,8 @@ impl Blame {
         *self.sums.entry((signature, what, party)).or_default() += amount;
     }
 
-    /// Adds all sums to the sums of the run.
-    pub(crate) fn add_to(&self, sum: &mut BTreeMap<(u64, Quantity), BTreeMap<PartyNumber, u64>>) {
-        for (&(signature, what, party), amount) in &self.sums {
-            *sum.entry((signature, what)).or_default().entry(party).or_default() += amount.0;
-        }
+    /// Returns all sums, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ((u64, Quantity, PartyNumber), Duration)> {
+        self.sums.iter().map(|(&key, &amount)| (key, amount))
     }
 }

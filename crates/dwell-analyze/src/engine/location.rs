@@ -70,39 +70,29 @@ pub(crate) enum Source {
     Ended,
 }
 
-/// State of a location during the replay. What only the replay needs is not sent to other processes.
-#[derive(Debug, Serialize, Deserialize)]
+/// State of a location during the replay.
+#[derive(Debug)]
 pub(crate) struct Location {
     /// Number of the location.
     pub(crate) number: LocationNumber,
-    #[serde(skip)]
     pub(crate) source: Source,
     pub(crate) paths: Paths,
-    #[serde(skip)]
     pub(crate) stack: Vec<Frame>,
     /// Depth of the outermost call at which waits are judged, or 0.
-    #[serde(skip)]
     pub(crate) judged: u32,
     /// Bytes that the judged call has moved so far, and its partners.
-    #[serde(skip)]
     pub(crate) moved: Moved,
     /// Operations that the judged call completed.
-    #[serde(skip)]
     pub(crate) done: Vec<Done>,
     /// Windows and processes that the judged call acted on, for fences and epochs of MPI.
-    #[serde(skip)]
     pub(crate) touched: Vec<(RmaWinRef, ProcessNumber)>,
     /// Non-blocking collectives that the judged call completed.
-    #[serde(skip)]
     pub(crate) awaited: Vec<Awaited>,
     /// Calls that test again and again whether something has happened.
-    #[serde(skip)]
     pub(crate) polls: Option<Run>,
     /// Group of the neighbours in the open neighbourhood collective.
-    #[serde(skip)]
     pub(crate) neighbours: Option<GroupRef>,
     /// Time in calls at which waits are judged and that have ended, in nanoseconds. All other time is computing.
-    #[serde(skip)]
     pub(crate) in_calls: Duration,
     /// Number of judged calls that issued operations and were not read on the fast path.
     pub(crate) slow_calls: u64,
@@ -112,10 +102,8 @@ pub(crate) struct Location {
     pub(crate) first: Option<Time>,
     /// Number of events that [`Self::count`] has counted, and number of events read once the source is closed.
     pub(crate) events: u64,
-    #[serde(skip)]
     pub(crate) read: u64,
     /// Cache of the last lookup of a window: the window, its context and the number of its memory.
-    #[serde(skip)]
     pub(crate) window: Option<(RmaWinRef, ContextNumber, u16)>,
     pub(crate) damage: Damage,
     /// Time since which recording is off, and the past intervals in which it was off.
@@ -136,8 +124,19 @@ pub(crate) struct Cut {
     pub(crate) operations: u64,
 }
 
+impl Cut {
+    /// Adds the calls of another location.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.any |= other.any;
+        self.collectives += other.collectives;
+        self.locks += other.locks;
+        self.changes += other.changes;
+        self.operations += other.operations;
+    }
+}
+
 /// Defects in the events of a location.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Damage {
     /// Number of leaves without an enter and of enters without a leave.
     pub(crate) unmatched: u64,

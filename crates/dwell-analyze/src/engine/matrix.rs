@@ -4,12 +4,14 @@
 
 use std::collections::BTreeMap;
 
-pub use dwell_model::pairs::Kind;
-
+use dwell_mpi::Agreement;
 use serde::{Deserialize, Serialize};
+
+pub use dwell_model::pairs::Kind;
 
 use crate::archive::ids::{Ordinal, PartyNumber, ProcessNumber};
 use crate::archive::parties::{MOST, Parties};
+use crate::engine::transport::{Error, Transport};
 
 /// Sums over all communication of one kind from one party to another. A pair that never communicates by this kind has
 /// no cell.
@@ -27,24 +29,35 @@ pub struct Cell {
     pub wait: u64,
 }
 
-/// The whole matrix, by origin, target and kind.
+impl Cell {
+    /// Adds other communication.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.operations += more.operations;
+        self.bytes += more.bytes;
+        self.time += more.time;
+        self.wait += more.wait;
+    }
+}
+
+/// The whole matrix or the rows of some origins, by origin, target and kind.
 pub(crate) type Sum = BTreeMap<(PartyNumber, PartyNumber, Kind), Cell>;
 
 /// Part of the matrix: the rows of the origins of one shard.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(crate) struct Matrix {
     /// Rows in no order: the origin, and its targets for each kind.
     rows: Vec<(PartyNumber, [Targets; 4])>,
 }
 
+/// Least number of cells for each rank that gets any. They take about 1 MiB of the list of pairs.
+const CELLS_PER_RANK: u64 = 16 * 1024;
 /// Number of cells that are allocated together.
 const BLOCK: u32 = 16;
 /// Number of blocks that are found without a search: those of as many targets as a matrix of processes has.
 const NEAR: usize = MOST / BLOCK as usize;
 
 /// Targets of one origin. Only blocks with targets that the origin communicates with take memory.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(into = "Cells", from = "Cells")]
+#[derive(Clone, Debug)]
 struct Targets {
     /// Places of the first blocks, counted from 1; 0 for those that do not exist.
     near: [u32; NEAR],
@@ -56,25 +69,6 @@ struct Targets {
 impl Default for Targets {
     fn default() -> Self {
         Self { near: [0; NEAR], far: Vec::new(), blocks: Vec::new() }
-    }
-}
-
-/// Targets of one origin as they travel to other processes.
-type Cells = Vec<(PartyNumber, Cell)>;
-
-impl From<Targets> for Cells {
-    fn from(targets: Targets) -> Self {
-        targets.iter().map(|(to, cell)| (to, *cell)).collect()
-    }
-}
-
-impl From<Cells> for Targets {
-    fn from(cells: Cells) -> Self {
-        let mut targets = Self::default();
-        for (to, cell) in cells {
-            targets.cell(to).into_iter().for_each(|place| *place = cell);
-        }
-        targets
     }
 }
 
@@ -139,20 +133,47 @@ impl Matrix {
         self.rows.get_mut(row)?.1.get_mut(kind as usize)?.cell(to)
     }
 
-    /// Adds all cells of this part to the whole matrix.
-    pub(crate) fn add_to(&self, sum: &mut Sum) {
-        for (from, row) in &self.rows {
-            for (kind, targets) in Kind::ALL.into_iter().zip(row) {
-                for (to, cell) in targets.iter() {
-                    let total = sum.entry((*from, to, kind)).or_default();
-                    total.operations += cell.operations;
-                    total.bytes += cell.bytes;
-                    total.time += cell.time;
-                    total.wait += cell.wait;
-                }
-            }
-        }
+    /// Returns the number of cells.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.iter().flat_map(|(_, row)| row).map(|targets| targets.iter().count()).sum()
     }
+
+    /// Returns all cells of this part with origin, target and kind, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ((PartyNumber, PartyNumber, Kind), &Cell)> {
+        self.rows.iter().flat_map(|(from, row)| {
+            let kinds = Kind::ALL.into_iter().zip(row);
+            kinds.flat_map(move |(kind, targets)| {
+                targets.iter().map(move |(to, cell)| ((*from, to, kind), cell))
+            })
+        })
+    }
+}
+
+/// Brings the rows of each origin of all ranks together at one rank, so that no rank needs the whole matrix. Ranks get
+/// consecutive origins; a small matrix belongs to the first rank. Returns the rows of this rank.
+pub(crate) fn distribute<'m>(
+    transport: &Transport<'_>,
+    parties: usize,
+    parts: impl Iterator<Item = &'m Matrix> + Clone,
+) -> Result<Sum, Error> {
+    let (_, ranks) = transport.rank();
+    let cells: usize = parts.clone().map(Matrix::len).sum();
+    let cells = Agreement { sum: vec![cells as u64], ..Agreement::default() };
+    let cells = transport.agree("number of pairs", cells)?.sum.first().copied().unwrap_or(0);
+    let owners = (cells / CELLS_PER_RANK).clamp(1, ranks.max(1) as u64);
+    let owner = |PartyNumber(from): PartyNumber| {
+        (u64::from(from) * owners / parties.max(1) as u64).min(owners - 1) as usize
+    };
+    let values = parts
+        .flat_map(Matrix::iter)
+        .map(|((from, to, kind), &cell)| (owner(from), (from, to, kind as u8, cell)));
+    let mut sum = Sum::new();
+    transport.scatter("pairs", values, |(from, to, kind, cell): (_, _, u8, Cell)| {
+        if let Some(&kind) = Kind::ALL.get(usize::from(kind)) {
+            sum.entry((from, to, kind)).or_default().add(&cell);
+        }
+    })?;
+    Ok(sum)
 }
 
 #[cfg(test)]

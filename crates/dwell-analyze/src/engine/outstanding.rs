@@ -140,30 +140,22 @@ pub(crate) struct Done {
     pub(crate) known: Known,
 }
 
-/// All outstanding operations of a process. Other processes learn only how many of them were spilled.
-#[derive(Debug, Default, Serialize, Deserialize)]
+/// All outstanding operations of a process.
+#[derive(Debug, Default)]
 pub(crate) struct Outstanding {
-    #[serde(skip)]
     serial: u64,
     /// Greater than the matching id of every operation so far.
-    #[serde(skip)]
     above: u64,
     /// True if some operation had a matching id that was not above all earlier ones.
-    #[serde(skip)]
     repeated: bool,
-    #[serde(skip)]
     open: VecDeque<Op>,
-    #[serde(skip)]
     lasting: HashMap<(RmaWinRef, ProcessNumber), Op, Mixed>,
     /// Regions that served operations, by sequence number.
-    #[serde(skip)]
     known: HashMap<u64, Known, Mixed>,
-    #[serde(skip)]
     spill: Spill,
     /// Number of operations that were moved to the file.
     pub(crate) spilled: u64,
     /// True if the file cannot take more operations.
-    #[serde(skip)]
     full: bool,
 }
 

@@ -1,7 +1,5 @@
 //! State for each of the consecutive processes or locations that a shard owns.
 
-use serde::{Deserialize, Serialize};
-
 use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
 
 /// Numbers of the processes and locations that a shard owns.
@@ -12,7 +10,7 @@ pub(crate) struct Members {
 }
 
 /// One value for each of some consecutive processes or locations.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct Owned<N, T> {
     first: N,
     list: Vec<T>,

@@ -36,7 +36,7 @@ impl Path {
 }
 
 /// Sums over the values of a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Counted {
     pub(crate) counter: MetricRef,
     pub(crate) values: u64,
@@ -60,7 +60,7 @@ impl Counted {
 }
 
 /// A path with everything booked on it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) parent: Path,
     pub(crate) region: RegionRef,
@@ -69,12 +69,9 @@ pub(crate) struct Node {
     pub(crate) setting: Option<Setting>,
     /// The child that was used last, and the two siblings that followed this path last: calls often repeat in the same
     /// order, and a loop ends differently from how it goes on.
-    #[serde(skip)]
     recent: u32,
-    #[serde(skip)]
     followers: [u32; 2],
     /// Number of the account that was used last, or 0.
-    #[serde(skip)]
     account: u32,
     pub(crate) visits: u64,
     /// Exclusive time in nanoseconds.
@@ -140,32 +137,25 @@ impl Node {
 /// Number of call sites whose callers are found without a look-up.
 const RECENT_WAYS: usize = 8;
 
-/// The call tree of a location. What only the replay needs is not sent to other processes.
-#[derive(Debug, Serialize, Deserialize)]
+/// The call tree of a location.
+#[derive(Debug)]
 pub(crate) struct Paths {
     nodes: Vec<Node>,
     /// Accounts of runtime calls, by path and sort.
-    #[serde(skip)]
     accounts: Vec<Calls>,
     /// Number of waits that were longer than the time left in their calls. It must be 0.
     pub(crate) excess: u64,
-    #[serde(skip)]
     children: HashMap<(Path, RegionRef, CallingContextRef), u32, Mixed>,
-    #[serde(skip)]
     settings: HashMap<(Path, Setting), Path, Mixed>,
     /// End of the sequence of functions that leads to a call, by its beginning and the call site.
-    #[serde(skip)]
     ways: HashMap<(Path, CallingContextRef), Path, Mixed>,
     /// Some of these, by the last bits of the call site: a loop has few call sites.
-    #[serde(skip)]
     recent_ways: [Option<(Path, CallingContextRef, Path)>; RECENT_WAYS],
     /// Calls that waited, by path and kind of wait.
     waiting: Vec<Vec<(Quantity, WaitingCalls)>>,
     /// Number of parameter values that are kept apart.
-    #[serde(skip)]
     values: usize,
     /// Operations since the location last synchronised.
-    #[serde(skip)]
     pub(crate) row: Row,
 }
 

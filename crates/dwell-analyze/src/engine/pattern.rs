@@ -18,9 +18,6 @@
 
 use std::fmt::Debug;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
@@ -46,7 +43,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
     /// Facts that all shards need to know before [`Self::conclude`].
     type Facts: Facts;
     /// Results beside what is booked on call paths.
-    type Outcome: Debug + Send + Serialize + DeserializeOwned;
+    type Outcome: Debug + Send;
 
     /// Creates the state for the processes and locations of a shard.
     fn new(members: &Members) -> Self;

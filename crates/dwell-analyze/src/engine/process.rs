@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use otf2::id::RmaWinRef;
-use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{LocationNumber, NodeNumber, Ordinal, ProcessNumber};
 use crate::archive::time::Time;
@@ -15,8 +14,8 @@ use crate::engine::outstanding::Outstanding;
 use crate::engine::polling::Loops;
 use crate::engine::regions::{Regions, Span};
 
-/// State of a process during the replay. What only the replay needs is not sent to other processes.
-#[derive(Debug, Serialize, Deserialize)]
+/// State of a process during the replay.
+#[derive(Debug)]
 pub(crate) struct Process {
     /// Number of the process.
     pub(crate) index: ProcessNumber,
@@ -24,35 +23,25 @@ pub(crate) struct Process {
     pub(crate) node: NodeNumber,
     pub(crate) locations: Vec<Location>,
     /// Place of the process's row in the communication matrix of its shard.
-    #[serde(skip)]
     pub(crate) row: usize,
     /// True if the process has exactly one location.
-    #[serde(skip)]
     pub(crate) alone: bool,
     /// True if everything that the process did up to the horizon was recorded.
-    #[serde(skip)]
     pub(crate) seen: bool,
     /// True if calls that may have progressed operations of others were not recorded.
-    #[serde(skip)]
     pub(crate) dark: bool,
     /// Times at which the process certainly progressed operations of others.
-    #[serde(skip)]
     pub(crate) sure: Regions,
     /// Times at which the process may have progressed operations of others.
-    #[serde(skip)]
     pub(crate) wide: Regions,
     pub(crate) outstanding: Outstanding,
     /// Bytes of operations since the last call that completed operations at their targets.
-    #[serde(skip)]
     pub(crate) moved: u64,
     /// Calls whose rest is judged later.
-    #[serde(skip)]
     pub(crate) held: Held,
     /// Polling loops whose releases are being determined.
-    #[serde(skip)]
     pub(crate) loops: Loops,
     /// End of the last operation on each window and target, for MPI fences and epochs.
-    #[serde(skip)]
     pub(crate) touched: HashMap<(RmaWinRef, ProcessNumber), Time, Mixed>,
 }
 

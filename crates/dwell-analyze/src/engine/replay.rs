@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use dwell_mpi::Agreement;
 use otf2::Archive;
-use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{Ordinal, ProcessNumber};
 use crate::archive::time::{Duration, Time};
@@ -55,44 +54,29 @@ const LEAST_WINDOWS: u64 = 32;
 /// Number of rounds after the last event, so that answers to answers arrive.
 const LAST_ROUNDS: u32 = 8;
 
-/// Result of a replay.
+/// Result of a replay at one rank. What all ranks have to know together is the same at each of them; everything else is
+/// about the processes that the rank has replayed.
 #[derive(Debug)]
 pub(crate) struct Replayed<P: Pattern> {
-    /// Results of each shard, in the order of their processes.
-    pub(crate) parts: Vec<Results>,
-    /// Results of the patterns of each shard.
-    patterns: Vec<P::Outcome>,
+    /// Results of each shard of this rank, in the order of their processes.
+    pub(crate) parts: Vec<Results<P::Outcome>>,
     /// Facts that all shards shared.
     pub(crate) facts: P::Facts,
+    /// Waits that could not be judged, over all ranks.
     pub(crate) unjudged: Vec<Unjudged>,
-    sharding: Sharding,
     pub(crate) windows: u64,
+    /// Number of events that all ranks have read.
     pub(crate) events: u64,
 }
 
-impl<P: Pattern> Replayed<P> {
-    /// Returns the processes of all shards in order.
-    pub(crate) fn processes(&self) -> impl Iterator<Item = &Process> {
-        self.parts.iter().flat_map(|part| &part.processes)
-    }
-
-    /// Returns the locations of all shards in order.
-    pub(crate) fn locations(&self) -> impl Iterator<Item = &Location> {
-        self.processes().flat_map(|process| &process.locations)
-    }
-
-    /// Returns the results of the patterns of the shard that owns a process.
-    pub(crate) fn patterns_of(&self, process: ProcessNumber) -> Option<&P::Outcome> {
-        self.patterns.get(self.sharding.shard(process))
-    }
-}
-
 /// Results of a shard.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Results {
+#[derive(Debug)]
+pub(crate) struct Results<O> {
     pub(crate) processes: Vec<Process>,
     pub(crate) blame: Blame,
     pub(crate) matrix: Matrix,
+    /// Results of the patterns.
+    pub(crate) patterns: O,
 }
 
 /// Parameters of a replay that do not change the result.
@@ -187,14 +171,14 @@ fn least_room(locations: u64) -> u64 {
     locations.saturating_mul(LEAST_ROOM_PER_LOCATION).max(LEAST_ROOM)
 }
 
-/// Replays an archive. Returns the results of all shards at the first rank, and `None` at others.
+/// Replays an archive. Returns the results of the shards of this rank.
 pub(crate) fn replay<P: Pattern>(
     transport: &Transport<'_>,
     archive: &Archive,
     world: &World,
     plan: Plan,
     progress: Progress<'_>,
-) -> Result<Option<Replayed<P>>, Error> {
+) -> Result<Replayed<P>, Error> {
     let part = Part::of(transport, world, plan)?;
     let Part { sharding, buffer, most_open, .. } = part;
     let mut windows = Windows::new(world, plan, &part);
@@ -266,12 +250,12 @@ pub(crate) fn replay<P: Pattern>(
         let busy = u64::from(shards.iter().any(Shard::is_busy));
         let most = vec![used.saturating_sub(kept), kept, busy];
         let agreed = transport.agree("window", Agreement { most, ..Agreement::default() })?.most;
-        let &[added, before, busy] = agreed.as_slice() else { return Ok(None) };
+        let [added, before, busy] = <[u64; 3]>::try_from(agreed).unwrap_or_default();
         if horizon == Time::END {
             rounds += 1;
             if rounds == LAST_ROUNDS || busy == 0 {
                 let facts = conclude(transport, world, &mut shards)?;
-                return results(transport, world, shards, facts, sharding, (count, events));
+                return results(transport, world, shards, facts, (count, events));
             }
         } else if floors.next == Time::END {
             horizon = Time::END;
@@ -402,24 +386,22 @@ fn agree_on_window(
     Ok((floors, read))
 }
 
-/// Takes the results out of all shards, and brings them to the first rank.
+/// Takes the results out of the shards of this rank.
 fn results<P: Pattern>(
     transport: &Transport<'_>,
     world: &World,
     shards: Vec<Shard<P>>,
     facts: P::Facts,
-    sharding: Sharding,
     (windows, events): (u64, u64),
-) -> Result<Option<Replayed<P>>, Error> {
+) -> Result<Replayed<P>, Error> {
     let unjudged = unjudged(transport, world, &shards)?;
     let of = |shard: Shard<P>| {
         let Shard { processes, patterns, blame, matrix, .. } = shard;
-        (Results { processes: processes.into_list(), blame, matrix }, patterns.outcome())
+        let (processes, patterns) = (processes.into_list(), patterns.outcome());
+        Results { processes, blame, matrix, patterns }
     };
-    let own: Vec<(Results, P::Outcome)> = shards.into_iter().map(of).collect();
-    let Some(all) = transport.gather("results", own)? else { return Ok(None) };
-    let (parts, patterns) = all.into_iter().unzip();
-    Ok(Some(Replayed { parts, patterns, facts, unjudged, sharding, windows, events }))
+    let parts = shards.into_iter().map(of).collect();
+    Ok(Replayed { parts, facts, unjudged, windows, events })
 }
 
 /// Adds up the waits that could not be judged. All shards have the same list, with other numbers of calls.

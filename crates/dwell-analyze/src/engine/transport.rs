@@ -28,6 +28,8 @@ pub(crate) trait Message: Copy + Send + Serialize + DeserializeOwned + 'static {
 
 impl Message for ProcessNumber {}
 
+impl Message for u64 {}
+
 /// Distribution of processes to shards: each shard owns as many consecutive processes, and that number is a power of
 /// two.
 #[derive(Clone, Copy, Debug)]
@@ -86,8 +88,8 @@ pub(crate) struct Outbox<T> {
 /// Greatest size of a batch in bytes. Larger batches would not travel faster.
 const MOST_BATCH: usize = 16 * 1024;
 const LEAST_BATCH: usize = 512;
-/// Bytes that rank 0 receives at once when it gathers results.
-const MOST_GATHERED: usize = 64 << 20;
+/// Bytes that a rank receives at once when values are scattered over all ranks.
+const MOST_SCATTERED: usize = 4 << 20;
 /// Least number of shards of a large run, and least number for each worker.
 const LEAST_SHARDS: usize = 256;
 const SHARDS_PER_WORKER: usize = 4;
@@ -477,45 +479,119 @@ impl<'p> Transport<'p> {
         Ok(all)
     }
 
-    /// Sends values of all ranks to rank 0, a part of them at a time. Returns all of them there, in the order of the
-    /// ranks, and `None` elsewhere.
-    pub(crate) fn gather<T: Serialize + DeserializeOwned>(
+    /// Joins values of all ranks at rank 0, along a tree. `join` adds a value of higher ranks to one of lower ranks, and
+    /// must be associative. Returns the result at rank 0, and `None` elsewhere.
+    pub(crate) fn reduce<T: Serialize + DeserializeOwned>(
         &self,
         step: &'static str,
-        values: Vec<T>,
-    ) -> Result<Option<Vec<T>>, Error> {
-        let Some(others) = &self.others else { return Ok(Some(values)) };
-        let Others { peers, out, into } = &mut *others.borrow_mut();
-        let (is_first, size) = (peers.rank() == 0, peers.size());
-        out.resize_with(size, Vec::new);
-        let most = (MOST_GATHERED / size).max(1);
-        let mut all: Vec<Vec<T>> = (0..size).map(|_| Vec::new()).collect();
-        let mut left = values.into_iter();
-        if is_first && let Some(own) = all.first_mut() {
-            own.extend(left.by_ref());
+        mut value: T,
+        mut join: impl FnMut(&mut T, T),
+    ) -> Result<Option<T>, Error> {
+        let Some(others) = &self.others else { return Ok(Some(value)) };
+        let peers = &mut *others.borrow_mut().peers;
+        let mut own = Vec::new();
+        wire::write(&value, &mut own);
+        let joined = peers.join_all(step, own, &mut |bytes, mut more| {
+            let more = wire::read(&mut more).map_err(|_| format!("{step} cannot be read"))?;
+            join(&mut value, more);
+            bytes.clear();
+            wire::write(&value, bytes);
+            Ok(())
+        })?;
+        Ok(joined.map(|_| value))
+    }
+
+    /// Returns the value of rank 0 at all ranks. Only rank 0 passes one.
+    pub(crate) fn broadcast<T: Serialize + DeserializeOwned>(
+        &self,
+        step: &'static str,
+        value: Option<T>,
+    ) -> Result<T, Error> {
+        let mut bytes = Vec::new();
+        if let Some(others) = &self.others {
+            value.iter().for_each(|value| wire::write(value, &mut bytes));
+            others.borrow_mut().peers.broadcast(step, &mut bytes)?;
         }
+        match value {
+            Some(value) => Ok(value),
+            None => {
+                let read = wire::read(&mut bytes.as_slice());
+                read.map_err(|_| garbled(0, format!("{step} cannot be read")))
+            }
+        }
+    }
+
+    /// Sends each value to its rank, some of them at a time, and shows `take` those that arrive, in any order.
+    pub(crate) fn scatter<T: Serialize + DeserializeOwned>(
+        &self,
+        step: &'static str,
+        values: impl Iterator<Item = (usize, T)>,
+        mut take: impl FnMut(T),
+    ) -> Result<(), Error> {
+        let Some(others) = &self.others else {
+            values.for_each(|(_, value)| take(value));
+            return Ok(());
+        };
+        let Others { peers, out, into } = &mut *others.borrow_mut();
+        let (rank, size) = (peers.rank(), peers.size());
+        out.resize_with(size, Vec::new);
+        // Of all that a rank receives at once, each may send it a part.
+        let most = (MOST_SCATTERED / size).max(1);
+        let mut left = values.peekable();
         loop {
-            if let Some(first) = out.first_mut() {
-                while first.len() < most
-                    && let Some(value) = left.next()
-                {
-                    wire::write(&value, first);
+            while let Some((to, value)) = left.next_if(|(to, _)| {
+                *to == rank || out.get(*to).is_none_or(|bytes| bytes.len() < most)
+            }) {
+                match out.get_mut(to) {
+                    Some(bytes) if to != rank => wire::write(&value, bytes),
+                    _ => take(value),
                 }
             }
-            let more = u64::from(left.len() > 0);
+            let more = u64::from(left.peek().is_some());
             peers.exchange(step, out, into)?;
-            for (from, (bytes, list)) in into.iter().zip(&mut all).enumerate() {
+            for (from, bytes) in into.iter().enumerate() {
                 let mut bytes = bytes.as_slice();
                 while !bytes.is_empty() {
                     let read = wire::read(&mut bytes);
-                    list.push(read.map_err(|_| garbled(from, format!("{step} cannot be read")))?);
+                    take(read.map_err(|_| garbled(from, format!("{step} cannot be read")))?);
                 }
             }
             let more = Agreement { most: vec![more], ..Agreement::default() };
             if peers.agree(step, more)?.most.iter().all(|more| *more == 0) {
-                return Ok(is_first.then(|| all.into_iter().flatten().collect()));
+                return Ok(());
             }
         }
+    }
+
+    /// Sends the bytes in `out` to the ranks at their indices, and returns what the ranks sent to this one in `into`.
+    /// The own bytes stay here.
+    pub(crate) fn exchange(
+        &self,
+        step: &'static str,
+        out: &mut Vec<Vec<u8>>,
+        into: &mut Vec<Vec<u8>>,
+    ) -> Result<(), Error> {
+        match &self.others {
+            Some(others) => others.borrow_mut().peers.exchange(step, out, into),
+            None => {
+                std::mem::swap(out, into);
+                out.iter_mut().for_each(Vec::clear);
+                Ok(())
+            }
+        }
+    }
+
+    /// Calls `work` once for every item, on the threads of this program, and returns the results in the order of the
+    /// items.
+    pub(crate) fn map<S: Send, R: Send>(
+        &self,
+        items: impl IntoIterator<Item = S>,
+        work: &(dyn Fn(S) -> R + Sync),
+    ) -> Vec<R> {
+        let mut slots: Vec<(Option<S>, Option<R>)> =
+            items.into_iter().map(|item| (Some(item), None)).collect();
+        self.run(&mut slots, &|| (), &|(item, result), ()| *result = item.take().map(work));
+        slots.into_iter().filter_map(|(_, result)| result).collect()
     }
 }
 

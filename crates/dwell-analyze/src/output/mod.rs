@@ -3,6 +3,8 @@
 pub(crate) mod division;
 pub(crate) mod findings;
 pub(crate) mod notes;
+pub(crate) mod own;
+pub(crate) mod pieces;
 pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod tree;

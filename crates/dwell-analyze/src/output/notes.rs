@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use dwell_model::archive;
 use dwell_model::operation::Operation;
 use otf2::Anchor;
-use otf2::read::Definitions;
+use serde::{Deserialize, Serialize};
 
 use crate::NotComputed;
-use crate::archive::ids::Ordinal;
+use crate::archive::ids::{Ordinal, ProcessNumber};
 use crate::archive::roles::LeftOut;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
+use crate::engine::location::{Cut, Location};
 use crate::engine::pattern::Unjudged;
+use crate::engine::process::Process;
 use crate::engine::quantity::Quantity;
-use crate::output::Replayed;
+use crate::output::findings::Ground;
 
 /// Place in the list of what patterns could not judge after which pauses of the recording are reported.
 const AFTER_PAUSES: u8 = 110;
@@ -22,13 +24,120 @@ const AFTER_PAUSES: u8 = 110;
 /// Greatest number of problems that are listed. The others are counted.
 const LISTED: usize = 20;
 
+/// Counts of single locations, joined over all of them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Counts {
+    /// Times of the first and of the last event.
+    first: Option<Time>,
+    last: Option<Time>,
+    /// Number of operations in flight that were moved to a file.
+    pub(crate) spilled: u64,
+    /// Number of calls that could not be judged in one step.
+    pub(crate) slow_calls: u64,
+    /// Number of waits that were longer than their calls.
+    pub(crate) excess: u64,
+    /// True if recording was off at times.
+    paused: bool,
+    /// Calls that were open when their processes ended.
+    cut: Cut,
+    /// Number of processes that ended inside a call, and the end of the first of them.
+    ended: u64,
+    first_ended: Vec<(ProcessNumber, Time)>,
+    /// Number of defects, and texts about the first of them.
+    defects: u64,
+    first_defects: Vec<String>,
+}
+
+impl Counts {
+    /// Counts what concerns the locations of some processes.
+    pub(crate) fn of<'p>(world: &World, processes: impl Iterator<Item = &'p Process>) -> Self {
+        let mut counts = Self::default();
+        for process in processes {
+            counts.spilled += process.outstanding.spilled;
+            let mut is_cut = false;
+            for location in &process.locations {
+                counts.location(world, location);
+                is_cut |= location.cut.any;
+            }
+            let last = process.locations.iter().map(|it| it.now).max();
+            counts.ended += u64::from(is_cut);
+            if is_cut && counts.first_ended.len() < NAMED {
+                counts.first_ended.push((process.index, last.unwrap_or(Time::BEGIN)));
+            }
+        }
+        counts
+    }
+
+    fn location(&mut self, world: &World, location: &Location) {
+        // A location without events has no first event.
+        if location.events > 0 {
+            self.first = self.first.into_iter().chain(location.first).min();
+            self.last = self.last.max(Some(location.now));
+        }
+        self.slow_calls += location.slow_calls;
+        self.excess += location.paths.excess;
+        self.paused |= location.off.is_some() || !location.gaps.is_empty();
+        self.cut.add(location.cut);
+        let place = world.system.places.get(location.number.index());
+        let id = place.map_or(0, |place| place.id.0);
+        let mut say = |text: &dyn Fn() -> String| {
+            self.defects += 1;
+            if self.first_defects.len() < LISTED {
+                self.first_defects.push(text());
+            }
+        };
+        let damage = &location.damage;
+        damage.errors.iter().for_each(|error| say(&|| error.clone()));
+        if damage.unmatched > 0 {
+            let count = damage.unmatched;
+            say(&|| format!("location {id}: {count} enters or leaves without a partner"));
+        }
+        if damage.undefined > 0 {
+            let count = damage.undefined;
+            say(&|| format!("location {id}: {count} records refer to what is not defined"));
+        }
+        let promised = place.map_or(0, |place| place.events);
+        if damage.errors.is_empty() && location.events < promised {
+            say(&|| format!("location {id}: {} events of {promised}", location.events));
+        }
+    }
+
+    /// Adds what concerns later locations.
+    pub(crate) fn join(&mut self, later: Self) {
+        self.first = self.first.into_iter().chain(later.first).min();
+        self.last = self.last.max(later.last);
+        self.spilled += later.spilled;
+        self.slow_calls += later.slow_calls;
+        self.excess += later.excess;
+        self.paused |= later.paused;
+        self.cut.add(later.cut);
+        self.ended += later.ended;
+        self.first_ended.extend(later.first_ended);
+        self.first_ended.truncate(NAMED);
+        self.defects += later.defects;
+        self.first_defects.extend(later.first_defects);
+        self.first_defects.truncate(LISTED);
+    }
+
+    /// Returns the time of the first event.
+    pub(crate) fn first(&self) -> Time {
+        self.first.unwrap_or(Time::BEGIN)
+    }
+
+    /// Returns the time from the first event to the last.
+    pub(crate) fn length(&self) -> Duration {
+        self.last.unwrap_or(Time::BEGIN).since(self.first())
+    }
+}
+
 /// Collects everything that has to be reported beside the findings.
 pub(crate) fn collect(
     anchor: &Anchor,
-    defs: &Definitions,
-    world: &World,
-    replayed: &Replayed,
+    ground: &Ground<'_>,
+    unjudged: &[Unjudged],
+    counts: &Counts,
 ) -> (Vec<NotComputed>, Vec<String>) {
+    let Ground { defs, world, tree, .. } = *ground;
     let mut not_computed = Vec::new();
     let mut add = |pattern, calls, reason: &str| {
         not_computed.push(NotComputed { pattern, calls, reason: reason.into() });
@@ -44,20 +153,19 @@ pub(crate) fn collect(
     for (pattern, reason) in left_out(world) {
         add(pattern, 0, &reason);
     }
-    let paused = replayed.locations().any(|it| it.off.is_some() || !it.gaps.is_empty());
-    let mut unjudged: BTreeMap<u8, Unjudged> = BTreeMap::new();
-    for one in replayed.unjudged.iter().filter(|it| paused || !it.only_if_paused) {
+    let mut by_place: BTreeMap<u8, Unjudged> = BTreeMap::new();
+    for one in unjudged.iter().filter(|it| counts.paused || !it.only_if_paused) {
         let of = || Unjudged { calls: 0, ..one.clone() };
-        unjudged.entry(one.place).or_insert_with(of).calls += one.calls;
+        by_place.entry(one.place).or_insert_with(of).calls += one.calls;
     }
-    unjudged.retain(|_, it| it.calls > 0);
+    by_place.retain(|_, it| it.calls > 0);
     // Patterns number what they could not judge; what concerns a pause comes between.
-    let later = unjudged.split_off(&AFTER_PAUSES);
-    for it in unjudged.into_values() {
+    let later = by_place.split_off(&AFTER_PAUSES);
+    for it in by_place.into_values() {
         add(it.pattern, it.calls.unsigned_abs(), it.reason);
     }
-    if paused {
-        let has = |what| replayed.locations().any(|it| crate::booked(it, what) > 0);
+    if counts.paused {
+        let has = |what| tree.branches.iter().any(|it| it.totals.get(what) > 0);
         let why = "recording was off for a while; what was sent meanwhile is missing, so that later \
                    messages may have been taken for others";
         let messages = has(Quantity::Sends) || has(Quantity::Receives);
@@ -73,18 +181,18 @@ pub(crate) fn collect(
     for it in later.into_values() {
         add(it.pattern, it.calls.unsigned_abs(), it.reason);
     }
-    let cut = || replayed.locations().map(|location| location.cut);
+    let cut = counts.cut;
     for (pattern, calls) in [
-        ("collectives", cut().map(|it| it.collectives).sum()),
-        ("lock_contention", cut().map(|it| it.locks).sum()),
-        ("late_signal", cut().map(|it| it.changes).sum()),
-        ("wait_for_progress", cut().map(|it| it.operations).sum()),
+        ("collectives", cut.collectives),
+        ("lock_contention", cut.locks),
+        ("late_signal", cut.changes),
+        ("wait_for_progress", cut.operations),
     ] {
         if calls > 0 {
             add(pattern, calls, "their processes ended inside them");
         }
     }
-    if let Some(lost) = lost(world, replayed) {
+    if let Some(lost) = lost(world, counts) {
         add("all", 0, &lost);
     }
 
@@ -92,31 +200,10 @@ pub(crate) fn collect(
     damage.extend(defs.warning().map(ToString::to_string));
     let recovered = anchor.property(archive::DAMAGED);
     damage.extend(recovered.map(|what| format!("recovered from damaged files: {what}")));
-    let mut more = 0;
-    for location in replayed.locations() {
-        let place = world.system.places.get(location.number.index());
-        let id = place.map_or(0, |place| place.id.0);
-        let mut say = |text: String| {
-            if damage.len() < LISTED {
-                damage.push(text);
-            } else {
-                more += 1;
-            }
-        };
-        location.damage.errors.iter().for_each(|error| say(error.clone()));
-        if location.damage.unmatched > 0 {
-            let count = location.damage.unmatched;
-            say(format!("location {id}: {count} enters or leaves without a partner"));
-        }
-        if location.damage.undefined > 0 {
-            let count = location.damage.undefined;
-            say(format!("location {id}: {count} records refer to what is not defined"));
-        }
-        let promised = place.map_or(0, |place| place.events);
-        if location.damage.errors.is_empty() && location.events < promised {
-            say(format!("location {id}: {} events of {promised}", location.events));
-        }
-    }
+    let room = LISTED.saturating_sub(damage.len());
+    let listed = counts.first_defects.iter().take(room);
+    let more = counts.defects - listed.len() as u64;
+    damage.extend(listed.cloned());
     if more > 0 {
         damage.push(format!("and {more} more"));
     }
@@ -171,29 +258,26 @@ fn left_out(world: &World) -> impl Iterator<Item = (&'static str, String)> {
 const NAMED: usize = 5;
 
 /// Returns a text that names the processes which ended before the program did, and when.
-fn lost(world: &World, replayed: &Replayed) -> Option<String> {
-    // A location without events has no first event.
-    let begun = replayed.locations().filter(|location| location.events > 0);
-    let first = begun.filter_map(|location| location.first).min().unwrap_or(Time::BEGIN);
-    let dead = replayed.processes().filter(|it| it.locations.iter().any(|it| it.cut.any));
-    let ends: Vec<String> = dead
-        .map(|ended| {
-            let process = world.system.processes.get(ended.index.index());
+fn lost(world: &World, counts: &Counts) -> Option<String> {
+    let first = counts.first();
+    let ends: Vec<String> = counts
+        .first_ended
+        .iter()
+        .map(|&(number, last)| {
+            let process = world.system.processes.get(number.index());
             let name = process.map_or("a process", |process| &process.name);
-            let last = ended.locations.iter().map(|it| it.now).max().unwrap_or(first);
             format!("{name} after {:.6} s", last.since(first).0 as f64 / 1e9)
         })
         .collect();
-    let (count, all) = (ends.len(), world.system.processes.len());
+    let (count, all) = (counts.ended, world.system.processes.len());
     if count == 0 {
         return None;
     }
-    let more = match count.saturating_sub(NAMED) {
+    let more = match count.saturating_sub(NAMED as u64) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let list: Vec<String> = ends.into_iter().take(NAMED).collect();
-    let list = list.join(", ");
+    let list = ends.join(", ");
     Some(format!(
         "{count} of {all} processes were cut off: {list}{more}; nothing is known of them after that"
     ))

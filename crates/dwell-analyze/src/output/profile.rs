@@ -34,7 +34,7 @@ use crate::engine::matrix::{self, Kind};
 use crate::engine::paths::Counted;
 use crate::engine::quantity::Quantity as Q;
 use crate::output::report::{self, Sheets, Source};
-use crate::output::tree::{Branch, Tree};
+use crate::output::tree::{Branch, Totals, Tree};
 use crate::{Error, named_pairs, pairs_csv};
 
 /// Memory budget in bytes for the values of call paths that are being written.
@@ -218,7 +218,6 @@ impl Profile {
             world: &self.world,
             tree: &self.tree,
             notes: &self.notes,
-            pairs: &pairs,
         };
         let counted = self.counted()?;
         let has = |source: Source, path: CallPathNumber, _: &Branch| {
@@ -236,7 +235,7 @@ impl Profile {
             }
         };
         let damage = Mutex::default();
-        report::write(&input, has, path, |sheets| self.fill(sheets, &damage))?;
+        report::write(&input, has, &pairs, path, |sheets| self.fill(sheets, &damage))?;
         let mut damage: Vec<String> = damage.into_inner().unwrap_or_default();
         damage.sort_unstable();
         Ok(damage)
@@ -620,7 +619,7 @@ impl<'w> Reading<'w> {
                 site,
                 signature: 0,
                 class: None,
-                members: Vec::new(),
+                totals: Totals::default(),
             });
             self.has.push(0);
             CallPathNumber(self.branches.len() as u32 - 1)

@@ -9,7 +9,7 @@ use std::path::Path as FilePath;
 
 use cubex::{
     Cnode, CnodeId, Group, GroupId, Location, MetaBuilder, Metric, MetricId, MetricWriter, Owner,
-    Region, RegionId, ReportWriter, Rows, SystemNode, SystemNodeId,
+    Region, RegionId, ReportWriter, Rows, SystemNode, SystemNodeId, ValuesPlace,
 };
 use dwell_model::layer::Layer;
 use dwell_model::waits::{Class, TREE, Wait};
@@ -22,11 +22,9 @@ use crate::archive::ids::{CallPathNumber, Ordinal};
 use crate::archive::names;
 use crate::archive::names::Setting;
 use crate::archive::world::World;
-use crate::engine::location;
 use crate::engine::paths::{Counted, Node};
 use crate::engine::quantity::Quantity as Q;
-use crate::output::Replayed;
-use crate::output::tree::{Branch, Tree, node};
+use crate::output::tree::{Branch, Totals, Tree};
 
 /// Source of the values of a metric.
 #[derive(Clone, Copy, Debug)]
@@ -246,11 +244,42 @@ impl Source {
         }
     }
 
-    /// Returns `true` if a path has a value at a location.
-    fn is_at(self, node: &Node) -> bool {
+    /// Returns `true` if a path has a value at any location, by the sums over all of them.
+    pub(crate) fn is_in(self, totals: &Totals) -> bool {
         match self {
-            Self::Counter(id, _) => node.counted.iter().any(|it| it.counter == id),
-            _ => self.value(node) != self.nothing(),
+            Self::Time(..) => totals.time > 0,
+            Self::Visits => totals.visits > 0,
+            Self::Wait(_, _, wait) => totals.get(Q::Wait(wait)) > 0,
+            Self::Sum(_, all) => all.iter().any(|&what| totals.get(what) > 0),
+            Self::Count(_, what) => totals.get(what) > 0,
+            Self::Shortest | Self::Longest => false,
+            Self::Counter(id, _) => totals.has_counter(id),
+        }
+    }
+
+    /// Returns the value of a path at a location as the file has it.
+    pub(crate) fn cell(self, node: &Node) -> [u8; CELL as usize] {
+        match self {
+            Self::Counter(..) => {
+                self.counted(&node.counted).unwrap_or(self.uncounted()).to_le_bytes()
+            }
+            _ => self.encoded(self.value(node)),
+        }
+    }
+
+    /// Returns what the file has for a path that a location does not have.
+    pub(crate) fn none(self) -> [u8; CELL as usize] {
+        match self {
+            Self::Counter(..) => self.uncounted().to_le_bytes(),
+            _ => self.encoded(self.nothing()),
+        }
+    }
+
+    /// Encodes a number, or a time in nanoseconds.
+    fn encoded(self, value: u64) -> [u8; CELL as usize] {
+        match self.is_count() {
+            true => value.to_le_bytes(),
+            false => seconds(value).to_le_bytes(),
         }
     }
 
@@ -318,16 +347,36 @@ pub(crate) struct Input<'a> {
     pub(crate) world: &'a World,
     pub(crate) tree: &'a Tree,
     pub(crate) notes: &'a [String],
-    /// Communicating pairs as comma-separated values.
-    pub(crate) pairs: &'a str,
+}
+
+/// Size in bytes of every value in the file.
+pub(crate) const CELL: u64 = 8;
+
+/// Converts nanoseconds. The shortest of no calls stays longer than anything.
+fn seconds(nanoseconds: u64) -> f64 {
+    if nanoseconds == u64::MAX { f64::MAX } else { nanoseconds as f64 / 1e9 }
+}
+
+/// Returns the sources of all metrics that a report may have. Each is known by its place in this list.
+pub(crate) fn metrics(world: &World) -> Vec<Source> {
+    rows(&world.roles.layers(), &world.counters).into_iter().map(|row| row.source).collect()
 }
 
 /// A metric of a report that is being written.
 pub(crate) struct Sheet {
+    /// Place of the metric in the list of all [`metrics`].
+    pub(crate) number: usize,
     pub(crate) source: Source,
     /// Paths that have rows of the metric, in order.
     pub(crate) paths: Vec<CallPathNumber>,
     metric: MetricWriter,
+}
+
+impl Sheet {
+    /// Returns the place of the values in the file.
+    pub(crate) fn place(&self) -> Option<ValuesPlace> {
+        self.metric.place()
+    }
 }
 
 /// A report that is complete except for its values.
@@ -337,6 +386,12 @@ pub(crate) struct Sheets {
 }
 
 impl Sheets {
+    /// Returns the path with a number in the report.
+    pub(crate) fn path(&self, cnode: CnodeId) -> Option<CallPathNumber> {
+        let at = self.cnodes.binary_search(&cnode).ok()?;
+        Some(CallPathNumber(at as u32))
+    }
+
     /// Writes the values of a path at all locations in order. Times are in nanoseconds.
     pub(crate) fn write(
         &self,
@@ -348,8 +403,7 @@ impl Sheets {
         if sheet.source.is_count() {
             return sheet.metric.write(cnode, values);
         }
-        let seconds = |&ns: &u64| if ns == u64::MAX { f64::MAX } else { ns as f64 / 1e9 };
-        let seconds: Vec<f64> = values.iter().map(seconds).collect();
+        let seconds: Vec<f64> = values.iter().map(|&value| seconds(value)).collect();
         sheet.metric.write(cnode, seconds.as_slice())
     }
 
@@ -365,57 +419,28 @@ impl Sheets {
     }
 }
 
-/// Writes the report of a replay.
-pub(crate) fn write_replayed(
-    input: &Input<'_>,
-    replayed: &Replayed,
-    path: &FilePath,
-) -> cubex::Result<()> {
-    let locations: Vec<&location::Location> = replayed.locations().collect();
-    let has = |source: Source, _: CallPathNumber, branch: &Branch| {
-        let mut nodes = branch.members.iter().filter_map(|&at| node(&locations, at));
-        nodes.any(|node| source.is_at(node))
-    };
-    write(input, has, path, |sheets| -> cubex::Result<()> {
-        for sheet in &sheets.all {
-            for &number in &sheet.paths {
-                let branch = input.tree.branches.get(number.index());
-                let members = branch.into_iter().flat_map(|branch| &branch.members);
-                let members = members.filter_map(|&at| Some((at.0.index(), node(&locations, at)?)));
-                let count = input.world.system.places.len();
-                if let Source::Counter(..) = sheet.source {
-                    let mut values = vec![sheet.source.uncounted(); count];
-                    for (location, node) in members {
-                        if let Some(place) = values.get_mut(location)
-                            && let Some(value) = sheet.source.counted(&node.counted)
-                        {
-                            *place = value;
-                        }
-                    }
-                    sheets.write_counted(sheet, number, &values)?;
-                } else {
-                    let mut values = vec![sheet.source.nothing(); count];
-                    for (location, node) in members {
-                        if let Some(place) = values.get_mut(location) {
-                            *place = sheet.source.value(node);
-                        }
-                    }
-                    sheets.write(sheet, number, &values)?;
-                }
-            }
-        }
-        Ok(())
-    })
-}
-
-/// Writes a report: `has` tells which paths have values of a metric, and `fill` writes the values.
+/// Writes a report: `has` tells which paths have values of a metric, and `fill` writes the values. `pairs` are the
+/// communicating pairs as comma-separated values.
 pub(crate) fn write<E: From<cubex::Error>>(
     input: &Input<'_>,
     has: impl Fn(Source, CallPathNumber, &Branch) -> bool,
+    pairs: &str,
     path: &FilePath,
     fill: impl FnOnce(&Sheets) -> Result<(), E>,
 ) -> Result<(), E> {
-    let Input { defs, world, tree, notes, pairs } = *input;
+    let (writer, sheets) = begin(input, has, path)?;
+    fill(&sheets)?;
+    writer.extra(crate::PAIRS, pairs.len() as u64, pairs.as_bytes())?;
+    Ok(writer.finish()?)
+}
+
+/// Begins a report: `has` tells which paths have values of a metric.
+pub(crate) fn begin(
+    input: &Input<'_>,
+    has: impl Fn(Source, CallPathNumber, &Branch) -> bool,
+    path: &FilePath,
+) -> cubex::Result<(ReportWriter, Sheets)> {
+    let Input { defs, world, tree, notes } = *input;
     let layers = world.roles.layers();
     let rows = rows(&layers, &world.counters);
     let own: Vec<Option<Layer>> =
@@ -477,16 +502,14 @@ pub(crate) fn write<E: From<cubex::Error>>(
     let writer = ReportWriter::create(path, builder.finish()?)?;
 
     let mut sheets = Sheets { all: Vec::new(), cnodes };
-    for ((row, id), paths) in rows.iter().zip(&ids).zip(filled) {
+    for (number, ((row, id), paths)) in rows.iter().zip(&ids).zip(filled).enumerate() {
         let Some(id) = *id else { continue };
         let listed: Vec<CnodeId> =
             paths.iter().filter_map(|&at| sheets.cnodes.get(at.index()).copied()).collect();
         let metric = writer.metric(id, Rows::Listed(&listed))?;
-        sheets.all.push(Sheet { source: row.source, paths, metric });
+        sheets.all.push(Sheet { number, source: row.source, paths, metric });
     }
-    fill(&sheets)?;
-    writer.extra(crate::PAIRS, pairs.len() as u64, pairs.as_bytes())?;
-    Ok(writer.finish()?)
+    Ok((writer, sheets))
 }
 
 fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<CnodeId> {

@@ -1,20 +1,21 @@
 //! Joins the call trees of all locations into one, and classifies the paths.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Collective, Operation, Shape};
 use dwell_model::waits::Class;
-use otf2::id::{CallingContextRef, RegionRef};
+use otf2::id::{CallingContextRef, MetricRef, RegionRef};
 use otf2::read::Definitions;
+use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{CallPathNumber, LocationNumber, Ordinal};
+use crate::archive::ids::{CallPathNumber, Ordinal};
 use crate::archive::names::{self, Setting};
 use crate::archive::roles::{Role, Traits};
 use crate::archive::world::World;
 use crate::engine::hash::Mixed;
-use crate::engine::location::Location;
-use crate::engine::paths::{Node, Path};
+use crate::engine::paths::Node;
+use crate::engine::quantity::Quantity;
 
 /// Returns the layer of a region and the class of activity that its time belongs to.
 fn class_of(role: Role) -> Option<(Layer, Class)> {
@@ -61,8 +62,60 @@ fn class_of(role: Role) -> Option<(Layer, Class)> {
     Some((meaning.layer, class))
 }
 
+/// Sums over all locations of a call path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Totals {
+    /// Exclusive time in nanoseconds.
+    pub(crate) time: u64,
+    pub(crate) visits: u64,
+    /// Quantities with a sum above 0, in no order.
+    booked: Vec<(Quantity, u64)>,
+    /// Counters that had values at some location.
+    counters: BTreeSet<MetricRef>,
+}
+
+impl Totals {
+    /// Adds what was booked at one location.
+    pub(crate) fn add(&mut self, node: &Node) {
+        self.time += node.time.0;
+        self.visits += node.visits;
+        node.booked().for_each(|(what, amount)| self.book(what, amount));
+        self.counters.extend(node.counted.iter().map(|it| it.counter));
+    }
+
+    /// Adds the sums over other locations.
+    pub(crate) fn join(&mut self, more: &Self) {
+        self.time += more.time;
+        self.visits += more.visits;
+        more.booked.iter().for_each(|&(what, amount)| self.book(what, amount));
+        self.counters.extend(&more.counters);
+    }
+
+    fn book(&mut self, what: Quantity, amount: u64) {
+        match self.booked.iter_mut().find(|it| it.0 == what) {
+            Some((_, sum)) => *sum += amount,
+            None => self.booked.push((what, amount)),
+        }
+    }
+
+    /// Returns the sum of a quantity.
+    pub(crate) fn get(&self, what: Quantity) -> u64 {
+        self.booked.iter().find(|it| it.0 == what).map_or(0, |it| it.1)
+    }
+
+    /// Returns `true` if a counter had values.
+    pub(crate) fn has_counter(&self, counter: MetricRef) -> bool {
+        self.counters.contains(&counter)
+    }
+
+    /// Returns the class of the waits that were booked: the first in their order.
+    fn class(&self) -> Option<Class> {
+        self.booked.iter().filter_map(|(what, _)| what.wait()?.about().class).min()
+    }
+}
+
 /// A call path of the program.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Branch {
     pub(crate) parent: Option<CallPathNumber>,
     pub(crate) region: RegionRef,
@@ -70,13 +123,20 @@ pub(crate) struct Branch {
     /// The parameter, if this is not a call.
     pub(crate) setting: Option<Setting>,
     pub(crate) signature: u64,
-    /// Layer and class of activity; `None` for computation.
+    /// Layer and class of activity; `None` for computation. Every rank finds them out itself.
+    #[serde(skip)]
     pub(crate) class: Option<(Layer, Class)>,
-    /// Locations with this path and the number of the path there, in the order of locations.
-    pub(crate) members: Vec<(LocationNumber, Path)>,
+    pub(crate) totals: Totals,
 }
 
+/// Caller, region, call site and parameter, which tell a call path from all others.
+pub(crate) type Key = (Option<CallPathNumber>, RegionRef, CallingContextRef, Option<Setting>);
+
 impl Branch {
+    fn key(&self) -> Key {
+        (self.parent, self.region, self.site, self.setting)
+    }
+
     /// Returns the name of the last step of the call path: a region, or a parameter with its value.
     pub(crate) fn name(&self, defs: &Definitions) -> String {
         match self.setting {
@@ -86,57 +146,91 @@ impl Branch {
     }
 }
 
-/// The call tree of the program.
-#[derive(Debug, Default)]
+/// The call tree of the program, or of some of its locations.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tree {
     pub(crate) branches: Vec<Branch>,
+    /// Numbers of the branches, for as many of the first of them as were looked for.
+    #[serde(skip)]
+    found: HashMap<Key, CallPathNumber, Mixed>,
 }
 
 impl Tree {
-    /// Joins the trees of all locations, in their order.
-    pub(crate) fn join(world: &World, locations: &[&Location]) -> Self {
-        let mut tree = Self::default();
-        type Key = (Option<CallPathNumber>, RegionRef, CallingContextRef, Option<Setting>);
-        let mut found: HashMap<Key, CallPathNumber, Mixed> = HashMap::default();
-        for location in locations {
-            let mut map: Vec<Option<CallPathNumber>> = vec![None; location.paths.len()];
-            for (path, node) in location.paths.iter() {
-                let parent = map.get(node.parent.0 as usize).copied().flatten();
-                let key = (parent, node.region, node.site, node.setting);
-                let number = *found.entry(key).or_insert_with(|| {
-                    tree.branches.push(Branch {
-                        parent,
-                        region: node.region,
-                        site: node.site,
-                        setting: node.setting,
-                        signature: node.signature,
-                        class: None,
-                        members: Vec::new(),
-                    });
-                    CallPathNumber(tree.branches.len() as u32 - 1)
-                });
-                if let Some(branch) = tree.branches.get_mut(number.index()) {
-                    branch.members.push((location.number, path));
-                }
-                if let Some(place) = map.get_mut(path.0 as usize) {
-                    *place = Some(number);
-                }
-            }
+    /// Returns the number of a call path, and adds the path if it is new. If the number that is likely is right, nothing
+    /// is looked up.
+    pub(crate) fn number(
+        &mut self,
+        key: Key,
+        signature: u64,
+        likely: Option<CallPathNumber>,
+    ) -> CallPathNumber {
+        let is_right = |it: &CallPathNumber| {
+            self.branches.get(it.index()).is_some_and(|branch| branch.key() == key)
+        };
+        if let Some(number) = likely.filter(is_right) {
+            return number;
         }
-        tree.classify(world, locations);
-        tree
+        let (parent, region, site, setting) = key;
+        let branches = &mut self.branches;
+        *self.found.entry(key).or_insert_with(|| {
+            branches.push(Branch {
+                parent,
+                region,
+                site,
+                setting,
+                signature,
+                class: None,
+                totals: Totals::default(),
+            });
+            CallPathNumber(branches.len() as u32 - 1)
+        })
+    }
+
+    /// Adds the call paths of later locations. Returns the number of each here.
+    pub(crate) fn append(&mut self, later: &Self) -> Vec<CallPathNumber> {
+        let mut numbers: Vec<CallPathNumber> = Vec::with_capacity(later.branches.len());
+        for branch in &later.branches {
+            let parent = branch.parent.and_then(|it| numbers.get(it.index()).copied());
+            let (_, region, site, setting) = branch.key();
+            let number = self.number((parent, region, site, setting), branch.signature, None);
+            if let Some(own) = self.branches.get_mut(number.index()) {
+                own.totals.join(&branch.totals);
+            }
+            numbers.push(number);
+        }
+        numbers
+    }
+
+    /// Returns what tells the branches from each other, in their order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
+        self.branches.iter().map(Branch::key)
+    }
+
+    /// Returns the numbers of the call paths of a tree that was appended to this one, given its keys.
+    pub(crate) fn numbers_of(&mut self, keys: &[Key]) -> Vec<CallPathNumber> {
+        if self.found.len() < self.branches.len() {
+            let numbers = CallPathNumber(0).and_more();
+            self.found = self.branches.iter().map(Branch::key).zip(numbers).collect();
+        }
+        let mut numbers: Vec<CallPathNumber> = Vec::with_capacity(keys.len());
+        for &(parent, region, site, setting) in keys {
+            let parent = parent.and_then(|it| numbers.get(it.index()).copied());
+            let found = self.found.get(&(parent, region, site, setting)).copied();
+            numbers.push(found.unwrap_or(CallPathNumber(u32::MAX)));
+        }
+        numbers
     }
 
     /// Creates a tree from the branches of a profile, which has no waits. Parents come before their children.
     pub(crate) fn of(world: &World, branches: Vec<Branch>) -> Self {
-        let mut tree = Self { branches };
-        tree.classify(world, &[]);
+        let mut tree = Self { branches, ..Self::default() };
+        tree.classify(world);
         tree
     }
 
     /// Classifies all branches. Calls inside a runtime call belong to it: the outermost call decides, or the one of the
     /// layer at which waits are judged.
-    fn classify(&mut self, world: &World, locations: &[&Location]) {
+    pub(crate) fn classify(&mut self, world: &World) {
         let mut decided: Vec<bool> = Vec::with_capacity(self.branches.len());
         for number in 0..self.branches.len() {
             let Some(branch) = self.branches.get(number) else { break };
@@ -158,13 +252,7 @@ impl Tree {
                 && !is_decided
                 && let Some((layer, _)) = class
             {
-                let booked = branch
-                    .members
-                    .iter()
-                    .filter_map(|&(at, path)| locations.get(at.index())?.paths.get(path))
-                    .flat_map(crate::engine::paths::Node::booked)
-                    .filter_map(|(what, _)| what.wait()?.about().class)
-                    .min();
+                let booked = branch.totals.class();
                 if let Some(booked) = booked {
                     class = Some((layer, booked));
                 }
@@ -194,8 +282,16 @@ impl Fold<'_> {
         self.branches.iter().map(|it| it.1)
     }
 
-    pub(crate) fn members(&self) -> impl Iterator<Item = (LocationNumber, Path)> {
-        self.branches().flat_map(|branch| branch.members.iter().copied())
+    /// Returns the numbers of all branches.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = CallPathNumber> {
+        self.branches.iter().map(|it| it.0)
+    }
+
+    /// Returns the sums over all locations of all branches.
+    pub(crate) fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.branches().for_each(|branch| totals.join(&branch.totals));
+        totals
     }
 
     /// Returns the sum of a value over all branches.
@@ -229,12 +325,4 @@ impl Tree {
         }
         folds
     }
-}
-
-/// Returns the node of a path at a location.
-pub(crate) fn node<'a>(
-    locations: &[&'a crate::engine::location::Location],
-    at: (LocationNumber, Path),
-) -> Option<&'a Node> {
-    locations.get(at.0.index())?.paths.get(at.1)
 }

@@ -12,8 +12,6 @@ mod messages;
 mod progress;
 mod signals;
 
-use serde::{Deserialize, Serialize};
-
 use crate::archive::ids::LocationNumber;
 use crate::archive::time::Time;
 use crate::archive::world::World;
@@ -69,8 +67,9 @@ macro_rules! list {
             $( $name: <<$pattern as Pattern>::Answers as Outboxes>::Inboxes, )*
         }
 
-        /// Results of all patterns.
-        #[derive(Debug, Serialize, Deserialize)]
+        /// Results of all patterns. Most have none beside what is booked on call paths.
+        #[derive(Debug)]
+        #[allow(dead_code)]
         pub(crate) struct Outcome {
             $( pub(crate) $name: <$pattern as Pattern>::Outcome, )*
         }

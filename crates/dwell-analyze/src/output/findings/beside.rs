@@ -1,13 +1,11 @@
 //! Lists polling loops, which cost time without being waits.
 
-use std::collections::BTreeMap;
-
 use dwell_model::layer::Layer;
 
 use super::ground::Ground;
-use super::sums::{Sums, Totals, top};
-use super::{Share, Step};
-use crate::archive::ids::{CallPathNumber, PartyNumber};
+use super::summary::Summary;
+use super::{Share, Step, shares};
+use crate::archive::ids::CallPathNumber;
 use crate::engine::quantity::Quantity as Q;
 
 /// A polling loop: calls on one call path that ask again and again whether something has happened. The process runs its
@@ -35,28 +33,23 @@ pub struct Polling {
 }
 
 /// Lists all polling loops by call path, the longest first.
-pub(crate) fn polling(ground: &Ground<'_>) -> Vec<Polling> {
-    let (world, locations) = (ground.world, &ground.locations);
+pub(crate) fn polling(ground: &Ground<'_>, summary: &Summary) -> Vec<Polling> {
     let mut list: Vec<(CallPathNumber, Polling)> = Vec::new();
-    for fold in ground.tree.folds() {
+    for (place, fold) in (0..).zip(&ground.folds) {
         let number = fold.first();
         let Some((layer, _)) = fold.class else { continue };
-        let totals = Totals::of(locations, &fold);
-        let (calls, until_release) = (totals.get(Q::PollingCalls), totals.get(Q::PollingBlamed));
-        if calls > 0 {
-            let time = Sums::of(locations, world, &fold, Q::PollingTime, None);
-            let (nanoseconds, locations) = (time.least, time.locations);
-            let path = ground.steps(number);
-            let mut parties: BTreeMap<PartyNumber, (u64, u64)> = BTreeMap::new();
-            for (party, time) in ground.blamed(&fold, Q::PollingBlamed) {
-                let sum = parties.entry(party).or_default();
-                *sum = (sum.0 + time, sum.1 + time);
-            }
-            let targets = top(parties.into_iter(), |index| ground.party(index));
-            let polling =
-                Polling { layer, calls, nanoseconds, until_release, path, locations, targets };
-            list.push((number, polling));
-        }
+        let Some(concerned) = summary.concerns.get(&(place, Q::PollingTime)) else { continue };
+        let totals = fold.totals();
+        let polling = Polling {
+            layer,
+            calls: totals.get(Q::PollingCalls),
+            nanoseconds: totals.get(Q::PollingTime),
+            until_release: totals.get(Q::PollingBlamed),
+            path: ground.steps(number),
+            locations: concerned.locations,
+            targets: shares(&concerned.targets, |index| ground.party(index)),
+        };
+        list.push((number, polling));
     }
     list.sort_by_key(|(number, it)| (std::cmp::Reverse(it.nanoseconds), *number));
     list.into_iter().map(|(_, it)| it).collect()

@@ -1,6 +1,7 @@
-//! Data that all lists of findings are made from, computed once.
+//! Data that all lists of findings are made from, computed once. It follows from the call tree with its sums, so it is the
+//! same at all ranks.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 
 use otf2::read::Definitions;
 
@@ -9,41 +10,29 @@ use super::phase::{self, Phase};
 use super::sites::Sites;
 use crate::archive::ids::{CallPathNumber, Ordinal, PartyNumber, ProcessNumber};
 use crate::archive::world::World;
-use crate::engine::location::Location;
 use crate::engine::quantity::Quantity as Q;
-use crate::output::Replayed;
-use crate::output::tree::{Branch, Fold, Tree, node};
+use crate::output::tree::{Fold, Tree};
 
-/// Result of a replay, with the sums that every list needs.
+/// The call tree of the program, with the sums that every list needs.
 pub(crate) struct Ground<'a> {
-    pub(super) defs: &'a Definitions,
-    pub(super) world: &'a World,
-    pub(super) tree: &'a Tree,
-    pub(super) locations: Vec<&'a Location>,
+    pub(crate) defs: &'a Definitions,
+    pub(crate) world: &'a World,
+    pub(crate) tree: &'a Tree,
+    /// Call paths without their parameters.
+    pub(super) folds: Vec<Fold<'a>>,
     /// Phase of each branch of the tree.
     pub(super) phases: Vec<Phase>,
     pub(super) sites: Sites,
     /// Inclusive time of each branch over all locations. It is inclusive because a library that waits does so in the
     /// layer below.
     inclusive: Vec<u64>,
-    /// Time that each party was waited for, by the signature of a call path and the kind of wait.
-    blame: BTreeMap<(u64, Q), BTreeMap<PartyNumber, u64>>,
 }
 
 impl<'a> Ground<'a> {
-    pub(crate) fn new(
-        defs: &'a Definitions,
-        world: &'a World,
-        replayed: &'a Replayed,
-        tree: &'a Tree,
-    ) -> Self {
-        let locations: Vec<&Location> = replayed.locations().collect();
-        let mut blame = BTreeMap::new();
-        replayed.parts.iter().for_each(|part| part.blame.add_to(&mut blame));
-        let phases = phase::phases(world, tree);
-        let inclusive = inclusive(&locations, tree);
-        let sites = Sites::of(defs, tree);
-        Self { defs, world, tree, locations, phases, sites, inclusive, blame }
+    pub(crate) fn new(defs: &'a Definitions, world: &'a World, tree: &'a Tree) -> Self {
+        let (folds, phases) = (tree.folds(), phase::phases(world, tree));
+        let (inclusive, sites) = (inclusive(tree), Sites::of(defs, tree));
+        Self { defs, world, tree, folds, phases, sites, inclusive }
     }
 
     /// Returns the inclusive time of a call path over all locations.
@@ -51,14 +40,22 @@ impl<'a> Ground<'a> {
         fold.sum(&self.inclusive)
     }
 
-    /// Returns the parties that were waited for on a call path, with the time of each.
-    pub(super) fn blamed(
-        &self,
-        fold: &Fold<'_>,
-        what: Q,
-    ) -> impl Iterator<Item = (PartyNumber, u64)> {
-        let of = fold.branches().filter_map(move |it| self.blame.get(&(it.signature, what)));
-        of.flatten().map(|(&party, &amount)| (party, amount))
+    /// Returns the places of the call paths of the run, without start-up and shutdown.
+    pub(super) fn run(&self) -> impl Iterator<Item = (u32, &Fold<'a>)> {
+        let is_run = |it: &Fold<'_>| self.phases.get(it.first().index()) == Some(&Phase::Run);
+        (0..).zip(&self.folds).filter(move |(_, fold)| is_run(fold))
+    }
+
+    /// Returns the call paths of the run with atomics.
+    pub(super) fn atomics(&self) -> impl Iterator<Item = (u32, &Fold<'a>)> {
+        let has = |it: &Fold<'_>| it.class.is_some() && it.totals().get(Q::Atomics) > 0;
+        self.run().filter(move |(_, fold)| has(fold))
+    }
+
+    /// Returns the place of the call path with atomics that takes most time.
+    pub(super) fn most_atomics(&self) -> Option<usize> {
+        let most = self.atomics().min_by_key(|(_, fold)| (Reverse(self.time(fold)), fold.first()));
+        most.map(|(place, _)| place as usize)
     }
 
     /// Returns the name of a process.
@@ -89,13 +86,8 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Returns the exclusive time of a branch over all locations.
-pub(super) fn own_time(locations: &[&Location], branch: &Branch) -> u64 {
-    branch.members.iter().filter_map(|&at| node(locations, at)).map(|node| node.time.0).sum()
-}
-
-fn inclusive(locations: &[&Location], tree: &Tree) -> Vec<u64> {
-    let mut times: Vec<u64> = tree.branches.iter().map(|it| own_time(locations, it)).collect();
+fn inclusive(tree: &Tree) -> Vec<u64> {
+    let mut times: Vec<u64> = tree.branches.iter().map(|it| it.totals.time).collect();
     // Callers come before what they call.
     for (number, branch) in tree.branches.iter().enumerate().rev() {
         let time = times.get(number).copied().unwrap_or(0);

@@ -1,19 +1,20 @@
 //! Lists communication that could take less time although nobody waits, by call path.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use dwell_model::layer::Layer;
+use serde::{Deserialize, Serialize};
 
+use super::concerned::{ByProcess, Top};
 use super::ground::Ground;
-use super::phase::Phase;
-use super::{Share, Step, top};
-use crate::archive::ids::{Ordinal, ProcessNumber};
+use super::summary::Summary;
+use super::{Share, Step, shares};
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::Duration;
-use crate::engine::matrix;
 use crate::engine::quantity::Quantity as Q;
-use crate::output::Replayed;
-use crate::output::tree::{Fold, node};
+use crate::output::own::{Member, Own, Section};
+use crate::output::tree::Fold;
 use crate::patterns::inefficient::{HotTarget, Saving, Waste, part};
 
 /// Communication on one call path that another way of calling the runtime would make faster.
@@ -126,167 +127,223 @@ impl Inefficiency {
 }
 
 /// Lists savings in the run, the greatest first. Start-up and shutdown are not considered.
-pub(crate) fn list(ground: &Ground<'_>, replayed: &Replayed, run: u64) -> Vec<Inefficiency> {
-    let folds = ground.tree.folds();
-    let is_run = |it: &&Fold<'_>| ground.phases.get(it.first().index()) == Some(&Phase::Run);
-    let folds: Vec<&Fold<'_>> = folds.iter().filter(is_run).collect();
+pub(crate) fn list(ground: &Ground<'_>, summary: &Summary, run: u64) -> Vec<Inefficiency> {
     let mut list: Vec<Inefficiency> = Vec::new();
-    for fold in &folds {
+    for (place, fold) in ground.run() {
         for waste in Waste::ALL {
-            let Some(sums) = Sums::of(ground, replayed, fold, waste) else { continue };
-            list.extend(sums.told(ground, fold, waste.pattern()));
+            let key = (place, waste);
+            let (Some(sums), Some(savers)) = (summary.savings.get(&key), summary.savers.get(&key))
+            else {
+                continue;
+            };
+            list.extend(told(ground, fold, waste, sums, savers));
         }
     }
-    list.extend(hot_target(ground, replayed, &folds));
+    list.extend(hot_target(ground, summary));
     list.retain(|it| it.is_told(run));
     list.sort_by_key(|it| (Reverse(it.gain()), it.call_path, it.pattern));
     list
 }
 
-struct Sums {
-    saving: Saving,
-    evidence: Evidence,
+/// Sums over all locations that could save time in one way on one call path.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SavingSums {
     visits: u64,
-    locations: u64,
-    /// Lower and upper bound of the saving of each process.
-    by_process: BTreeMap<ProcessNumber, (u64, u64)>,
+    /// Bytes that were moved, and time beyond waits in nanoseconds.
+    bytes: u64,
+    rests: u64,
+    saving: Saving,
 }
 
-impl Sums {
-    /// Sums up the savings of one kind over the locations of a call path. Returns `None` if there is nothing to save.
-    fn of(ground: &Ground<'_>, replayed: &Replayed, fold: &Fold<'_>, waste: Waste) -> Option<Self> {
-        let mut saving = Saving::default();
-        let (mut visits, mut bytes, mut rests) = (0, 0, 0);
-        let mut locations = BTreeSet::new();
-        let mut by_location: Vec<(ProcessNumber, Saving)> = Vec::new();
-        for at in fold.members() {
-            let Some(node) = node(&ground.locations, at) else { continue };
-            let process = ground.world.process(at.0);
-            let patterns = replayed.patterns_of(process)?;
-            let one = patterns.inefficient.saving(at.0, at.1, waste);
-            let Some(one) = one else { continue };
-            visits += node.visits;
-            bytes += node.get(Q::BytesGet) + node.get(Q::BytesPut);
-            rests += node.get(Q::Transfer) + node.get(Q::Unexplained);
-            saving.add(*one);
-            locations.insert(at.0);
-            by_location.push((process, *one));
-        }
-        let each = rests.checked_div(visits)?;
-        let per_call = bytes / visits.max(1);
-        let instead = saving.instead.0.checked_div(saving.compared);
-        // Strided calls without anything to compare with take at least as long as they take for one element.
-        let mut worth = (0, 1);
-        let evidence = match waste {
-            Waste::Strided => {
-                let region = fold.branches().next()?.region;
-                let element_bytes = u64::from(ground.world.roles.get(region).element?).max(1);
-                let elements = bytes / element_bytes;
-                worth = (elements.saturating_sub(saving.calls), elements);
-                let each = rests.checked_div(elements)?;
-                Evidence::Strided { elements, element_bytes, each, instead }
-            }
-            Waste::Small => {
-                let instead = (saving.compared > 0).then_some(saving.instead.0);
-                let rows = visits.saturating_sub(saving.calls);
-                Evidence::Small { rows, bytes: per_call, each, instead }
-            }
-            Waste::Completion => Evidence::Completion { each },
-            Waste::Row => Evidence::Row { bytes: per_call, each },
-            Waste::Static => Evidence::Static { each, instead: instead? },
-        };
-        let most = |it: &Saving| it.most + part(it.unknown, worth);
-        let mut by_process: BTreeMap<ProcessNumber, (u64, u64)> = BTreeMap::new();
-        for (process, one) in &by_location {
-            let sum = by_process.entry(*process).or_default();
-            *sum = (sum.0 + one.least.0, sum.1 + most(one).0);
-        }
-        saving.most = by_location.iter().map(|(_, one)| most(one)).sum();
-        let locations = locations.len() as u64;
-        (saving.most > Duration::ZERO).then_some(Self {
-            saving,
-            evidence,
-            visits,
-            locations,
-            by_process,
-        })
-    }
+/// Savings by the place of the call path and the way to save.
+pub(crate) type AllSavings = BTreeMap<(u32, Waste), SavingSums>;
 
-    /// Turns the sums into the finding that users read. Returns `None` for call paths outside of runtimes.
-    fn told(
-        self,
-        ground: &Ground<'_>,
-        fold: &Fold<'_>,
-        pattern: &'static str,
-    ) -> Option<Inefficiency> {
-        let number = fold.first();
-        let process = |index| ground.process(index);
-        Some(Inefficiency {
-            pattern,
-            layer: fold.class?.0,
-            nanoseconds: self.saving.least.0,
-            at_most: self.saving.most.0,
-            calls: self.saving.calls,
-            evidence: self.evidence,
-            visits: self.visits,
-            path_nanoseconds: ground.time(fold),
-            path: ground.steps(number),
-            call_path: number.0,
-            locations: self.locations,
-            origins: top(self.by_process.into_iter(), process),
-        })
+/// Adds the savings of other locations.
+pub(super) fn join_savings(all: &mut AllSavings, more: AllSavings) {
+    for (key, one) in more {
+        let sums = all.entry(key).or_default();
+        sums.visits += one.visits;
+        sums.bytes += one.bytes;
+        sums.rests += one.rests;
+        sums.saving.add(one.saving);
     }
+}
+
+/// Calls `show` for every location of a section that could save time in the run, with the place and a way to save it. The
+/// locations of one place and way come one after the other.
+fn each_saving(
+    ground: &Ground<'_>,
+    own: &Own<'_>,
+    section: &Section,
+    mut show: impl FnMut((u32, Waste), Member, &Saving),
+) {
+    for (place, fold) in ground.run().filter(|(_, fold)| fold.class.is_some()) {
+        let members = section.members_of(fold);
+        for waste in Waste::ALL {
+            for &(member, _) in &members {
+                let patterns = own.patterns(member.0);
+                let saving =
+                    patterns.and_then(|it| it.inefficient.saving(member.0, member.1, waste));
+                saving.into_iter().for_each(|saving| show((place, waste), member, saving));
+            }
+        }
+    }
+}
+
+/// Adds up the savings of the locations of a section.
+pub(super) fn savings(ground: &Ground<'_>, own: &Own<'_>, section: &Section) -> AllSavings {
+    let mut all = AllSavings::new();
+    each_saving(ground, own, section, |key, member, saving| {
+        let Some(node) = own.node(member) else { return };
+        let sums = all.entry(key).or_default();
+        sums.visits += node.visits;
+        sums.bytes += node.get(Q::BytesGet) + node.get(Q::BytesPut);
+        sums.rests += node.get(Q::Transfer) + node.get(Q::Unexplained);
+        sums.saving.add(*saving);
+    });
+    all
+}
+
+/// Processes that could save time in one way on one call path.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Savers {
+    /// Upper bound of the time that could be saved, over all locations.
+    most: Duration,
+    locations: u64,
+    /// Processes that could save most.
+    origins: Top<ProcessNumber>,
+}
+
+/// Who could save time, by the place of the call path and the way to save it.
+pub(crate) type AllSavers = BTreeMap<(u32, Waste), Savers>;
+
+/// Adds other processes that could save time.
+pub(super) fn join_savers(all: &mut AllSavers, more: AllSavers) {
+    for (key, one) in more {
+        let savers = all.entry(key).or_default();
+        savers.most += one.most;
+        savers.locations += one.locations;
+        savers.origins.join(one.origins);
+    }
+}
+
+/// Finds out who of a section could save time, given the savings of all locations of all ranks.
+pub(super) fn savers(
+    ground: &Ground<'_>,
+    own: &Own<'_>,
+    section: &Section,
+    all: &AllSavings,
+) -> AllSavers {
+    let mut found: BTreeMap<(u32, Waste), (Savers, ByProcess, Option<LocationNumber>)> =
+        BTreeMap::new();
+    let worth = |(place, waste): (u32, Waste), sums: &SavingSums| {
+        sums.worth(ground, ground.folds.get(place as usize)?, waste)
+    };
+    let worths: BTreeMap<(u32, Waste), (u64, u64)> =
+        all.iter().filter_map(|(&key, sums)| Some((key, worth(key, sums)?))).collect();
+    each_saving(ground, own, section, |key, (location, _), saving| {
+        let Some(&worth) = worths.get(&key) else { return };
+        let most = saving.most + part(saving.unknown, worth);
+        let (savers, origins, last) = found.entry(key).or_default();
+        savers.most += most;
+        savers.locations += u64::from(last.replace(location) != Some(location));
+        origins.add(ground.world.process(location), (saving.least.0, most.0));
+    });
+    let of = |(key, (savers, origins, _)): (_, (Savers, ByProcess, _))| {
+        (key, Savers { origins: origins.top(), ..savers })
+    };
+    found.into_iter().map(of).collect()
+}
+
+impl SavingSums {
+    /// Returns the part of the time of calls that can be saved at most if the run has nothing to compare with. Strided
+    /// calls take at least as long as they take for one element. `None` if that is not known.
+    fn worth(&self, ground: &Ground<'_>, fold: &Fold<'_>, waste: Waste) -> Option<(u64, u64)> {
+        if waste != Waste::Strided {
+            return Some((0, 1));
+        }
+        let elements = self.bytes / element_bytes(ground, fold)?;
+        Some((elements.saturating_sub(self.saving.calls), elements))
+    }
+}
+
+/// Returns the size of the elements that strided calls move.
+fn element_bytes(ground: &Ground<'_>, fold: &Fold<'_>) -> Option<u64> {
+    let region = fold.branches().next()?.region;
+    Some(u64::from(ground.world.roles.get(region).element?).max(1))
+}
+
+/// Turns the sums into the finding that users read. Returns `None` if there is nothing to save, and for call paths
+/// outside of runtimes.
+fn told(
+    ground: &Ground<'_>,
+    fold: &Fold<'_>,
+    waste: Waste,
+    sums: &SavingSums,
+    savers: &Savers,
+) -> Option<Inefficiency> {
+    let SavingSums { visits, bytes, rests, saving } = *sums;
+    let each = rests.checked_div(visits)?;
+    let per_call = bytes / visits.max(1);
+    let instead = saving.instead.0.checked_div(saving.compared);
+    let evidence = match waste {
+        Waste::Strided => {
+            let element_bytes = element_bytes(ground, fold)?;
+            let elements = bytes / element_bytes;
+            let each = rests.checked_div(elements)?;
+            Evidence::Strided { elements, element_bytes, each, instead }
+        }
+        Waste::Small => {
+            let instead = (saving.compared > 0).then_some(saving.instead.0);
+            let rows = visits.saturating_sub(saving.calls);
+            Evidence::Small { rows, bytes: per_call, each, instead }
+        }
+        Waste::Completion => Evidence::Completion { each },
+        Waste::Row => Evidence::Row { bytes: per_call, each },
+        Waste::Static => Evidence::Static { each, instead: instead? },
+    };
+    let number = fold.first();
+    (savers.most > Duration::ZERO).then_some(Inefficiency {
+        pattern: waste.pattern(),
+        layer: fold.class?.0,
+        nanoseconds: saving.least.0,
+        at_most: savers.most.0,
+        calls: saving.calls,
+        evidence,
+        visits,
+        path_nanoseconds: ground.time(fold),
+        path: ground.steps(number),
+        call_path: number.0,
+        locations: savers.locations,
+        origins: shares(&savers.origins, |index| ground.process(index)),
+    })
 }
 
 /// Looks for a target that receives most of all atomics. The finding is reported at the call path that spends most time
 /// with atomics.
-fn hot_target(
-    ground: &Ground<'_>,
-    replayed: &Replayed,
-    folds: &[&Fold<'_>],
-) -> Option<Inefficiency> {
-    let has_atomics = |fold: &&&Fold<'_>| {
-        fold.class.is_some()
-            && fold
-                .members()
-                .filter_map(|at| node(&ground.locations, at))
-                .any(|node| node.get(Q::Atomics) > 0)
-    };
-    let mut atomics: Vec<&&Fold<'_>> = folds.iter().filter(has_atomics).collect();
-    atomics.sort_by_key(|fold| (Reverse(ground.time(fold)), fold.first()));
-    let main = atomics.first()?;
-    let mut sum = matrix::Sum::new();
-    replayed.parts.iter().for_each(|part| part.matrix.add_to(&mut sum));
-    let system = &ground.world.system;
-    let parties = match ground.world.parties.folded() {
-        true => system.nodes.len(),
-        false => system.processes.len(),
-    };
-    let hot = HotTarget::find(&sum, parties as u64)?;
+fn hot_target(ground: &Ground<'_>, summary: &Summary) -> Option<Inefficiency> {
+    let place = ground.most_atomics()?;
+    let main = ground.folds.get(place)?;
+    let concerned = summary.concerns.get(&(place as u32, Q::Atomics))?;
+    let parties = ground.world.parties.count(&ground.world.system);
+    let hot = HotTarget::find(&summary.atomics, parties as u64)?;
     // What atomics take beyond the fastest of them may be what they do to each other.
-    let nodes = atomics.iter().flat_map(|fold| fold.members());
-    let nodes = nodes.filter_map(|at| node(&ground.locations, at));
-    let unexplained = nodes.map(|node| Duration(node.get(Q::Unexplained))).sum();
+    let unexplained = ground.atomics().map(|(_, fold)| fold.totals().get(Q::Unexplained)).sum();
     let HotTarget { party, operations, of, origins, saved, .. } = hot;
     let target = ground.party(party).unwrap_or_else(|| format!("process {}", party.0));
-    let mut by_process: BTreeMap<ProcessNumber, (u64, u64)> = BTreeMap::new();
-    let (mut visits, mut locations) = (0, BTreeSet::new());
-    for at in main.members() {
-        let Some(node) = node(&ground.locations, at) else { continue };
-        visits += node.visits;
-        locations.insert(at.0);
-        let process = ground.world.process(at.0);
-        let sum = by_process.entry(process).or_default();
-        sum.0 += node.get(Q::Unexplained);
-        sum.1 += node.get(Q::Unexplained) + node.get(Q::Transfer);
-    }
-    let saving = Saving {
+    let number = main.first();
+    Some(Inefficiency {
+        pattern: "hot_target",
+        layer: main.class?.0,
+        nanoseconds: part(Duration(unexplained), (operations, of)).min(saved).0,
+        at_most: saved.0,
         calls: operations,
-        least: part(unexplained, (operations, of)).min(saved),
-        most: saved,
-        ..Saving::default()
-    };
-    let evidence = Evidence::HotTarget { target, operations, of, origins };
-    let locations = locations.len() as u64;
-    Sums { saving, evidence, visits, locations, by_process }.told(ground, main, "hot_target")
+        evidence: Evidence::HotTarget { target, operations, of, origins },
+        visits: main.totals().visits,
+        path_nanoseconds: ground.time(main),
+        path: ground.steps(number),
+        call_path: number.0,
+        locations: concerned.locations,
+        origins: shares(&concerned.origins, |index| ground.process(index)),
+    })
 }

@@ -4,12 +4,13 @@
 //! people read. Entries are ranked by what can be gained: by the middle of their bounds.
 
 mod beside;
+mod concerned;
 mod ground;
 mod inefficient;
 mod meanwhile;
 mod phase;
 mod sites;
-mod sums;
+mod summary;
 mod unexplained;
 
 use std::cmp::Reverse;
@@ -20,20 +21,21 @@ use dwell_model::layer::Layer;
 use dwell_model::waits::Certainty;
 use otf2::Archive;
 
-use crate::archive::ids::{CallPathNumber, Ordinal, PartyNumber, ProcessNumber};
+use crate::archive::ids::{CallPathNumber, Ordinal, ProcessNumber};
 use crate::archive::names::{self, Site};
 use crate::archive::time::{Duration, Time};
 use crate::engine::quantity::Quantity as Q;
 use crate::engine::regions::Span;
 pub use beside::Polling;
 pub(crate) use beside::polling;
+use concerned::{Concerns, Top};
 pub(crate) use ground::Ground;
 pub(crate) use inefficient::list as inefficient;
 pub use inefficient::{Evidence, Inefficiency};
 use meanwhile::Looker;
 pub use meanwhile::{Doing, Meanwhile, Serves};
 pub use phase::{Phase, Times};
-use sums::{Sums, Totals, top};
+pub(crate) use summary::Summary;
 pub use unexplained::Unexplained;
 pub(crate) use unexplained::list as unexplained;
 
@@ -224,11 +226,21 @@ pub(crate) struct Ranking {
     pub(crate) times: Times,
 }
 
+/// Names the parties with the largest shares.
+fn shares<N: Ordinal + Ord>(top: &Top<N>, name: impl Fn(N) -> Option<String>) -> Vec<Share> {
+    let share = |(number, (nanoseconds, at_most)): (N, (u64, u64))| Share {
+        who: name(number).unwrap_or_else(|| format!("process {}", number.value())),
+        nanoseconds,
+        at_most,
+    };
+    top.iter().map(share).collect()
+}
+
 /// Computes the findings of all call paths, groups them by call path and ranks the groups.
-pub(crate) fn rank(ground: &Ground<'_>) -> Ranking {
-    let times = phase::times(&ground.locations, ground.tree, &ground.phases);
+pub(crate) fn rank(ground: &Ground<'_>, summary: &Summary) -> Ranking {
+    let times = phase::times(ground.tree, &ground.phases);
     let mut groups: BTreeMap<u32, Vec<Finding>> = BTreeMap::new();
-    for finding in list(ground) {
+    for finding in list(ground, &summary.concerns, summary.counts.first()) {
         groups.entry(finding.call_path).or_default().push(finding);
     }
     let mut groups: Vec<Vec<Finding>> = groups.into_values().collect();
@@ -273,70 +285,61 @@ impl Ranking {
 }
 
 /// Computes one finding for each wait on each call path, the greatest expected gain first.
-fn list(ground: &Ground<'_>) -> Vec<Finding> {
-    let Ground { defs, world, ref locations, ref phases, .. } = *ground;
+fn list(ground: &Ground<'_>, concerns: &Concerns, first_event: Time) -> Vec<Finding> {
+    let Ground { defs, world, ref phases, .. } = *ground;
     let mut findings: Vec<(CallPathNumber, Finding)> = Vec::new();
-    let first_event = locations.iter().filter(|it| it.events > 0).filter_map(|it| it.first).min();
-    for fold in ground.tree.folds() {
+    for (place, fold) in (0..).zip(&ground.folds) {
         let number = fold.first();
         let Some((layer, class)) = fold.class else { continue };
-        let totals = Totals::of(locations, &fold);
+        let totals = fold.totals();
         for (wait, upper) in Q::waits() {
             let what = Q::Wait(wait);
-            if totals.get(what) + upper.map_or(0, |upper| totals.get(upper)) == 0 {
-                continue;
-            }
-            let sums = Sums::of(locations, world, &fold, what, upper);
-            let confidence = if sums.inferred > 0 {
+            let Some(concerned) = concerns.get(&(place, what)) else { continue };
+            let least = totals.get(what);
+            let most = least + upper.map_or(0, |upper| totals.get(upper));
+            let partial = totals.get(Q::PartialCollectives);
+            let confidence = if totals.get(Q::Inferred(wait)) > 0 {
                 Confidence::Inferred
-            } else if sums.most > sums.least {
+            } else if most > least {
                 Confidence::BetweenBounds
-            } else if sums.by_rule.saturating_mul(100) > sums.most {
+            } else if totals.get(Q::ByRule(wait)).saturating_mul(100) > most {
                 Confidence::ByRule
-            } else if wait.about().certainty == Certainty::Members && sums.partial > 0 {
+            } else if wait.about().certainty == Certainty::Members && partial > 0 {
                 Confidence::LowerBound
             } else {
                 Confidence::Exact
             };
-            let mut parties: BTreeMap<PartyNumber, (u64, u64)> = BTreeMap::new();
-            for (party, least) in ground.blamed(&fold, what) {
-                let sum = parties.entry(party).or_default();
-                *sum = (sum.0 + least, sum.1 + least);
-            }
-            for (party, more) in upper.into_iter().flat_map(|it| ground.blamed(&fold, it)) {
-                parties.entry(party).or_default().1 += more;
-            }
             let progress = wait.about().certainty == Certainty::Visits;
             let process = |index| ground.process(index);
             let finding = Finding {
                 pattern: wait.about().id,
-                metric: match sums.least {
+                metric: match least {
                     0 => crate::output::report::upper_bound_of(layer),
                     _ => crate::output::report::name_of(layer, class, wait),
                 },
                 layer,
                 phase: phases.get(number.index()).copied().unwrap_or(Phase::Run),
-                nanoseconds: sums.least,
-                at_most: sums.most,
+                nanoseconds: least,
+                at_most: most,
                 confidence,
                 latency: progress.then(|| world.longest_latency().0),
-                visits: sums.visits,
-                path_nanoseconds: ground.time(&fold),
+                visits: totals.visits,
+                path_nanoseconds: ground.time(fold),
                 path: ground.steps(number),
                 call_path: number.0,
-                locations: sums.locations,
-                calls: sums.calls,
-                worst: sums.longest.map(|(longest, location)| Instance {
+                locations: concerned.locations,
+                calls: concerned.calls,
+                worst: concerned.longest.map(|(longest, location)| Instance {
                     process: process(world.process(location)).unwrap_or_default(),
-                    begin: longest.begin.since(first_event.unwrap_or(Time::BEGIN)).0,
+                    begin: longest.begin.since(first_event).0,
                     nanoseconds: longest.amount.0,
                     partner: process(longest.partner),
                     window: names::window(defs, longest.window),
                     meanwhile: None,
                     at: (longest.begin, longest.partner),
                 }),
-                origins: top(sums.by_process.into_iter(), process),
-                targets: top(parties.into_iter(), |index| ground.party(index)),
+                origins: shares(&concerned.origins, process),
+                targets: shares(&concerned.targets, |index| ground.party(index)),
             };
             findings.push((number, finding));
         }

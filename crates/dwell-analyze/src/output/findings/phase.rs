@@ -5,10 +5,8 @@
 
 use dwell_model::operation::Operation;
 
-use super::ground::own_time;
 use crate::archive::ids::Ordinal;
 use crate::archive::world::World;
-use crate::engine::location::Location;
 use crate::output::tree::Tree;
 
 /// Phase of a program. The order of the variants is the order in which reports list the phases.
@@ -62,14 +60,14 @@ pub(super) fn phases(world: &World, tree: &Tree) -> Vec<Phase> {
 }
 
 /// Sums up the exclusive time of all branches by phase.
-pub(super) fn times(locations: &[&Location], tree: &Tree, phases: &[Phase]) -> Times {
+pub(super) fn times(tree: &Tree, phases: &[Phase]) -> Times {
     let mut times = Times::default();
     for (branch, phase) in tree.branches.iter().zip(phases) {
         *match phase {
             Phase::Run => &mut times.run,
             Phase::StartUp => &mut times.start_up,
             Phase::Shutdown => &mut times.shutdown,
-        } += own_time(locations, branch);
+        } += branch.totals.time;
     }
     times
 }

@@ -1,19 +1,15 @@
 //! Lists call paths whose calls took longer than their waits and other calls of their class explain.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use dwell_model::layer::Layer;
+use dwell_model::waits::{Class, Wait};
 
 use super::ground::Ground;
-use super::{Share, Step, top};
+use super::summary::Summary;
+use super::{Share, Step, shares};
 use crate::archive::crowds::Crowd;
-use crate::archive::ids::{CallPathNumber, NodeNumber, PartyNumber, ProcessNumber};
+use crate::archive::ids::CallPathNumber;
 use crate::archive::time::Duration;
-use crate::archive::world::World;
-use crate::engine::location::Location;
 use crate::engine::quantity::Quantity as Q;
-use crate::output::tree::{Fold, node};
-use dwell_model::waits::{Class, Wait};
 
 /// Unexplained time is a finding if it is at least one part in this many of the time of all locations.
 const THRESHOLD: u64 = 100;
@@ -60,95 +56,42 @@ pub struct Unexplained {
 }
 
 /// Lists call paths with unexplained time, the longest first.
-pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
-    let (world, locations) = (ground.world, &ground.locations);
-    let time: u64 = locations
-        .iter()
-        .flat_map(|location| location.paths.iter())
-        .map(|(_, node)| node.time.0)
-        .sum();
+pub(crate) fn list(ground: &Ground<'_>, summary: &Summary) -> Vec<Unexplained> {
+    let world = ground.world;
+    let time: u64 = ground.tree.branches.iter().map(|branch| branch.totals.time).sum();
     let mut list: Vec<(CallPathNumber, Unexplained)> = Vec::new();
-    for fold in ground.tree.folds() {
+    for (place, fold) in (0..).zip(&ground.folds) {
         let Some((layer, class)) = fold.class else { continue };
-        let sums = Sums::of(locations, world, &fold);
-        if sums.time + sums.away == 0 {
-            continue;
-        }
-        let mut parties: BTreeMap<PartyNumber, (u64, u64)> = BTreeMap::new();
-        for what in
-            [Q::Unconfirmed(Wait::WaitForProgress), Q::Unconfirmed(Wait::WaitForProgressMulti)]
-        {
-            for (party, amount) in ground.blamed(&fold, what) {
-                let sum = parties.entry(party).or_default();
-                *sum = (sum.0 + amount, sum.1 + amount);
-            }
-        }
-        let system = &world.system;
+        let Some(concerned) = summary.concerns.get(&(place, Q::Unexplained)) else { continue };
+        let totals = fold.totals();
+        let (nanoseconds, too_few) = (totals.get(Q::Unexplained), totals.get(Q::TooFew));
         let process = |index| ground.process(index);
-        let counted = if class == Class::Management { sums.time - sums.too_few } else { sums.time };
-        let nodes: BTreeSet<NodeNumber> =
-            sums.by_process.keys().map(|&it| system.node(it)).collect();
-        let longest = sums.longest.filter(|it| it.0 > Duration::ZERO);
+        let counted = if class == Class::Management { nanoseconds - too_few } else { nanoseconds };
+        let longest = concerned.slowest.filter(|it| it.0 > Duration::ZERO);
         let number = fold.first();
         let unexplained = Unexplained {
             layer,
-            nanoseconds: sums.time,
-            too_few: sums.too_few,
+            nanoseconds,
+            too_few,
             is_finding: counted > 0 && counted.saturating_mul(THRESHOLD) >= time,
-            away: sums.away,
-            transfer: sums.transfer,
-            longest: longest.and_then(|(time, at)| Some((time.0, process(at)?))),
-            visits: sums.visits,
-            path_nanoseconds: ground.time(&fold),
+            away: totals.get(Q::Unconfirmed(Wait::WaitForProgress))
+                + totals.get(Q::Unconfirmed(Wait::WaitForProgressMulti)),
+            transfer: totals.get(Q::Transfer),
+            longest: longest.and_then(|(time, _, at)| Some((time.0, process(world.process(at))?))),
+            visits: totals.visits,
+            path_nanoseconds: ground.time(fold),
             path: ground.steps(number),
             call_path: number.0,
-            locations: sums.locations,
-            origins: top(sums.by_process.into_iter(), process),
-            targets: top(parties.into_iter(), |index| ground.party(index)),
-            crowds: nodes.iter().filter_map(|node| system.crowds.get(node)).cloned().collect(),
+            locations: concerned.locations,
+            origins: shares(&concerned.origins, process),
+            targets: shares(&concerned.targets, |index| ground.party(index)),
+            crowds: {
+                let crowds = concerned.crowded.iter().filter_map(|it| world.system.crowds.get(it));
+                crowds.cloned().collect()
+            },
         };
         list.push((number, unexplained));
     }
     list.sort_by_key(|(number, it)| (std::cmp::Reverse((it.nanoseconds, it.away)), *number));
     list.into_iter().map(|(_, it)| it).collect()
-}
-
-#[derive(Default)]
-struct Sums {
-    time: u64,
-    too_few: u64,
-    away: u64,
-    transfer: u64,
-    longest: Option<(Duration, ProcessNumber)>,
-    visits: u64,
-    locations: u64,
-    by_process: BTreeMap<ProcessNumber, (u64, u64)>,
-}
-
-impl Sums {
-    fn of(locations: &[&Location], world: &World, fold: &Fold<'_>) -> Self {
-        let mut sums = Self::default();
-        let mut concerned = BTreeSet::new();
-        for at in fold.members() {
-            let Some(node) = node(locations, at) else { continue };
-            let time = node.get(Q::Unexplained);
-            sums.time += time;
-            sums.too_few += node.get(Q::TooFew);
-            sums.away += node.get(Q::Unconfirmed(Wait::WaitForProgress))
-                + node.get(Q::Unconfirmed(Wait::WaitForProgressMulti));
-            sums.transfer += node.get(Q::Transfer);
-            sums.visits += node.visits;
-            if time > 0 {
-                let process = world.process(at.0);
-                concerned.insert(at.0);
-                let sum = sums.by_process.entry(process).or_default();
-                *sum = (sum.0 + time, sum.1 + time);
-                if sums.longest.is_none_or(|(longest, _)| longest < node.longest) {
-                    sums.longest = Some((node.longest, process));
-                }
-            }
-        }
-        sums.locations = concerned.len() as u64;
-        sums
-    }
 }

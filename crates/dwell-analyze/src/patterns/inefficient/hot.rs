@@ -26,20 +26,35 @@ pub(crate) struct HotTarget {
     pub(crate) saved: Duration,
 }
 
+/// Atomics of others on each target: their sum, and the number of their origins.
+pub(crate) type Received = BTreeMap<PartyNumber, (Cell, u64)>;
+
+/// Adds up the atomics on each target. Every origin must be in one part of the matrix only.
+pub(crate) fn received(sum: &Sum) -> Received {
+    let mut targets = Received::new();
+    for (&(from, to, kind), cell) in sum {
+        if kind == Kind::Atomic && from != to && cell.operations > 0 {
+            let (all, origins) = targets.entry(to).or_default();
+            all.add(cell);
+            *origins += 1;
+        }
+    }
+    targets
+}
+
+/// Adds the atomics of other origins.
+pub(crate) fn join_received(all: &mut Received, more: Received) {
+    for (to, (cell, count)) in more {
+        let (sum, origins) = all.entry(to).or_default();
+        sum.add(&cell);
+        *origins += count;
+    }
+}
+
 impl HotTarget {
     /// Looks for a hot target among `parties` parties. With fewer than three of them or with a single origin there is
     /// nothing to distribute.
-    pub(crate) fn find(sum: &Sum, parties: u64) -> Option<Self> {
-        let mut targets: BTreeMap<PartyNumber, (Cell, u64)> = BTreeMap::new();
-        for (&(from, to, kind), cell) in sum {
-            if kind == Kind::Atomic && from != to && cell.operations > 0 {
-                let (all, origins) = targets.entry(to).or_default();
-                all.operations += cell.operations;
-                all.time += cell.time;
-                all.wait += cell.wait;
-                *origins += 1;
-            }
-        }
+    pub(crate) fn find(targets: &Received, parties: u64) -> Option<Self> {
         let of: u64 = targets.values().map(|it| it.0.operations).sum();
         let most = targets.iter().max_by_key(|(to, it)| (it.0.operations, std::cmp::Reverse(**to)));
         let (&party, &(cell, origins)) = most?;
@@ -64,7 +79,7 @@ mod tests {
         let cells = atomics.iter().map(|&(from, to, count)| {
             ((PartyNumber(from), PartyNumber(to), Kind::Atomic), cell(count))
         });
-        HotTarget::find(&cells.collect(), parties)
+        HotTarget::find(&received(&cells.collect()), parties)
     }
 
     #[test]

@@ -22,12 +22,12 @@ use crate::engine::owned::{Members, Owned};
 use crate::engine::paths::Path;
 use crate::engine::pattern::{DividedCalls, Pattern};
 
-pub(crate) use hot::HotTarget;
+pub(crate) use hot::{HotTarget, Received, join_received, received};
 use savings::{Known, Savings};
 pub(crate) use savings::{Saving, part};
 
 /// Inefficient communication of the locations of a shard.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct Inefficient {
     /// Savings that other ways to communicate would bring, by location.
     savings: Owned<LocationNumber, Savings>,

@@ -84,7 +84,7 @@ impl Saving {
 }
 
 /// Savings on the call paths of a location, by kind.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(crate) struct Savings(BTreeMap<(Path, Waste), Saving>);
 
 impl Savings {

@@ -108,6 +108,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let analysis = analyze(&input.archive, &options, &|events| bar.inc(events));
             bar.finish_and_clear();
             let analysis = analysis.with_context(|| input.path.display().to_string())?;
+            analysis.write_report(&input.report())?;
             let code = finish(args, &input, &analysis)?;
             if let Some(file) = &args.costs {
                 let row = costs::row(0, began, dwell_mpi::Traffic::default());
@@ -145,6 +146,11 @@ impl Input {
             bail!("{path}: there is a profile and no trace; next: dwell report {path}");
         }
         Ok(())
+    }
+
+    /// Returns the path of the report.
+    fn report(&self) -> PathBuf {
+        self.directory().join("trace.cubex")
     }
 
     /// Returns the directory that results are written to.
@@ -205,11 +211,9 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
     options
 }
 
-/// Writes the results of an analysis and prints a summary. Returns the exit code.
+/// Writes the findings of an analysis whose report is written, and prints a summary. Returns the exit code.
 fn finish(args: &Args, input: &Input, analysis: &Analysis) -> anyhow::Result<u8> {
     let directory = input.directory();
-    let report = directory.join("trace.cubex");
-    analysis.write_report(&report)?;
     let advice = advice::Advice::of(&input.archive, analysis);
     let document = json::document(analysis, &advice);
     let findings = directory.join("findings.json");

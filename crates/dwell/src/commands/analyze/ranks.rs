@@ -1,7 +1,7 @@
 //! `dwell analyze` in several processes that a launcher started.
 //!
-//! Rank 0 chooses the archive, writes the results and prints; the others only take part in the analysis. No process ends
-//! with success before all have agreed on it.
+//! Rank 0 chooses the archive, writes the findings and prints; the others take part in the analysis, and write their part
+//! of the report. No process ends with success before all have agreed on it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use dwell_analyze::{Analysis, Error, analyze_among};
+use dwell_analyze::{Error, Joint, analyze_among};
 use dwell_mpi::{Launch, World};
 
 use super::{Args, Division, Input, costs, finish, options, resolved};
@@ -81,11 +81,15 @@ pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode>
             return Ok(ExitCode::from(world.finish(UNREADABLE)?));
         }
     };
-    let done = match replay(&mut world, &hosts, args, &input) {
-        Ok(None) => Ok(0),
-        Ok(Some(analysis)) => finish(args, &input, &analysis),
+    let joint = match replay(&mut world, &hosts, args, &input) {
+        Ok(joint) => joint,
         Err(Error::Peers(error)) => world.give_up(&error),
         Err(error) => world.fail(&format!("{}: {error}", input.path.display())),
+    };
+    let done = match joint.write_report(&mut world, &input.report()) {
+        Ok(()) => joint.analysis().map_or(Ok(0), |analysis| finish(args, &input, analysis)),
+        Err(Error::Peers(error)) => world.give_up(&error),
+        Err(error) => Err(error.into()),
     };
     let done = match &args.costs {
         Some(file) => costs::write_all(&mut world, began, file).and(done),
@@ -140,12 +144,7 @@ fn open(world: &mut World, hosts: &[String], args: &Args) -> anyhow::Result<Opti
     }
 }
 
-fn replay(
-    world: &mut World,
-    hosts: &[String],
-    args: &Args,
-    input: &Input,
-) -> Result<Option<Analysis>, Error> {
+fn replay(world: &mut World, hosts: &[String], args: &Args, input: &Input) -> Result<Joint, Error> {
     let (rank, all) = (world.rank(), world.size());
     let own = hosts.get(rank);
     let here = hosts.iter().filter(|host| Some(*host) == own).count();
@@ -154,9 +153,9 @@ fn replay(
     let speaks = if args.memory.is_some() { rank == 0 } else { first == Some(rank) };
     let options = options(args, input, Division { here, all, speaks });
     let bar = (rank == 0).then(|| progress::bar(input.events, "events"));
-    let analysis = analyze_among(world, &input.archive, &options, &|events| {
+    let joint = analyze_among(world, &input.archive, &options, &|events| {
         bar.iter().for_each(|bar| bar.inc(events));
     });
     bar.iter().for_each(indicatif::ProgressBar::finish_and_clear);
-    analysis
+    joint
 }

@@ -1,0 +1,71 @@
+//! Everything about single locations that findings need, joined over all locations of all ranks.
+//!
+//! Threads make it from their sections, and ranks join it along a tree. It grows with the call paths of the program and
+//! with the parties of its communication matrix, not with its locations or events.
+
+use serde::{Deserialize, Serialize};
+
+use super::concerned::{self, Concerns};
+use super::ground::Ground;
+use super::inefficient::{AllSavers, AllSavings, join_savers, join_savings, savers, savings};
+use crate::engine::matrix;
+use crate::engine::transport::{Error, Transport};
+use crate::output::Replayed;
+use crate::output::notes::Counts;
+use crate::output::own::{Own, Section};
+use crate::patterns::inefficient::{Received, join_received, received};
+
+/// What findings need about single locations. It is complete at rank 0 only.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Summary {
+    pub(super) concerns: Concerns,
+    pub(super) savings: AllSavings,
+    pub(super) savers: AllSavers,
+    /// Atomics on each party.
+    pub(super) atomics: Received,
+    pub(crate) counts: Counts,
+}
+
+impl Summary {
+    /// Joins what all ranks know. `pairs` has the part of the matrix that belongs to this rank. Returns the result at
+    /// rank 0, and `None` elsewhere.
+    pub(crate) fn of(
+        transport: &Transport<'_>,
+        ground: &Ground<'_>,
+        replayed: &Replayed,
+        sections: &[Section],
+        pairs: &matrix::Sum,
+    ) -> Result<Option<Self>, Error> {
+        let own = Own::of(replayed);
+        let blame = replayed.parts.iter().map(|part| &part.blame);
+        let targets = concerned::targets(transport, ground, blame)?;
+        let found = transport.map(sections, &|section| {
+            let concerns = concerned::of(ground, &own, section);
+            let counts = Counts::of(ground.world, section.processes(replayed));
+            (concerns, counts, savings(ground, &own, section))
+        });
+        let (mut concerns, mut counts, mut all) = (targets, Counts::default(), AllSavings::new());
+        for (more_concerns, more_counts, more_savings) in found {
+            concerned::join(&mut concerns, more_concerns);
+            counts.join(more_counts);
+            join_savings(&mut all, more_savings);
+        }
+        // What a process can save may depend on what all of them do.
+        let all = transport.reduce("savings", all, join_savings)?;
+        let all = transport.broadcast("savings of all", all)?;
+        let found = transport.map(sections, &|section| savers(ground, &own, section, &all));
+        let mut savers = AllSavers::new();
+        found.into_iter().for_each(|more| join_savers(&mut savers, more));
+        let savings = AllSavings::new();
+        let own = Self { concerns, savings, savers, atomics: received(pairs), counts };
+        let joined = transport.reduce("findings", own, Self::join)?;
+        Ok(joined.map(|joined| Self { savings: all, ..joined }))
+    }
+
+    fn join(&mut self, more: Self) {
+        concerned::join(&mut self.concerns, more.concerns);
+        join_savers(&mut self.savers, more.savers);
+        join_received(&mut self.atomics, more.atomics);
+        self.counts.join(more.counts);
+    }
+}
