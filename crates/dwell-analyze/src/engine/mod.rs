@@ -8,6 +8,7 @@ pub(crate) mod call;
 pub(crate) mod event;
 pub(crate) mod exchange;
 pub(crate) mod fast_path;
+pub(crate) mod fresh;
 pub(crate) mod hash;
 pub(crate) mod held;
 pub(crate) mod here;

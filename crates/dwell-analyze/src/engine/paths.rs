@@ -18,6 +18,7 @@ use crate::archive::names::Setting;
 use crate::archive::roles::Traits;
 use crate::archive::time::Duration;
 use crate::engine::accounts::{Account, Calls, ExpectedTimes, Histogram, OperationEnd, Sort};
+use crate::engine::fresh::Fresh;
 use crate::engine::hash::Mixed;
 use crate::engine::instances::WaitingCalls;
 use crate::engine::quantity::Quantity;
@@ -143,6 +144,7 @@ pub(crate) struct Paths {
     nodes: Vec<Node>,
     /// Accounts of runtime calls, by path and sort.
     accounts: Vec<Calls>,
+    fresh: Fresh,
     /// Number of waits that were longer than the time left in their calls. It must be 0.
     pub(crate) excess: u64,
     children: HashMap<(Path, RegionRef, CallingContextRef), u32, Mixed>,
@@ -167,6 +169,7 @@ impl Default for Paths {
         Self {
             nodes: vec![top],
             accounts: Vec::new(),
+            fresh: Fresh::default(),
             excess: 0,
             children,
             settings,
@@ -364,12 +367,16 @@ impl Paths {
         if let Some(account) = known
             && account.sort == sort
         {
-            account.rests.add(time);
+            if !self.fresh.keep(Account(recent), time) {
+                account.rests.add(time);
+            }
             return Account(recent);
         }
         let account = self.account(path, sort);
-        if let Some(account) = self.calls_mut(account) {
-            account.rests.add(time);
+        if !self.fresh.keep(account, time)
+            && let Some(calls) = self.calls_mut(account)
+        {
+            calls.rests.add(time);
         }
         account
     }
@@ -389,8 +396,10 @@ impl Paths {
         if let Some(calls) = known
             && calls.sort == sort
         {
-            calls.rests.add(when.length());
             let account = Account(recent);
+            if !self.fresh.keep(account, when.length()) {
+                calls.rests.add(when.length());
+            }
             self.row.operation(when, account, target, end, &mut calls.following);
             return account;
         }
@@ -409,7 +418,9 @@ impl Paths {
         let account = self.account(path, sort);
         let calls = self.accounts.get_mut(account.0.wrapping_sub(1) as usize);
         if let Some(calls) = calls {
-            calls.rests.add(when.length());
+            if !self.fresh.keep(account, when.length()) {
+                calls.rests.add(when.length());
+            }
             self.row.operation(when, account, target, end, &mut calls.following);
         }
         account
@@ -490,10 +501,25 @@ impl Paths {
     /// Moves a wait out of the rest of a call that had `left` nanoseconds left.
     #[inline]
     pub(crate) fn take_wait(&mut self, account: Account, wait: Duration, left: Duration) {
+        let is_fresh = self.fresh.take(account, left);
         if let Some(calls) = self.calls_mut(account) {
-            calls.rests.take(left, wait);
+            match is_fresh {
+                true => calls.rests.add(left.saturating_sub(wait)),
+                false => calls.rests.take(left, wait),
+            }
         }
         self.excess += u64::from(wait > left);
+    }
+
+    /// Adds the times of calls to the histograms of their accounts if this has not been done yet. The location has to do
+    /// so before its next window, and before histograms are read.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        for (account, time) in self.fresh.drain() {
+            if let Some(calls) = self.accounts.get_mut(account.0.wrapping_sub(1) as usize) {
+                calls.rests.add(time);
+            }
+        }
     }
 
     /// Divides the time of all calls beyond their waits and books the parts, given the time that calls of each sort

@@ -15,6 +15,7 @@ use crate::archive::world::World;
 use crate::engine::accounts::{self, Expected};
 use crate::engine::blame::Blame;
 use crate::engine::exchange::{Answers, Outboxes, Questions};
+use crate::engine::fresh;
 use crate::engine::location::Location;
 use crate::engine::matrix::Matrix;
 use crate::engine::pattern::{Facts, Floors, Pattern, Unjudged};
@@ -34,8 +35,8 @@ const MOST_BUFFERS: u64 = 3 << 29;
 const ENOUGH_ROOM: u64 = 16 * 1024;
 /// Memory in bytes for the program itself, for definitions, and for memory that was freed and is not reused.
 const BASE: u64 = 16 << 20;
-/// Memory in bytes that a location always takes: its call tree, its reader and its operations in flight.
-const PER_LOCATION: u64 = 3 * 1024;
+/// Memory in bytes that a location always takes: its call tree, its reader, its operations in flight and its last calls.
+const PER_LOCATION: u64 = 3 * 1024 + fresh::BYTES;
 /// Memory in bytes of an operation in flight, with what is known about it.
 const BYTES_PER_OPERATION: u64 = 192;
 /// Least number of operations of a process that are kept in memory.

@@ -105,6 +105,7 @@ impl<P: Pattern> Shard<P> {
             let mut locations = std::mem::take(&mut process.locations);
             for location in &mut locations {
                 open(world, archive, buffer, location);
+                location.paths.settle();
             }
             for rest in process.held.ready() {
                 patterns.judge_rest(process, &rest, &mut reader.asking());
@@ -203,6 +204,7 @@ impl<P: Pattern> Shard<P> {
     /// Judges what could not be judged before, by the facts of all shards.
     pub(crate) fn conclude(&mut self, world: &World, facts: &P::Facts) {
         let Self { processes, patterns, blame, matrix, .. } = self;
+        processes.iter_mut().flat_map(|it| &mut it.locations).for_each(|it| it.paths.settle());
         patterns.conclude(&mut Conclusion { world, processes, blame, matrix }, facts);
     }
 
