@@ -7,8 +7,11 @@
 //! as many pieces as there are ranks, and each owner writes its piece as a whole. A rank never holds more than one piece
 //! and what it contributes to those of one round.
 //!
-//! Pieces begin and end at multiples of [`PIECE`] in the file, except at the ends of a metric, so that no two processes
-//! write to the same block of a parallel file system. The first rank writes everything that is not a value.
+//! Pieces begin and end at multiples of [`PIECE`] in the file, except at the ends of a metric, so that processes do not
+//! write to the same block of a parallel file system. The first rank writes everything that is not a value. Clients of NFS
+//! may write a whole page where a process wrote a part of it, with zeros where another client has written since. So no two
+//! ranks ever write to the same page: what others have for the first and the last page of an area is sent to the first
+//! rank ([`split`]).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -184,21 +187,60 @@ fn part_of<'m>(members: &'m [Member], locations: &std::ops::Range<LocationNumber
     members.get(begin..end).unwrap_or_default()
 }
 
+/// Size of the pages that file systems cache, in bytes; no machine has larger ones.
+const PAGE: u64 = 64 << 10;
+
+/// Bytes for a place in the file.
+type Placed = (u64, Vec<u8>);
+
+/// Divides bytes for a place in the file into those before the first page that they fill, those of whole pages, and those
+/// behind.
+fn split(offset: u64, bytes: &[u8]) -> [(u64, &[u8]); 3] {
+    let length = bytes.len();
+    let before = (offset.wrapping_neg() % PAGE).min(length as u64) as usize;
+    let (before, rest) = bytes.split_at_checked(before).unwrap_or((bytes, &[]));
+    let inside = rest.len() - rest.len() % PAGE as usize;
+    let (inside, behind) = rest.split_at_checked(inside).unwrap_or((&[], rest));
+    let at = offset + before.len() as u64;
+    [(offset, before), (at, inside), (at + inside.len() as u64, behind)]
+}
+
 /// The file of the report: the first rank has made it, others open it when they write for the first time.
 enum Target<'a> {
     Made(&'a ReportWriter),
-    Named { path: &'a FilePath, name: OsString, file: Option<UnfinishedReport> },
+    Named {
+        path: &'a FilePath,
+        name: OsString,
+        file: Option<UnfinishedReport>,
+        /// What the first rank has to write.
+        edges: Vec<Placed>,
+    },
 }
 
 impl Target<'_> {
     fn write(&mut self, offset: u64, bytes: &[u8]) -> cubex::Result<()> {
+        let (path, name, file, edges) = match self {
+            Self::Made(writer) => return writer.write_at(offset, bytes),
+            Self::Named { path, name, file, edges } => (path, name, file, edges),
+        };
+        let [before, inside, behind] = split(offset, bytes);
+        let filled = [before, behind].into_iter().filter(|it| !it.1.is_empty());
+        edges.extend(filled.map(|(offset, bytes)| (offset, bytes.to_vec())));
+        if inside.1.is_empty() {
+            return Ok(());
+        }
+        let file = match file {
+            Some(file) => file,
+            None => file.insert(UnfinishedReport::open(*path, name)?),
+        };
+        file.write_at(inside.0, inside.1)
+    }
+
+    /// Closes the file. Returns what the first rank has to write.
+    fn close(self) -> Vec<Placed> {
         match self {
-            Self::Made(writer) => writer.write_at(offset, bytes),
-            Self::Named { file: Some(file), .. } => file.write_at(offset, bytes),
-            Self::Named { path, name, file } => {
-                let opened = UnfinishedReport::open(*path, name)?;
-                file.insert(opened).write_at(offset, bytes)
-            }
+            Self::Made(_) => Vec::new(),
+            Self::Named { edges, .. } => edges,
         }
     }
 }
@@ -232,7 +274,7 @@ pub(crate) fn write(
     let name = OsString::from_vec(file);
     let mut target = match &writer {
         Some(writer) => Target::Made(writer),
-        None => Target::Named { path, name, file: None },
+        None => Target::Named { path, name, file: None, edges: Vec::new() },
     };
     let mut failed = write_values(transport, &values, &mut target)?;
 
@@ -246,8 +288,13 @@ pub(crate) fn write(
         let before: u64 = sizes.iter().take(rank).sum();
         failed = failed.and_then(|()| target.write(place + before, pairs.as_bytes()));
     }
-    drop(target);
-    // Files are closed here, so that the first rank finishes what all have written.
+    // The first rank finishes the file after all others have closed it.
+    let edges = target.close().into_iter().map(|edge| (0, edge));
+    transport.scatter("edges of pieces", edges, |(offset, bytes): Placed| {
+        if let (Ok(()), Some(writer)) = (&failed, &writer) {
+            failed = writer.write_at(offset, &bytes);
+        }
+    })?;
     let reason = failed.as_ref().err().map(|error| (rank, error.to_string()));
     let reason = transport.reduce("the report", reason, |first, later| {
         *first = first.take().or(later);
@@ -316,7 +363,7 @@ fn write_values(
 
 #[cfg(test)]
 mod tests {
-    use super::{PIECE, Piece, cut};
+    use super::{PAGE, PIECE, Piece, cut, split};
 
     fn sizes(begin: u64, end: u64) -> Vec<u64> {
         let pieces: Vec<Piece> = cut(3, begin, end).collect();
@@ -326,6 +373,26 @@ mod tests {
         assert_eq!(pieces.first().map_or(begin, |it| it.begin), begin);
         assert_eq!(pieces.last().map_or(end, |it| it.end), end);
         pieces.iter().map(|piece| piece.end - piece.begin).collect()
+    }
+
+    #[test]
+    fn whole_pages_are_written_and_edges_are_sent() {
+        let page = PAGE as usize;
+        let bytes: Vec<u8> = (0..4 * page).map(|at| at as u8).collect();
+        for offset in [0, 1, PAGE - 1, PAGE, 7 * PAGE + 10] {
+            for length in [0, 1, page - 1, page, page + 1, 2 * page - 10, 3 * page + 5] {
+                let parts = split(offset, &bytes[..length]);
+                assert_eq!(parts.map(|it| it.1).concat(), bytes[..length]);
+                let [before, inside, behind] = parts;
+                assert_eq!((before.0, before.0 + before.1.len() as u64), (offset, inside.0));
+                assert_eq!(inside.0 + inside.1.len() as u64, behind.0);
+                assert!(before.1.len() < page && behind.1.len() < page);
+                assert_eq!(inside.1.len() % page, 0);
+                assert!(inside.1.is_empty() || inside.0 % PAGE == 0);
+            }
+        }
+        // A page is PIECE at most, so pieces that end at multiples of it have no edges there.
+        assert_eq!(PIECE % PAGE, 0);
     }
 
     #[test]
