@@ -169,17 +169,23 @@ pub(super) fn join_savings(all: &mut AllSavings, more: AllSavings) {
     }
 }
 
-/// Calls `show` for every location of a section that could save time in the run, with the place and a way to save it. The
-/// locations of one place and way come one after the other.
+/// Calls `show` for every location of a section that could save time in the run, with the place and a way to save it, if
+/// both are wanted. The locations of one place and way come one after the other.
 fn each_saving(
     ground: &Ground<'_>,
     own: &Own<'_>,
     section: &Section,
+    is_wanted: impl Fn((u32, Waste)) -> bool,
     mut show: impl FnMut((u32, Waste), Member, &Saving),
 ) {
     for (place, fold) in ground.run().filter(|(_, fold)| fold.class.is_some()) {
+        let wanted: Vec<Waste> =
+            Waste::ALL.into_iter().filter(|&waste| is_wanted((place, waste))).collect();
+        if wanted.is_empty() {
+            continue;
+        }
         let members = section.members_of(fold);
-        for waste in Waste::ALL {
+        for waste in wanted {
             for &(member, _) in &members {
                 let patterns = own.patterns(member.0);
                 let saving =
@@ -193,14 +199,20 @@ fn each_saving(
 /// Adds up the savings of the locations of a section.
 pub(super) fn savings(ground: &Ground<'_>, own: &Own<'_>, section: &Section) -> AllSavings {
     let mut all = AllSavings::new();
-    each_saving(ground, own, section, |key, member, saving| {
-        let Some(node) = own.node(member) else { return };
-        let sums = all.entry(key).or_default();
-        sums.visits += node.visits;
-        sums.bytes += node.get(Q::BytesGet) + node.get(Q::BytesPut);
-        sums.rests += node.get(Q::Transfer) + node.get(Q::Unexplained);
-        sums.saving.add(*saving);
-    });
+    each_saving(
+        ground,
+        own,
+        section,
+        |_| true,
+        |key, member, saving| {
+            let Some(node) = own.node(member) else { return };
+            let sums = all.entry(key).or_default();
+            sums.visits += node.visits;
+            sums.bytes += node.get(Q::BytesGet) + node.get(Q::BytesPut);
+            sums.rests += node.get(Q::Transfer) + node.get(Q::Unexplained);
+            sums.saving.add(*saving);
+        },
+    );
     all
 }
 
@@ -241,7 +253,8 @@ pub(super) fn savers(
     };
     let worths: BTreeMap<(u32, Waste), (u64, u64)> =
         all.iter().filter_map(|(&key, sums)| Some((key, worth(key, sums)?))).collect();
-    each_saving(ground, own, section, |key, (location, _), saving| {
+    let is_wanted = |key| worths.contains_key(&key);
+    each_saving(ground, own, section, is_wanted, |key, (location, _), saving| {
         let Some(&worth) = worths.get(&key) else { return };
         let most = saving.most + part(saving.unknown, worth);
         let (savers, origins, last) = found.entry(key).or_default();
