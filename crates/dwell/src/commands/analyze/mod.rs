@@ -114,6 +114,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 let row = costs::row(0, began, dwell_mpi::Traffic::default());
                 costs::write(file, std::iter::once(row.as_str()))?;
             }
+            // The process ends, and gives all memory back at once: results have millions of parts.
+            std::mem::forget(analysis);
             Ok(ExitCode::from(code))
         }
         Joined::Together(world) => ranks::analyze(*world, args),

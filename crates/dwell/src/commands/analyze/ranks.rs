@@ -99,6 +99,8 @@ pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode>
         note!("{}", explained(&error));
         UNREADABLE
     });
+    // The process ends, and gives all memory back at once: results have millions of parts.
+    std::mem::forget(joint);
     Ok(ExitCode::from(world.finish(code)?))
 }
 
