@@ -6,7 +6,6 @@
 //! is short instead, and in one piece.
 
 use crate::archive::time::Duration;
-use crate::engine::accounts::Account;
 
 /// Greatest number of calls in the list. A location with more calls in a window has its histograms in the caches, and
 /// searching a longer list would take longer than a histogram does.
@@ -15,7 +14,7 @@ const MOST: usize = 192;
 /// Memory in bytes that a list takes at most.
 pub(crate) const BYTES: u64 = (MOST * size_of::<u64>()) as u64;
 
-/// Calls of a location with their times.
+/// Calls of a location: the number of the account of each, and its time.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh {
     /// Account and time of each call, in one number that is quick to compare.
@@ -27,7 +26,7 @@ pub(crate) struct Fresh {
 impl Fresh {
     /// Keeps a call. Returns `false` if it has to be added to its histogram, as all calls of more than four seconds.
     #[inline(always)]
-    pub(crate) fn keep(&mut self, account: Account, time: Duration) -> bool {
+    pub(crate) fn keep(&mut self, account: u32, time: Duration) -> bool {
         if self.is_off {
             return false;
         }
@@ -53,7 +52,7 @@ impl Fresh {
     /// Takes a call with this time off the list. Calls of an account with equal times need not be told apart. Returns
     /// `false` if there is none.
     #[inline]
-    pub(crate) fn take(&mut self, account: Account, time: Duration) -> bool {
+    pub(crate) fn take(&mut self, account: u32, time: Duration) -> bool {
         let wanted = packed(account, time);
         let found = self.calls.iter().position(|&call| Some(call) == wanted);
         if let Some(at) = found {
@@ -64,8 +63,8 @@ impl Fresh {
 
     /// Takes all calls off the list, and keeps its memory.
     #[inline]
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (Account, Duration)> {
-        self.calls.drain(..).map(|call| (Account((call >> 32) as u32), Duration(call & LONGEST)))
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (u32, Duration)> {
+        self.calls.drain(..).map(|call| ((call >> 32) as u32, Duration(call & LONGEST)))
     }
 }
 
@@ -74,8 +73,8 @@ const LONGEST: u64 = u32::MAX as u64;
 
 /// Returns an account and a time in one number, if the time is short enough.
 #[inline(always)]
-fn packed(account: Account, time: Duration) -> Option<u64> {
-    (time.0 <= LONGEST).then_some(u64::from(account.0) << 32 | time.0)
+fn packed(account: u32, time: Duration) -> Option<u64> {
+    (time.0 <= LONGEST).then_some(u64::from(account) << 32 | time.0)
 }
 
 #[cfg(test)]
@@ -86,24 +85,24 @@ mod tests {
     fn what_is_taken_is_not_left() {
         let mut fresh = Fresh::default();
         for (account, time) in [(1, 5), (2, 5), (1, 7), (1, 5)] {
-            assert!(fresh.keep(Account(account), Duration(time)));
+            assert!(fresh.keep(account, Duration(time)));
         }
-        assert!(fresh.take(Account(1), Duration(5)));
-        assert!(!fresh.take(Account(2), Duration(7)));
+        assert!(fresh.take(1, Duration(5)));
+        assert!(!fresh.take(2, Duration(7)));
         let mut left: Vec<_> = fresh.drain().collect();
         left.sort_by_key(|call| (call.0, call.1));
-        let expected = [(1, 5), (1, 7), (2, 5)].map(|(at, time)| (Account(at), Duration(time)));
+        let expected = [(1, 5), (1, 7), (2, 5)].map(|(at, time)| (at, Duration(time)));
         assert_eq!(left, expected);
-        assert!(!fresh.take(Account(2), Duration(5)));
-        assert!(!fresh.keep(Account(2), Duration(LONGEST + 1)));
-        assert!(!fresh.take(Account(2), Duration(LONGEST + 1)));
+        assert!(!fresh.take(2, Duration(5)));
+        assert!(!fresh.keep(2, Duration(LONGEST + 1)));
+        assert!(!fresh.take(2, Duration(LONGEST + 1)));
     }
 
     #[test]
     fn a_list_that_was_full_stays_off() {
         let mut fresh = Fresh::default();
-        let kept = (0..1000).filter(|_| fresh.keep(Account(1), Duration(1))).count();
+        let kept = (0..1000).filter(|_| fresh.keep(1, Duration(1))).count();
         assert_eq!((kept, fresh.drain().count()), (MOST, MOST));
-        assert!(!fresh.keep(Account(1), Duration(1)));
+        assert!(!fresh.keep(1, Duration(1)));
     }
 }

@@ -367,13 +367,13 @@ impl Paths {
         if let Some(account) = known
             && account.sort == sort
         {
-            if !self.fresh.keep(Account(recent), time) {
+            if !self.fresh.keep(recent, time) {
                 account.rests.add(time);
             }
             return Account(recent);
         }
         let account = self.account(path, sort);
-        if !self.fresh.keep(account, time)
+        if !self.fresh.keep(account.0, time)
             && let Some(calls) = self.calls_mut(account)
         {
             calls.rests.add(time);
@@ -397,7 +397,7 @@ impl Paths {
             && calls.sort == sort
         {
             let account = Account(recent);
-            if !self.fresh.keep(account, when.length()) {
+            if !self.fresh.keep(account.0, when.length()) {
                 calls.rests.add(when.length());
             }
             self.row.operation(when, account, target, end, &mut calls.following);
@@ -418,7 +418,7 @@ impl Paths {
         let account = self.account(path, sort);
         let calls = self.accounts.get_mut(account.0.wrapping_sub(1) as usize);
         if let Some(calls) = calls {
-            if !self.fresh.keep(account, when.length()) {
+            if !self.fresh.keep(account.0, when.length()) {
                 calls.rests.add(when.length());
             }
             self.row.operation(when, account, target, end, &mut calls.following);
@@ -501,7 +501,7 @@ impl Paths {
     /// Moves a wait out of the rest of a call that had `left` nanoseconds left.
     #[inline]
     pub(crate) fn take_wait(&mut self, account: Account, wait: Duration, left: Duration) {
-        let is_fresh = self.fresh.take(account, left);
+        let is_fresh = self.fresh.take(account.0, left);
         if let Some(calls) = self.calls_mut(account) {
             match is_fresh {
                 true => calls.rests.add(left.saturating_sub(wait)),
@@ -516,7 +516,7 @@ impl Paths {
     #[inline]
     pub(crate) fn settle(&mut self) {
         for (account, time) in self.fresh.drain() {
-            if let Some(calls) = self.accounts.get_mut(account.0.wrapping_sub(1) as usize) {
+            if let Some(calls) = self.accounts.get_mut(account.wrapping_sub(1) as usize) {
                 calls.rests.add(time);
             }
         }
