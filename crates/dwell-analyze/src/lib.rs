@@ -56,8 +56,7 @@ pub use output::profile::{Calls, Profile};
 use output::tree::Tree;
 use output::{Replayed, division, findings, notes, own, pieces, report};
 
-use crate::archive::ids::{self, Ordinal, PartyNumber};
-use crate::archive::time::{Duration, Time};
+use crate::archive::ids::{self, PartyNumber};
 
 /// Callback that reports progress: the argument is the number of events that were read since the previous call, over
 /// all locations. The analysis calls it after each window from the thread that called [`analyze`]. The sum of all
@@ -123,7 +122,7 @@ pub enum Error {
     Report(cubex::Error),
     /// The processes that analyse together cannot communicate.
     Peers(dwell_mpi::Error),
-    /// Another of the processes that write a report together could not write its part.
+    /// Another of the processes that analyse together could not read the definitions, or not write its part of the report.
     Elsewhere {
         /// Rank of the process.
         rank: usize,
@@ -348,22 +347,14 @@ fn replay_on(
     options: &Options,
     progress: Progress<'_>,
 ) -> Result<Joint, Error> {
-    let defs = archive.definitions()?;
-    let world = World::of(archive.anchor(), &defs, options.layer);
-    if world.system.places.is_empty() {
-        return Err(Error::NoLocations);
-    }
-    let length = defs.clock().map_or(Duration::ZERO, |clock| {
-        let end = clock.global_offset.saturating_add(clock.trace_length);
-        world.clock.time(otf2::id::Time(end)).since(Time::BEGIN)
-    });
+    let (defs, world) = read_definitions(transport, archive, options.layer)?;
     let Options { memory, cut, events_per_rank, .. } = *options;
-    let plan = replay::Plan { memory, cut, length, events_per_rank };
+    let plan = replay::Plan { memory, cut, events_per_rank };
     let replayed: Replayed = replay::replay(transport, archive, &world, plan, progress)?;
     let (mut tree, sections) = own::join_trees(transport, &replayed)?;
     tree.classify(&world);
     let matrices = replayed.parts.iter().map(|part| &part.matrix);
-    let pairs = matrix::distribute(transport, world.parties.count(&world.system), matrices)?;
+    let pairs = matrix::distribute(transport, world.system.parties(), matrices)?;
     let ground = findings::Ground::new(&defs, &world, &tree);
     let summary = findings::Summary::of(transport, &ground, &replayed, &sections, &pairs)?;
     let lists = summary.map(|summary| Lists::of(archive, &ground, &replayed, summary));
@@ -374,6 +365,35 @@ fn replay_on(
         None => AtRank::Other(Box::new(part)),
     };
     Ok(Joint { result })
+}
+
+/// Reads the definitions at the first rank, and tells the others what they need. Names of call paths and of locations stay
+/// at the first rank.
+fn read_definitions(
+    transport: &Transport<'_>,
+    archive: &Archive,
+    layer: Option<Layer>,
+) -> Result<(Definitions, World), Error> {
+    let read = || {
+        let defs = archive.definitions()?;
+        let world = World::of(archive.anchor(), &defs, layer);
+        if world.system.places.is_empty() { Err(Error::NoLocations) } else { Ok((defs, world)) }
+    };
+    let mut defs = Definitions::default();
+    let mut failed = None;
+    let own = (transport.rank().0 == 0).then(|| match read() {
+        Ok((read, world)) => {
+            defs = read;
+            Ok(world)
+        }
+        Err(error) => Err(failed.insert(error).to_string()),
+    });
+    let world: Result<World, String> = transport.broadcast("definitions", own)?;
+    match (world, failed) {
+        (Ok(world), _) => Ok((defs, world)),
+        (Err(_), Some(error)) => Err(error),
+        (Err(reason), None) => Err(Error::Elsewhere { rank: 0, reason }),
+    }
 }
 
 /// Lists that users read, at rank 0.
@@ -601,7 +621,7 @@ impl Analysis {
 
     /// Returns `true` if [`Self::pairs`] are pairs of nodes, which they are above [`MOST_PARTIES`] processes.
     pub fn pairs_are_nodes(&self) -> bool {
-        self.part.world.parties.folded()
+        self.part.world.system.parties_are_nodes()
     }
 
     /// Writes the Cube report to `path`, with one value per metric, call path and location. Metrics without any value
@@ -627,14 +647,7 @@ impl Analysis {
 
 /// Names pairs, ordered by origin, target and kind.
 fn named_pairs(world: &World, sum: &matrix::Sum) -> Vec<Pair> {
-    let system = &world.system;
-    let name = |party: PartyNumber| {
-        let found = match world.parties.folded() {
-            true => system.nodes.get(party.index()).cloned(),
-            false => system.processes.get(party.index()).map(|it| it.name.clone()),
-        };
-        found.unwrap_or_default()
-    };
+    let name = |party| world.system.party_name(party).map(str::to_owned).unwrap_or_default();
     let pair = |(&(from, to, kind), &cell): (&(PartyNumber, PartyNumber, Kind), &Cell)| Pair {
         origin: name(from),
         target: name(to),

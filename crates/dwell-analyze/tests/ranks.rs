@@ -98,10 +98,16 @@ struct Together {
 
 /// Analyses an archive with several ranks, which write their report together.
 fn among(archive: &Archive, options: &Options, ranks: usize) -> Together {
+    among_with([archive, archive], options, ranks)
+}
+
+/// Analyses an archive with several ranks. The first rank sees one archive, and all others see another.
+fn among_with(archives: [&Archive; 2], options: &Options, ranks: usize) -> Together {
     let directory = tempfile::tempdir().unwrap();
     let report = directory.path().join("trace.cubex");
     let one = |member: Member| {
         let mut peers = Counting { member, questions: 0, most: BTreeMap::new() };
+        let archive = archives[usize::from(peers.rank() > 0)];
         let joint = analyze_among(&mut peers, archive, options, &|_| {}).unwrap();
         joint.write_report(&mut peers, &report).unwrap();
         let is_first = peers.rank() == 0;
@@ -288,6 +294,47 @@ fn results_of_a_rank_do_not_grow_with_the_trace() {
     assert!(large["values"] > 32 << 10, "{large:?}");
     assert!(large["values"] < 4 * (3 << 20), "{large:?}");
     assert!(large["edges of pieces"] < 4 << 20, "{large:?}");
+}
+
+/// Other ranks learn from the first what they need, which is less than 16 bytes for each process.
+#[test]
+fn only_the_first_rank_reads_definitions() {
+    let told = |processes: u64| {
+        let (all, part) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let options = sor::Options { ranks: processes, iterations: 2, seed: 5 };
+        sor::generate(&options, all.path(), &|_| {}).unwrap();
+        std::fs::copy(all.path().join("traces.otf2"), part.path().join("traces.otf2")).unwrap();
+        std::os::unix::fs::symlink(all.path().join("traces"), part.path().join("traces")).unwrap();
+        let archives = [all, part].map(|it| (Archive::open(it.path()).unwrap(), it));
+        assert!(archives[1].0.definitions().is_err());
+        let mut options = Options::default();
+        (options.threads, options.events_per_rank) = (1, 1);
+        let alone = sums::analyze(&archives[0].0, &options);
+        let found = among_with([&archives[0].0, &archives[1].0], &options, 3);
+        assert!(found.bytes == bytes(&alone));
+        found.most["definitions"]
+    };
+    // Both have more processes than the communication matrix has rows.
+    let (small, large) = (told(1_100), told(3_100));
+    assert!(large > small && large - small < 16 * 2_000, "{small} and {large} bytes");
+}
+
+#[test]
+fn definitions_that_cannot_be_read_end_all_ranks() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = random::Options { ranks: 16, segments: 3, operations: 10, seed: 1 };
+    random::generate(&options, directory.path(), &|_| {}).unwrap();
+    let archive = Archive::open(directory.path()).unwrap();
+    std::fs::remove_file(directory.path().join("traces.def")).unwrap();
+    let one = |mut member: Member| {
+        analyze_among(&mut member, &archive, &Options::default(), &|_| {}).unwrap_err().to_string()
+    };
+    let told: Vec<String> = thread::scope(|scope| {
+        let ranks: Vec<_> = crew(3).into_iter().map(|member| scope.spawn(|| one(member))).collect();
+        ranks.into_iter().map(|handle| handle.join().unwrap()).collect()
+    });
+    assert!(told[0].contains("traces.def"), "{told:?}");
+    assert!(told[1..].iter().all(|it| *it == format!("rank 0: {}", told[0])), "{told:?}");
 }
 
 #[test]

@@ -21,6 +21,7 @@ macro_rules! enums {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
             #[non_exhaustive]
             pub enum $name {
                 $( #[doc = concat!("`", $text, "`, ", stringify!($value), " on disk.")] $variant, )*

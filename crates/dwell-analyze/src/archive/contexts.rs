@@ -10,6 +10,7 @@ use dwell_model::archive;
 use otf2::id::{CallingContextRef, RegionRef, SourceCodeLocationRef};
 use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition};
+use serde::{Deserialize, Serialize};
 
 use crate::archive::names;
 
@@ -19,12 +20,12 @@ const MOST: u32 = 1 << 24;
 const LONGEST: usize = 256;
 
 /// Calling contexts of an archive. The list is empty unless some context has a parent.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Contexts {
     of: Vec<Option<Context>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Context {
     region: RegionRef,
     place: SourceCodeLocationRef,
@@ -34,7 +35,7 @@ struct Context {
     like: CallingContextRef,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Kind {
     /// The function `main`, with which call paths begin.
     Main,

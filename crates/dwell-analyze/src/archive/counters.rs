@@ -12,7 +12,7 @@ use otf2::value::MetricValue;
 use otf2::{Definition, List};
 
 /// A counter of the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counter {
     /// Metric class or instance, as events refer to it.
     pub(crate) id: MetricRef,
@@ -22,7 +22,7 @@ pub(crate) struct Counter {
 }
 
 /// Counters of an archive, in the order of their ids.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Counters(Vec<Counter>);
 
 impl Counters {

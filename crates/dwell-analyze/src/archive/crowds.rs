@@ -17,7 +17,7 @@ use crate::archive::ids::ProcessNumber;
 
 /// Processes of a node that share cores because the node has fewer cores than processes. Such processes are often not
 /// running when others wait for them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crowd {
     /// Name of the node as the system tree of the archive gives it.
     pub node: String,

@@ -10,5 +10,6 @@ pub(crate) mod names;
 pub(crate) mod parties;
 pub(crate) mod roles;
 pub(crate) mod system;
+pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod world;

@@ -1,4 +1,4 @@
-//! Parties of the communication matrix: processes, or nodes in large runs.
+//! Parties of the communication matrix, which are its rows and columns: processes, or nodes in large runs.
 
 use crate::archive::ids::{Ordinal, PartyNumber, ProcessNumber};
 use crate::archive::system::System;
@@ -7,37 +7,29 @@ use crate::archive::system::System;
 /// matrix stays small enough to keep in memory and to read.
 pub const MOST: usize = 1024;
 
-/// Mapping of processes to the rows and columns of the matrix.
-#[derive(Clone, Debug)]
-pub(crate) struct Parties {
-    /// Party of each process; `None` if every process is a party of its own.
-    of: Option<Vec<PartyNumber>>,
-}
-
-impl Parties {
-    pub(crate) fn of(system: &System) -> Self {
-        if system.processes.len() <= MOST {
-            return Self { of: None };
-        }
-        let of = system.processes.iter().map(|process| PartyNumber(process.node.0)).collect();
-        Self { of: Some(of) }
-    }
-
+impl System {
+    /// Returns the party of a process.
     #[inline]
     pub(crate) fn party(&self, process: ProcessNumber) -> PartyNumber {
-        match &self.of {
-            None => PartyNumber(process.0),
-            Some(of) => of.get(process.index()).copied().unwrap_or(PartyNumber(0)),
-        }
+        PartyNumber(if self.parties_are_nodes() { self.node(process).0 } else { process.0 })
     }
 
     /// Returns the number of parties.
-    pub(crate) fn count(&self, system: &System) -> usize {
-        if self.folded() { system.nodes.len() } else { system.processes.len() }
+    pub(crate) fn parties(&self) -> usize {
+        if self.parties_are_nodes() { self.nodes.len() } else { self.processes.len() }
     }
 
-    /// Returns `true` if parties are nodes.
-    pub(crate) fn folded(&self) -> bool {
-        self.of.is_some()
+    /// Returns `true` if parties are nodes, and `false` if they are processes.
+    #[inline]
+    pub(crate) fn parties_are_nodes(&self) -> bool {
+        self.processes.len() > MOST
+    }
+
+    /// Returns the name of a party, which every rank of an analysis knows.
+    pub(crate) fn party_name(&self, party: PartyNumber) -> Option<&str> {
+        match self.parties_are_nodes() {
+            true => self.nodes.get(party.index()).map(String::as_str),
+            false => self.name(ProcessNumber(party.0)),
+        }
     }
 }

@@ -12,9 +12,12 @@ use otf2::Definition;
 use otf2::enums::RegionRole;
 use otf2::id::RegionRef;
 use otf2::read::Definitions;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::archive::text;
 
 /// Properties of a region that the replay needs at every enter and leave, as bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Traits(pub(crate) u32);
 
 impl Traits {
@@ -131,9 +134,10 @@ pub(crate) fn is_numbered(layer: Layer) -> bool {
 }
 
 /// Role of a region in the analysis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Role {
     pub(crate) traits: Traits,
+    #[serde(with = "text")]
     pub(crate) meaning: Option<Meaning>,
     pub(crate) epoch: Option<Epoch>,
     /// True for one-sided operations of MPI with a request. Some libraries wait in them until they have the lock.
@@ -143,7 +147,7 @@ pub(crate) struct Role {
 }
 
 /// A call that opens or closes an epoch of an MPI window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Epoch {
     Start,
     Complete,
@@ -186,8 +190,9 @@ impl Role {
     }
 }
 
-/// Roles of all regions of an archive.
-#[derive(Debug)]
+/// Roles of all regions of an archive. They travel to other ranks without the functions that were left out.
+#[derive(Debug, Deserialize)]
+#[serde(from = "Vec<Role>")]
 pub(crate) struct Roles {
     roles: Vec<Role>,
     /// Copies in lists of their own, since every call needs them.
@@ -226,6 +231,25 @@ impl LeftOut {
 
 /// Greatest region number that is kept. No intact archive has as many regions, but a damaged one may claim so.
 const MOST: u32 = 1 << 24;
+
+impl From<Vec<Role>> for Roles {
+    fn from(roles: Vec<Role>) -> Self {
+        let watches = |role: &Role| {
+            let operation = role.meaning.map(|it| it.operation);
+            role.traits.has(Traits::WAIT_CHANGE) || operation == Some(Operation::TestChange)
+        };
+        let wait_change = roles.iter().any(watches);
+        let traits = roles.iter().map(|role| role.traits).collect();
+        let layers = roles.iter().map(Role::layer).collect();
+        Self { roles, traits, layers, wait_change, left_out: Vec::new() }
+    }
+}
+
+impl Serialize for Roles {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.roles.serialize(to)
+    }
+}
 
 impl Roles {
     pub(crate) fn of(defs: &Definitions) -> Self {
@@ -271,14 +295,7 @@ impl Roles {
                 *role = Role { traits, meaning, epoch, requests, element };
             }
         }
-        let watches = |role: &Role| {
-            let operation = role.meaning.map(|it| it.operation);
-            role.traits.has(Traits::WAIT_CHANGE) || operation == Some(Operation::TestChange)
-        };
-        let wait_change = roles.iter().any(watches);
-        let traits = roles.iter().map(|role| role.traits).collect();
-        let layers = roles.iter().map(Role::layer).collect();
-        Self { roles, traits, layers, wait_change, left_out }
+        Self { left_out, ..Self::from(roles) }
     }
 
     /// Returns the functions that were called but never or not always recorded.

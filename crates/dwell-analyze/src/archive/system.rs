@@ -13,26 +13,42 @@ use otf2::id::{
     CommRef, GroupRef, LocationGroupRef, LocationRef, Rank, RmaWinRef, SystemTreeNodeRef,
 };
 use otf2::read::Definitions;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::archive::crowds::{self, Crowd, Room};
 use crate::archive::ids::{ContextNumber, LocationNumber, NodeNumber, Ordinal, ProcessNumber};
+use crate::archive::parties;
 
 /// Greatest size of a group that is kept for synchronisation between partners.
 const MOST_PARTNERS: usize = 4096;
 
-/// A process of the measured program.
-#[derive(Debug)]
+/// A process of the measured program, in the 16 bytes that every rank of an analysis keeps of every process.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Process {
-    pub(crate) name: String,
     /// Number of the node that the process ran on.
     pub(crate) node: NodeNumber,
-    /// Room of the process on the cores of its node.
-    pub(crate) room: Room,
-    /// Parent of the process in the system tree of the archive.
-    pub(crate) parent: SystemTreeNodeRef,
     /// First of the process's locations, which are numbered consecutively, and their number.
     pub(crate) first: LocationNumber,
     pub(crate) count: u32,
+    /// Room of the process on the cores of its node.
+    pub(crate) room: Room,
+}
+
+const _: () = assert!(size_of::<Process>() == 16);
+
+impl Process {
+    /// Returns the places of the locations in lists of all locations.
+    pub(crate) fn locations(&self) -> std::ops::Range<usize> {
+        self.first.index()..self.first.index() + self.count as usize
+    }
+}
+
+/// What a report says of a process.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Title {
+    pub(crate) name: String,
+    /// Parent of the process in the system tree of the archive.
+    pub(crate) parent: SystemTreeNodeRef,
 }
 
 /// A location, which is a thread of a process.
@@ -40,13 +56,12 @@ pub(crate) struct Process {
 pub(crate) struct Place {
     pub(crate) id: LocationRef,
     pub(crate) name: String,
-    pub(crate) process: ProcessNumber,
     /// Number of events that the definitions promise.
     pub(crate) events: u64,
 }
 
 /// Mapping of the ranks of a communicator to processes.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Ranks {
     /// Rank r is process r.
     Identity(u32),
@@ -75,7 +90,7 @@ impl Ranks {
 }
 
 /// A group of processes that acts together: a communicator, or the communicator of a window.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Context {
     /// Mapping of ranks in records to processes.
     pub(crate) ranks: Ranks,
@@ -109,17 +124,21 @@ impl Context {
     }
 }
 
-/// Everything about the system that the replay needs.
-#[derive(Debug)]
+/// Processes, locations and nodes, and the groups that they form. Some of it is known only to the rank that has read the
+/// definitions; lists of that are empty at others.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct System {
     pub(crate) processes: Vec<Process>,
+    /// Names of the processes. Other ranks know them if the rows of the communication matrix are processes.
+    #[serde(serialize_with = "if_few")]
+    pub(crate) titles: Vec<Title>,
+    /// Locations, which other ranks do not know.
+    #[serde(skip)]
     pub(crate) places: Vec<Place>,
     /// Names of the nodes.
     pub(crate) nodes: Vec<String>,
     /// Nodes with more processes than cores, by number of the node.
     pub(crate) crowds: BTreeMap<NodeNumber, Crowd>,
-    /// Process of each location.
-    pub(crate) process_of: Vec<ProcessNumber>,
     /// Members of small groups.
     groups: HashMap<GroupRef, Vec<ProcessNumber>>,
     contexts: Vec<Context>,
@@ -141,7 +160,7 @@ impl System {
         let mut node_of: HashMap<SystemTreeNodeRef, NodeNumber> = HashMap::new();
         let mut cores = crowds::cores(defs);
         let mut cores_of: BTreeMap<NodeNumber, Vec<(ProcessNumber, Cores)>> = BTreeMap::new();
-        let (mut processes, mut places) = (Vec::new(), Vec::new());
+        let (mut processes, mut titles, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (id, mut locations) in groups {
             locations.sort_by_key(|location| location.id);
             let group = defs.location_group(id);
@@ -156,24 +175,24 @@ impl System {
             if let Some(cores) = cores.remove(&id) {
                 cores_of.entry(node).or_default().push((number, cores));
             }
+            let name =
+                name.map_or_else(|| format!("process {}", number.0), |name| name.to_string());
+            titles.push(Title { name, parent });
             processes.push(Process {
-                name: name.map_or_else(|| format!("process {}", number.0), |name| name.to_string()),
                 node,
-                room: Room::Enough,
-                parent,
                 first: LocationNumber(places.len() as u32),
                 count: locations.len() as u32,
+                room: Room::Enough,
             });
             places.extend(locations.iter().map(|location| Place {
                 id: location.id,
                 name: defs.string(location.name).map(|it| it.to_string()).unwrap_or_default(),
-                process: number,
                 events: location.number_of_events,
             }));
         }
         let mut system = Self {
-            process_of: places.iter().map(|place: &Place| place.process).collect(),
             processes,
+            titles,
             places,
             nodes,
             crowds: BTreeMap::new(),
@@ -208,8 +227,12 @@ impl System {
     }
 
     fn contexts(&mut self, defs: &Definitions) {
-        let by_id: HashMap<u64, ProcessNumber> =
-            self.places.iter().map(|place| (place.id.0, place.process)).collect();
+        let processes = (0..).map(ProcessNumber).zip(&self.processes);
+        let of_process = |(number, process): (ProcessNumber, &Process)| {
+            let places = self.places.get(process.locations()).unwrap_or_default();
+            places.iter().map(move |place| (place.id.0, number))
+        };
+        let by_id: HashMap<u64, ProcessNumber> = processes.flat_map(of_process).collect();
         // Ranks of each paradigm, given by the members of its group of communicating locations.
         let mut world: HashMap<Paradigm, Vec<Option<ProcessNumber>>> = HashMap::new();
         for definition in defs.iter() {
@@ -316,10 +339,48 @@ impl System {
         self.contexts.get(number.index())
     }
 
+    /// Returns the process of a location, or [`ProcessNumber::UNKNOWN`] for an unknown location.
+    #[inline]
+    pub(crate) fn process(&self, location: LocationNumber) -> ProcessNumber {
+        // Most processes have one location.
+        let number = ProcessNumber(location.0);
+        if self
+            .processes
+            .get(number.index())
+            .is_some_and(|it| it.first == location && it.count == 1)
+        {
+            return number;
+        }
+        let after = self.processes.partition_point(|it| it.first <= location);
+        let at = after.wrapping_sub(1);
+        match self.processes.get(at) {
+            Some(process) if process.locations().contains(&location.index()) => {
+                ProcessNumber(at as u32)
+            }
+            _ => ProcessNumber::UNKNOWN,
+        }
+    }
+
+    /// Returns the number of all locations.
+    pub(crate) fn locations(&self) -> usize {
+        self.processes.last().map_or(0, |it| it.locations().end)
+    }
+
+    /// Returns the name of a process.
+    pub(crate) fn name(&self, process: ProcessNumber) -> Option<&str> {
+        self.titles.get(process.index()).map(|it| it.name.as_str())
+    }
+
     /// Returns the node of a process, and 0 for an unknown process.
     pub(crate) fn node(&self, process: ProcessNumber) -> NodeNumber {
         self.processes.get(process.index()).map_or(NodeNumber(0), |it| it.node)
     }
+}
+
+/// Writes a list that has an element for each process, or an empty one if there are too many processes.
+fn if_few<T: Serialize, S: Serializer>(list: &[T], to: S) -> Result<S::Ok, S::Error> {
+    let list = if list.len() > parties::MOST { &[] } else { list };
+    list.serialize(to)
 }
 
 /// Returns the context of an intercommunicator between two groups.

@@ -7,18 +7,19 @@ use dwell_model::layer::Layer;
 use otf2::id::AttributeRef;
 use otf2::read::Definitions;
 use otf2::{Anchor, Attribute, AttributeValue, Definition, List};
+use serde::{Deserialize, Serialize};
 
 use crate::archive::contexts::Contexts;
 use crate::archive::counters::Counters;
-use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::memory::static_memory;
-use crate::archive::parties::Parties;
 use crate::archive::roles::{LeftOut, Roles};
 use crate::archive::system::System;
+use crate::archive::text;
 use crate::archive::time::{Duration, Time};
 
 /// Converts timestamps of the archive to nanoseconds since its beginning.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Clock {
     offset: u64,
     /// Ticks of a second.
@@ -81,8 +82,15 @@ impl Clock {
     }
 }
 
+/// Returns the length of the trace that the definitions promise.
+fn length(defs: &Definitions, clock: Clock) -> Duration {
+    let Some(promised) = defs.clock() else { return Duration::ZERO };
+    let end = promised.global_offset.saturating_add(promised.trace_length);
+    clock.time(otf2::id::Time(end)).since(Time::BEGIN)
+}
+
 /// References of the attributes that Dwell writes, as this archive defines them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Attributes {
     pub(crate) site: Option<AttributeRef>,
     pub(crate) offset: Option<AttributeRef>,
@@ -128,8 +136,8 @@ pub(crate) fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) ->
     }
 }
 
-/// Data that is the same for every process.
-#[derive(Debug)]
+/// Data that is the same for every process. One rank reads it from the archive and sends it to the others.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct World {
     pub(crate) system: System,
     pub(crate) roles: Roles,
@@ -137,11 +145,14 @@ pub(crate) struct World {
     pub(crate) attributes: Attributes,
     pub(crate) counters: Counters,
     pub(crate) contexts: Contexts,
+    /// Length of the trace and number of its events, as the definitions promise them; 0 if they do not.
+    pub(crate) length: Duration,
+    pub(crate) events: u64,
     /// Layer at which waits are judged; `None` for the outermost that has records.
+    #[serde(with = "text")]
     pub(crate) layer: Option<Layer>,
     /// True if some calls may or may not progress operations of others.
     pub(crate) wide: bool,
-    pub(crate) parties: Parties,
     /// Least time of a request between two nodes in nanoseconds; 0 if it is unknown.
     pub(crate) between_nodes: Duration,
     /// Least time of a request between two processes of one node in nanoseconds; 0 if it is unknown.
@@ -158,16 +169,17 @@ impl World {
         let latency =
             |name| Duration(anchor.property(name).and_then(|text| text.parse().ok()).unwrap_or(0));
         let system = System::of(defs);
-        let roles = Roles::of(defs);
+        let (roles, clock) = (Roles::of(defs), Clock::of(defs));
         Self {
-            clock: Clock::of(defs),
+            length: length(defs, clock),
+            events: system.places.iter().map(|place| place.events).sum(),
+            clock,
             attributes: Attributes::of(defs),
             counters: Counters::of(defs),
             contexts: Contexts::of(defs),
             static_memory: static_memory(defs),
             layer,
             wide: roles.any_conditional(),
-            parties: Parties::of(&system),
             between_nodes: latency(archive::LATENCY),
             on_node: latency(archive::LATENCY_ON_NODE),
             dark: roles.left_out().iter().any(LeftOut::serves),
@@ -179,7 +191,7 @@ impl World {
     /// Returns the process of a location, or [`ProcessNumber::UNKNOWN`] for an unknown location.
     #[inline]
     pub(crate) fn process(&self, location: LocationNumber) -> ProcessNumber {
-        self.system.process_of.get(location.index()).copied().unwrap_or(ProcessNumber::UNKNOWN)
+        self.system.process(location)
     }
 
     /// Returns the least time of a request from one process to another in nanoseconds: half of the shortest round trip

@@ -69,7 +69,7 @@ impl Here<'_> {
         if !frame.counts() {
             return;
         }
-        let to = self.world.parties.party(receiver);
+        let to = self.world.system.party(receiver);
         if let Some(cell) = self.matrix.cell(self.row, to, Kind::Message) {
             cell.operations += 1;
             cell.bytes += bytes;

@@ -1,6 +1,6 @@
 //! State of a location during the replay: its call stack, call paths and time.
 
-use otf2::id::{GroupRef, RegionRef, RmaWinRef};
+use otf2::id::{GroupRef, LocationRef, RegionRef, RmaWinRef};
 use otf2::read::EventReader;
 use serde::{Deserialize, Serialize};
 
@@ -70,11 +70,22 @@ pub(crate) enum Source {
     Ended,
 }
 
+/// Event file of a location.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct EventFile {
+    /// Id of the location in the archive.
+    pub(crate) id: LocationRef,
+    /// Number of events that the definitions promise.
+    pub(crate) promised: u64,
+}
+
 /// State of a location during the replay.
 #[derive(Debug)]
 pub(crate) struct Location {
     /// Number of the location.
     pub(crate) number: LocationNumber,
+    /// Its event file, once that has been opened.
+    pub(crate) file: Option<EventFile>,
     pub(crate) source: Source,
     pub(crate) paths: Paths,
     pub(crate) stack: Vec<Frame>,
@@ -150,6 +161,7 @@ impl Location {
     pub(crate) fn new(number: LocationNumber) -> Self {
         Self {
             number,
+            file: None,
             source: Source::Unopened,
             paths: Paths::default(),
             stack: Vec::new(),

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 pub use dwell_model::pairs::Kind;
 
-use crate::archive::ids::{Ordinal, PartyNumber, ProcessNumber};
-use crate::archive::parties::{MOST, Parties};
+use crate::archive::ids::{Ordinal, PartyNumber};
+use crate::archive::parties::MOST;
 use crate::engine::transport::{Error, Transport};
 
 /// Sums over all communication of one kind from one party to another. A pair that never communicates by this kind has
@@ -115,9 +115,8 @@ impl Targets {
 }
 
 impl Matrix {
-    /// Returns the place of the row of a process, and creates the row if it does not exist.
-    pub(crate) fn row(&mut self, process: ProcessNumber, parties: &Parties) -> usize {
-        let party = parties.party(process);
+    /// Returns the place of the row of a party, and creates the row if it does not exist.
+    pub(crate) fn row(&mut self, party: PartyNumber) -> usize {
         match self.rows.iter().position(|row| row.0 == party) {
             Some(at) => at,
             None => {

@@ -237,7 +237,7 @@ impl<P: Pattern> Player<'_, P> {
             self.here.process.wide.leave(time);
         }
         if let Some((kind, target)) = frame.first {
-            let to = self.here.world.parties.party(target);
+            let to = self.here.world.system.party(target);
             if let Some(cell) = self.here.matrix.cell(self.here.row, to, kind) {
                 cell.time += length.0;
             }
@@ -438,7 +438,7 @@ impl<P: Pattern> Player<'_, P> {
             _ => Quantity::Atomics,
         };
         let recent = self.here.location.paths.count(path, count, (sent, received), call);
-        let to = self.here.world.parties.party(target?);
+        let to = self.here.world.system.party(target?);
         if let Some(time) = in_matrix
             && let Some(cell) = self.here.matrix.cell(self.here.row, to, kind)
         {

@@ -9,18 +9,19 @@ use std::ops::Range;
 use dwell_mpi::Agreement;
 use otf2::Archive;
 
-use crate::archive::ids::{Ordinal, ProcessNumber};
+use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
+use crate::archive::system::{self, Place};
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::accounts::{self, Expected};
 use crate::engine::blame::Blame;
 use crate::engine::exchange::{Answers, Outboxes, Questions};
 use crate::engine::fresh;
-use crate::engine::location::Location;
+use crate::engine::location::{EventFile, Location};
 use crate::engine::matrix::Matrix;
 use crate::engine::pattern::{Facts, Floors, Pattern, Unjudged};
 use crate::engine::process::Process;
-use crate::engine::shard::{Answerer, Limits, Reader, Shard};
+use crate::engine::shard::{Answerer, Files, Limits, Reader, Shard};
 use crate::engine::transport::{Deal, Error, Pools, Sharding, Transport};
 use crate::engine::wire::Inboxes;
 use crate::{Cut, Progress};
@@ -86,8 +87,6 @@ pub(crate) struct Plan {
     /// Memory budget of this program in bytes.
     pub(crate) memory: u64,
     pub(crate) cut: Cut,
-    /// Length of the trace in nanoseconds; 0 if it is unknown.
-    pub(crate) length: Duration,
     /// Least number of events of a rank that gets any.
     pub(crate) events_per_rank: u64,
 }
@@ -104,11 +103,11 @@ struct Windows {
 
 impl Windows {
     fn new(world: &World, plan: Plan, part: &Part) -> Self {
-        let Plan { cut, length, .. } = plan;
+        let (cut, length) = (plan.cut, world.length);
         let Part { room, least_room, .. } = *part;
-        let events: u64 = world.system.places.iter().map(|place| place.events).sum();
         // The first window is short, since the memory for an event is not known before one has been read.
-        let windows = (events.saturating_mul(BYTES_PER_EVENT) / room.max(1)).max(LEAST_WINDOWS);
+        let windows =
+            (world.events.saturating_mul(BYTES_PER_EVENT) / room.max(1)).max(LEAST_WINDOWS);
         let length = if length == Duration::ZERO { 1_000_000 } else { length.0 };
         let least_step = Duration((length / MOST_WINDOWS).max(1));
         let step = Duration(length / windows).max(least_step);
@@ -183,6 +182,7 @@ pub(crate) fn replay<P: Pattern>(
     let part = Part::of(transport, world, plan)?;
     let Part { sharding, buffer, most_open, .. } = part;
     let mut windows = Windows::new(world, plan, &part);
+    let files = part.files(transport, archive, world)?;
     let mut shards: Vec<Shard<P>> =
         part.owned(world).map(|processes| Shard::new(world, processes)).collect();
     let (mut horizon, mut count, mut events, mut rounds) = (Time::BEGIN, 0, 0, 0);
@@ -204,7 +204,7 @@ pub(crate) fn replay<P: Pattern>(
                 events: 0,
             },
             &|shard: &mut Shard<P>, reader: &mut Reader<P>| {
-                shard.play(world, archive, limits, reader);
+                shard.play(world, &files, limits, reader);
             },
         );
         let read = readers.iter().map(|reader| reader.events).sum();
@@ -293,14 +293,15 @@ impl Part {
         let sharding = Sharding::of(count, workers as usize);
         // A location without a promised number of events still takes time.
         let events = |process: usize| {
-            let process = world.system.processes.get(process);
             let places =
-                process.map_or(0..0, |it| it.first.index()..it.first.index() + it.count as usize);
+                world.system.processes.get(process).map_or(0..0, system::Process::locations);
             let places = world.system.places.get(places).unwrap_or_default();
             places.iter().map(|place| place.events.max(1)).sum::<u64>()
         };
         let weight = |shard: usize| sharding.processes(shard, count).map(events).sum();
-        let weights: Vec<u64> = (0..sharding.count).map(weight).collect();
+        // The first rank has read the definitions.
+        let weights = (rank == 0).then(|| (0..sharding.count).map(weight).collect::<Vec<u64>>());
+        let weights = transport.broadcast("events of shards", weights)?;
         let deal = Deal::of(&weights, ranks, plan.events_per_rank);
         let own = deal.shards(rank).flat_map(|shard| sharding.processes(shard, count));
         let own = || own.clone().filter_map(|process| world.system.processes.get(process));
@@ -318,6 +319,40 @@ impl Part {
         let room = agreed.least.first().copied().unwrap_or(room);
         let least_room = agreed.most.first().copied().unwrap_or(0);
         Ok(Self { sharding, deal, rank, buffer, room, least_room, most_open })
+    }
+
+    /// Returns the event files of the locations of this program, which the first rank has read from the definitions.
+    fn files<'a>(
+        &self,
+        transport: &Transport<'_>,
+        archive: &'a Archive,
+        world: &World,
+    ) -> Result<Files<'a>, Error> {
+        let (_, ranks) = transport.rank();
+        let of_rank = |rank: usize| {
+            let processes = self.processes(rank, world);
+            let processes = world.system.processes.get(processes).unwrap_or_default();
+            let first = processes.first().map_or(0, |it| it.locations().start);
+            let end = processes.last().map_or(0, |it| it.locations().end);
+            first..end
+        };
+        let of_places = |rank: usize| {
+            let places = world.system.places.get(of_rank(rank)).unwrap_or_default();
+            let file = |place: &Place| EventFile { id: place.id, promised: place.events };
+            places.iter().map(move |place| (rank, file(place)))
+        };
+        let mut list = Vec::new();
+        transport.scatter("locations", (0..ranks).flat_map(of_places), |it| list.push(it))?;
+        let first = LocationNumber(of_rank(self.rank).start as u32);
+        Ok(Files { archive, first, list })
+    }
+
+    /// Returns the places of the processes of a rank in the list of all.
+    fn processes(&self, rank: usize, world: &World) -> Range<usize> {
+        let count = world.system.processes.len();
+        let shards = self.deal.shards(rank);
+        let begin = |shard| self.sharding.processes(shard, count).start;
+        begin(shards.start)..begin(shards.end)
     }
 
     /// Returns the processes of each shard of this program.

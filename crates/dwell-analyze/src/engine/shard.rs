@@ -16,7 +16,7 @@ use crate::engine::exchange::{Answered, Answering, Answers, Asked, Asking, Outbo
 use crate::engine::fast_path::Leaf;
 use crate::engine::here::Here;
 use crate::engine::instances::WaitingCalls;
-use crate::engine::location::{Location, Source};
+use crate::engine::location::{EventFile, Location, Source};
 use crate::engine::matrix::Matrix;
 use crate::engine::outstanding::Op;
 use crate::engine::owned::{Members, Owned};
@@ -69,6 +69,15 @@ pub(crate) struct Limits {
     pub(crate) most_open: usize,
 }
 
+/// Event files of the locations that this program replays.
+#[derive(Debug)]
+pub(crate) struct Files<'a> {
+    pub(crate) archive: &'a Archive,
+    /// The first of these locations, which are numbered consecutively, and the files of all of them.
+    pub(crate) first: LocationNumber,
+    pub(crate) list: Vec<EventFile>,
+}
+
 impl<P: Pattern> Shard<P> {
     /// Creates the shard that owns some processes.
     pub(crate) fn new(world: &World, processes: std::ops::Range<ProcessNumber>) -> Self {
@@ -94,7 +103,7 @@ impl<P: Pattern> Shard<P> {
     pub(crate) fn play(
         &mut self,
         world: &World,
-        archive: &Archive,
+        files: &Files<'_>,
         limits: Limits,
         reader: &mut Reader<P>,
     ) {
@@ -104,13 +113,13 @@ impl<P: Pattern> Shard<P> {
         for process in self.processes.iter_mut() {
             let mut locations = std::mem::take(&mut process.locations);
             for location in &mut locations {
-                open(world, archive, buffer, location);
+                open(files, buffer, location);
                 location.paths.settle();
             }
             for rest in process.held.ready() {
                 patterns.judge_rest(process, &rest, &mut reader.asking());
             }
-            process.row = self.matrix.row(process.index, &world.parties);
+            process.row = self.matrix.row(world.system.party(process.index));
             let matrix = &mut self.matrix;
             let mut play = Play { world, process, patterns, matrix, reader, horizon };
             let next = match locations.as_mut_slice() {
@@ -173,7 +182,7 @@ impl<P: Pattern> Shard<P> {
                 let Some(location) = process.location_mut(location) else { continue };
                 location.paths.book(path, Quantity::PollingBlamed, time.0);
                 let signature = location.paths.get(path).map_or(0, |node| node.signature);
-                let party = world.parties.party(culprit);
+                let party = world.system.party(culprit);
                 self.blame.add(signature, Quantity::PollingBlamed, party, time);
             }
             process.sure.forget(floor);
@@ -195,7 +204,7 @@ impl<P: Pattern> Shard<P> {
         if let Some(left) = left {
             location.paths.take_wait(account, Duration(amount), left);
         }
-        if let Some(party) = blamed.map(|process| world.parties.party(process)) {
+        if let Some(party) = blamed.map(|process| world.system.party(process)) {
             let signature = location.paths.get(path).map_or(0, |node| node.signature);
             self.blame.add(signature, what, party, Duration(amount));
         }
@@ -252,14 +261,16 @@ impl<P: Pattern> Reader<P> {
 }
 
 /// Opens the events of a location when they are first needed.
-fn open(world: &World, archive: &Archive, buffer: usize, location: &mut Location) {
+fn open(files: &Files<'_>, buffer: usize, location: &mut Location) {
     if !matches!(location.source, Source::Unopened) {
         return;
     }
-    let Some(place) = world.system.places.get(location.number.index()) else { return };
-    let tables = archive.local_tables(place.id);
+    let place = location.number.index().checked_sub(files.first.index());
+    location.file = place.and_then(|place| files.list.get(place).copied());
+    let Some(EventFile { id, .. }) = location.file else { return };
+    let tables = files.archive.local_tables(id);
     location.damage.errors.extend(tables.warnings.iter().map(ToString::to_string));
-    location.source = match archive.events_with(place.id, &tables, buffer) {
+    location.source = match files.archive.events_with(id, &tables, buffer) {
         Ok(reader) => Source::Open(Box::new(reader)),
         Err(error) => {
             location.damage.errors.push(error.to_string());

@@ -8,7 +8,7 @@ use otf2::Anchor;
 use serde::{Deserialize, Serialize};
 
 use crate::NotComputed;
-use crate::archive::ids::{Ordinal, ProcessNumber};
+use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::LeftOut;
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
@@ -50,13 +50,13 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// Counts what concerns the locations of some processes.
-    pub(crate) fn of<'p>(world: &World, processes: impl Iterator<Item = &'p Process>) -> Self {
+    pub(crate) fn of<'p>(processes: impl Iterator<Item = &'p Process>) -> Self {
         let mut counts = Self::default();
         for process in processes {
             counts.spilled += process.outstanding.spilled;
             let mut is_cut = false;
             for location in &process.locations {
-                counts.location(world, location);
+                counts.location(location);
                 is_cut |= location.cut.any;
             }
             let last = process.locations.iter().map(|it| it.now).max();
@@ -68,7 +68,7 @@ impl Counts {
         counts
     }
 
-    fn location(&mut self, world: &World, location: &Location) {
+    fn location(&mut self, location: &Location) {
         // A location without events has no first event.
         if location.events > 0 {
             self.first = self.first.into_iter().chain(location.first).min();
@@ -78,8 +78,7 @@ impl Counts {
         self.excess += location.paths.excess;
         self.paused |= location.off.is_some() || !location.gaps.is_empty();
         self.cut.add(location.cut);
-        let place = world.system.places.get(location.number.index());
-        let id = place.map_or(0, |place| place.id.0);
+        let (id, promised) = location.file.map_or((0, 0), |it| (it.id.0, it.promised));
         let mut say = |text: &dyn Fn() -> String| {
             self.defects += 1;
             if self.first_defects.len() < LISTED {
@@ -96,7 +95,6 @@ impl Counts {
             let count = damage.undefined;
             say(&|| format!("location {id}: {count} records refer to what is not defined"));
         }
-        let promised = place.map_or(0, |place| place.events);
         if damage.errors.is_empty() && location.events < promised {
             say(&|| format!("location {id}: {} events of {promised}", location.events));
         }
@@ -264,8 +262,7 @@ fn lost(world: &World, counts: &Counts) -> Option<String> {
         .first_ended
         .iter()
         .map(|&(number, last)| {
-            let process = world.system.processes.get(number.index());
-            let name = process.map_or("a process", |process| &process.name);
+            let name = world.system.name(number).unwrap_or("a process");
             format!("{name} after {:.6} s", last.since(first).0 as f64 / 1e9)
         })
         .collect();

@@ -269,7 +269,7 @@ pub(crate) fn write(
     let Some(Plan { file, areas }) = plan else { return Ok(()) };
     let all = report::metrics(input.world);
     let sources = areas.iter().filter_map(|it| all.get(it.metric as usize).copied()).collect();
-    let locations = input.world.system.places.len() as u64;
+    let locations = input.world.system.locations() as u64;
     let values = Values { areas: &areas, sources, own, sections, locations };
     let name = OsString::from_vec(file);
     let mut target = match &writer {

@@ -278,7 +278,7 @@ impl Profile {
                 };
                 let me = self.world.process(place);
                 if let Some((to, kind)) = party(&self.world, me, &partner) {
-                    let cell = sum.entry((self.world.parties.party(me), to, kind)).or_default();
+                    let cell = sum.entry((self.world.system.party(me), to, kind)).or_default();
                     cell.operations += partner.operations;
                     cell.bytes += partner.bytes;
                     cell.time += partner.time;
@@ -682,5 +682,5 @@ fn party(world: &World, me: ProcessNumber, row: &PartnerRow) -> Option<(PartyNum
         _ => world.system.window(RmaWinRef(row.context))?.0,
     };
     let process = world.system.context(context)?.ranks.process(Rank(row.rank), me)?;
-    Some((world.parties.party(process), kind))
+    Some((world.system.party(process), kind))
 }

@@ -577,12 +577,14 @@ fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
     let inner: BTreeSet<u32> = nodes.values().map(|node| node.0).collect();
     // Nodes above the last process, from the root on.
     let mut open: Vec<(u32, SystemNodeId)> = Vec::new();
-    for (rank, process) in (0..).zip(&world.system.processes) {
+    for (rank, (process, title)) in
+        (0..).zip(world.system.processes.iter().zip(&world.system.titles))
+    {
         let mut chain = Vec::new();
-        if inner.contains(&process.parent.0) || !nodes.contains_key(&process.parent.0) {
+        if inner.contains(&title.parent.0) || !nodes.contains_key(&title.parent.0) {
             chain.push(u32::MAX);
         }
-        let mut at = process.parent.0;
+        let mut at = title.parent.0;
         // A damaged tree may contain a cycle.
         while let Some((parent, ..)) = nodes.get(&at).filter(|_| chain.len() <= nodes.len()) {
             chain.push(at);
@@ -600,10 +602,8 @@ fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
         }
         let Some((_, parent)) = open.last() else { continue };
         let group: GroupId =
-            builder.group(*parent, Group { name: &process.name, rank, kind: "process" });
-        let first = process.first.index();
-        let range = first..first + process.count as usize;
-        let places = world.system.places.get(range).unwrap_or_default();
+            builder.group(*parent, Group { name: &title.name, rank, kind: "process" });
+        let places = world.system.places.get(process.locations()).unwrap_or_default();
         for (thread, place) in (0..).zip(places) {
             let location = Location { name: &place.name, rank: thread, kind: "thread" };
             builder.location(group, location);

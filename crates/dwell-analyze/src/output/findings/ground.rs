@@ -60,15 +60,12 @@ impl<'a> Ground<'a> {
 
     /// Returns the name of a process.
     pub(super) fn process(&self, number: ProcessNumber) -> Option<String> {
-        self.world.system.processes.get(number.index()).map(|it| it.name.clone())
+        self.world.system.name(number).map(str::to_owned)
     }
 
     /// Returns the name of a party: a process, or a node if the run has too many processes.
     pub(super) fn party(&self, number: PartyNumber) -> Option<String> {
-        match self.world.parties.folded() {
-            true => self.world.system.nodes.get(number.index()).cloned(),
-            false => self.process(ProcessNumber(number.0)),
-        }
+        self.world.system.party_name(number).map(str::to_owned)
     }
 
     /// Returns the calls that lead to a path, the outermost first. Parameters are left out.

@@ -338,7 +338,7 @@ fn hot_target(ground: &Ground<'_>, summary: &Summary) -> Option<Inefficiency> {
     let place = ground.most_atomics()?;
     let main = ground.folds.get(place)?;
     let concerned = summary.concerns.get(&(place as u32, Q::Atomics))?;
-    let parties = ground.world.parties.count(&ground.world.system);
+    let parties = ground.world.system.parties();
     let hot = HotTarget::find(&summary.atomics, parties as u64)?;
     // What atomics take beyond the fastest of them may be what they do to each other.
     let unexplained = ground.atomics().map(|(_, fold)| fold.totals().get(Q::Unexplained)).sum();

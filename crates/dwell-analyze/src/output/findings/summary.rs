@@ -41,7 +41,7 @@ impl Summary {
         let targets = concerned::targets(transport, ground, blame)?;
         let found = transport.map(sections, &|section| {
             let concerns = concerned::of(ground, &own, section);
-            let counts = Counts::of(ground.world, section.processes(replayed));
+            let counts = Counts::of(section.processes(replayed));
             (concerns, counts, savings(ground, &own, section))
         });
         let (mut concerns, mut counts, mut all) = (targets, Counts::default(), AllSavings::new());

@@ -307,7 +307,7 @@ pub(super) fn conclude(
         }
         let path = calls.path;
         let signature = location.paths.get(path).map_or(0, |node| node.signature);
-        let (party, none) = (world.parties.party(target), Duration::ZERO);
+        let (party, none) = (world.system.party(target), Duration::ZERO);
         let mut book = |what: Quantity, amount: Duration| {
             if amount > none {
                 location.paths.book(path, what, amount.0);

@@ -102,7 +102,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Joined::Alone => {
             let began = Instant::now();
             let input = Input::open(resolved(args)?)?;
-            input.check()?;
             let options = options(args, &input, Division::WHOLE);
             let bar = progress::bar(input.events, "events");
             let analysis = analyze(&input.archive, &options, &|events| bar.inc(events));
@@ -132,22 +131,19 @@ struct Input {
 }
 
 impl Input {
+    /// Opens an archive and looks at its definitions. Fails for one that has a profile instead of events, after it has got
+    /// the report of it. Of several processes only one may do this, because it writes files.
     fn open(path: PathBuf) -> anyhow::Result<Self> {
-        let archive = Archive::open_keeping(&path, machine::open_files())?;
+        let archive = open(&path)?;
         let definitions = archive.definitions()?;
         let events = definitions.locations().map(|it| it.number_of_events).sum();
         let locations = definitions.locations().count();
-        Ok(Self { path, archive, events, locations })
-    }
-
-    /// Fails for an archive that has a profile instead of events, after it has got the report of it. Of several
-    /// processes only one may do this, because it writes files.
-    fn check(&self) -> anyhow::Result<()> {
-        if self.events == 0 && profile::make(self.directory())?.is_some() {
-            let path = self.path.display();
+        let input = Self { path, archive, events, locations };
+        if events == 0 && profile::make(input.directory())?.is_some() {
+            let path = input.path.display();
             bail!("{path}: there is a profile and no trace; next: dwell report {path}");
         }
-        Ok(())
+        Ok(input)
     }
 
     /// Returns the path of the report.
@@ -162,6 +158,11 @@ impl Input {
             false => self.path.parent().unwrap_or(Path::new(".")),
         }
     }
+}
+
+/// Opens an archive so that its event files stay open as far as the system allows.
+fn open(path: &Path) -> otf2::Result<Archive> {
+    Archive::open_keeping(path, machine::open_files())
 }
 
 /// Returns the archive that was named or is the newest, after it has got the names of its call sites.

@@ -105,22 +105,31 @@ pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode>
 }
 
 /// Opens the archive that rank 0 has chosen. Fails at rank 0, and returns `None` at others, if some process cannot open
-/// it.
+/// it. Only rank 0 reads the definitions.
 fn open(world: &mut World, hosts: &[String], args: &Args) -> anyhow::Result<Option<Input>> {
     let is_first = world.rank() == 0;
-    let chosen = if is_first { resolved(args).map(Some) } else { Ok(None) };
-    let mut path = match &chosen {
-        Ok(Some(path)) => path.as_os_str().as_bytes().to_vec(),
+    let first = is_first.then(|| resolved(args).and_then(Input::open)).transpose();
+    // Numbers of events and locations, and the path.
+    let mut told = match &first {
+        Ok(Some(input)) => {
+            let numbers = [input.events, input.locations as u64].map(u64::to_le_bytes).concat();
+            [numbers.as_slice(), input.path.as_os_str().as_bytes()].concat()
+        }
         _ => Vec::new(),
     };
-    world.broadcast("the path of the archive", 0, &mut path)?;
-    chosen?;
-    if path.is_empty() {
-        return Ok(None);
-    }
-    let path = PathBuf::from(OsStr::from_bytes(&path));
-    let input = Input::open(path.clone());
-    let input = if is_first { input.and_then(|it| it.check().map(|()| it)) } else { input };
+    world.broadcast("the path of the archive", 0, &mut told)?;
+    let first = first?;
+    let Some((numbers, path)) = told.split_first_chunk::<16>() else { return Ok(None) };
+    let ([events, locations], _) = numbers.as_chunks() else { return Ok(None) };
+    let (events, locations) =
+        (u64::from_le_bytes(*events), u64::from_le_bytes(*locations) as usize);
+    let path = PathBuf::from(OsStr::from_bytes(path));
+    let input = match first {
+        Some(input) => Ok(input),
+        None => super::open(&path)
+            .map(|archive| Input { path: path.clone(), archive, events, locations })
+            .map_err(anyhow::Error::from),
+    };
     let reason = input.as_ref().err().map_or(String::new(), explained);
     let mut out = vec![reason.into_bytes(); world.size()];
     let mut into = Vec::new();
