@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::ids::LocationNumber;
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::quantity::Quantity;
@@ -18,8 +18,11 @@ pub(crate) struct Booking {
     pub(crate) amount: u64,
     /// Start of the wait in nanoseconds.
     pub(crate) begin: Time,
-    /// Process that was waited for, if it is known.
-    pub(crate) blamed: Option<ProcessNumber>,
+    /// Location that was waited for, if it is known.
+    pub(crate) culprit: Option<LocationNumber>,
+    /// True if the culprit was waited for from `begin` until the amount had passed, without interruption. The pieces of
+    /// other waits travel apart.
+    pub(crate) is_piece: bool,
     /// Time that the call had left after the waits booked before; `None` for counts and for parts of other waits.
     pub(crate) left: Option<Duration>,
 }

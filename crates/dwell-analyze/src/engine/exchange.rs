@@ -4,6 +4,7 @@
 //! between shards without knowing what they are.
 
 use crate::engine::booking::Booking;
+use crate::engine::edge::Edge;
 use crate::engine::held::Remainder;
 use crate::engine::locking::Cut;
 use crate::engine::told::LastToBegin;
@@ -130,6 +131,7 @@ outboxes! {
     /// Answers that any pattern may send.
     Answers => Answered {
         bookings: Booking;
+        edges: Edge;
         waited: Waited, pooled;
         begun: LastToBegin;
         remainders: Remainder;

@@ -5,6 +5,7 @@ pub(crate) mod accounts;
 pub(crate) mod blame;
 pub(crate) mod booking;
 pub(crate) mod call;
+pub(crate) mod edge;
 pub(crate) mod event;
 pub(crate) mod exchange;
 pub(crate) mod fast_path;

@@ -24,6 +24,7 @@ use crate::archive::world::World;
 use crate::engine::accounts::{Calls, ExpectedTimes};
 use crate::engine::blame::Blame;
 use crate::engine::call::{CompletedCall, EndedCall, Issued};
+use crate::engine::edge::{Edge, Ruling};
 use crate::engine::event::Event;
 use crate::engine::exchange::{Answered, Answering, Asked, Asking, Outboxes};
 use crate::engine::held::Rest;
@@ -239,6 +240,8 @@ pub(crate) struct Window<'a> {
     pub(crate) ended: Option<&'a [bool]>,
     /// Number of workers that may share the work of one shard.
     pub(crate) workers: usize,
+    /// Where [`Pattern::book`] adds the edges of waits that it keeps, if the dependency log wants them.
+    pub(crate) edges: Option<&'a mut Vec<Edge>>,
 }
 
 impl Window<'_> {
@@ -264,6 +267,8 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) processes: &'a mut Owned<ProcessNumber, Process>,
     pub(crate) blame: &'a mut Blame,
     pub(crate) matrix: &'a mut Matrix,
+    /// Judgements on candidates for waits, if the dependency log wants them.
+    pub(crate) rulings: Option<&'a mut Vec<Ruling>>,
 }
 
 /// Calls of an account whose time has been divided, all in nanoseconds.

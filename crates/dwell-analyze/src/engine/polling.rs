@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::ids::LocationNumber;
 use crate::archive::time::{Duration, Time};
 use crate::engine::hash::Mixed;
 use crate::engine::paths::Path;
@@ -121,8 +121,8 @@ impl Run {
 pub(crate) struct Release {
     /// Number of the loop at its process.
     pub(crate) number: u32,
-    /// Time at which the loop could end and the process that caused it, if they were found.
-    pub(crate) by: Option<(Time, ProcessNumber)>,
+    /// Time at which the loop could end and the location that caused it, if they were found.
+    pub(crate) by: Option<(Time, LocationNumber)>,
 }
 
 /// Time of a loop for which a process is blamed.
@@ -130,7 +130,7 @@ pub(crate) struct Release {
 pub(crate) struct Blamed {
     pub(crate) location: LocationNumber,
     pub(crate) path: Path,
-    pub(crate) culprit: ProcessNumber,
+    pub(crate) culprit: LocationNumber,
     pub(crate) time: Duration,
 }
 
@@ -139,7 +139,7 @@ pub(crate) struct Blamed {
 struct Loop {
     /// Number of releases that are not known yet.
     missing: u32,
-    latest: Option<(Time, ProcessNumber)>,
+    latest: Option<(Time, LocationNumber)>,
     /// Location and run, once the loop has ended.
     ended: Option<(LocationNumber, Run)>,
 }

@@ -73,6 +73,12 @@ impl Process {
         self.locations.get_mut(number.0.wrapping_sub(first.0) as usize)
     }
 
+    /// Returns the location that entered a call which progresses at a time: the first one, as only the process is known.
+    #[inline]
+    pub(crate) fn entered_at(&self, _: Time) -> LocationNumber {
+        self.locations.first().map_or(LocationNumber(0), |it| it.number)
+    }
+
     /// Returns `true` if the activity of the process is unknown at some time between the start of an operation and the
     /// region that served it or the end of the call, because recording was off or the trace ends before.
     #[inline]

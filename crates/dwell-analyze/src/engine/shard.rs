@@ -155,7 +155,7 @@ impl<P: Pattern> Shard<P> {
         let (own, mut common) = std::mem::take(&mut self.asked);
         let processes = &mut self.processes;
         let workers = answerer.workers;
-        let mut window = Window { world, processes, horizon, floors, ended, workers };
+        let mut window = Window { world, processes, horizon, floors, ended, workers, edges: None };
         let mut out = Answering { own: &mut answerer.own, common: &mut answerer.common };
         self.patterns.answer(&mut window, own, &mut common, &mut out);
     }
@@ -165,7 +165,8 @@ impl<P: Pattern> Shard<P> {
         let Limits { horizon, most_open, .. } = limits;
         let (own, mut common) = std::mem::take(&mut self.answered);
         let processes = &mut self.processes;
-        let mut window = Window { world, processes, horizon, floors, ended: None, workers: 1 };
+        let (ended, workers, edges) = (None, 1, None);
+        let mut window = Window { world, processes, horizon, floors, ended, workers, edges };
         let since = self.patterns.book(&mut window, own, &mut common);
         for booking in common.bookings.into_messages() {
             self.book_one(world, booking);
@@ -182,7 +183,7 @@ impl<P: Pattern> Shard<P> {
                 let Some(location) = process.location_mut(location) else { continue };
                 location.paths.book(path, Quantity::PollingBlamed, time.0);
                 let signature = location.paths.get(path).map_or(0, |node| node.signature);
-                let party = world.system.party(culprit);
+                let party = world.system.party(world.process(culprit));
                 self.blame.add(signature, Quantity::PollingBlamed, party, time);
             }
             process.sure.forget(floor);
@@ -193,7 +194,8 @@ impl<P: Pattern> Shard<P> {
 
     /// Books an amount on a call path of the process that waited.
     fn book_one(&mut self, world: &World, booking: Booking) {
-        let Booking { location, account, what, amount, begin, blamed, left } = booking;
+        let Booking { location, account, what, amount, begin, culprit, left, .. } = booking;
+        let blamed = culprit.map(|culprit| world.process(culprit));
         let process = self.processes.get_mut(world.process(location));
         let Some(location) = process.and_then(|it| it.location_mut(location)) else { return };
         let Some(path) = location.paths.calls(account).map(|calls| calls.path) else { return };
@@ -214,7 +216,8 @@ impl<P: Pattern> Shard<P> {
     pub(crate) fn conclude(&mut self, world: &World, facts: &P::Facts) {
         let Self { processes, patterns, blame, matrix, .. } = self;
         processes.iter_mut().flat_map(|it| &mut it.locations).for_each(|it| it.paths.settle());
-        patterns.conclude(&mut Conclusion { world, processes, blame, matrix }, facts);
+        let rulings = None;
+        patterns.conclude(&mut Conclusion { world, processes, blame, matrix, rulings }, facts);
     }
 
     /// Returns the rests of the calls of all processes, added up by sort.

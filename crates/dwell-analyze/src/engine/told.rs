@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::ProcessNumber;
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::Time;
 use crate::engine::transport::Message;
 
@@ -27,6 +27,8 @@ pub(crate) struct LastToBegin {
     pub(crate) number: u32,
     /// The process that began last: the member itself if it waits for nobody.
     pub(crate) last: ProcessNumber,
+    /// Location at which it began.
+    pub(crate) location: LocationNumber,
     /// Time at which it began; 0 if the member waits for nobody.
     pub(crate) began: Time,
 }

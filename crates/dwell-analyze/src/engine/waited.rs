@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
+use crate::engine::edge::{Candidate, Edge};
 use crate::engine::outstanding::Class;
+use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
 
 /// Tells the origin of an operation how long its call waited for the target to progress. Times are in nanoseconds.
@@ -15,8 +17,11 @@ pub(crate) struct Waited {
     pub(crate) account: Account,
     pub(crate) target: ProcessNumber,
     pub(crate) class: Class,
-    /// Time at which the call began to wait.
+    /// Time at which the call began to wait, and at which the target came last.
     pub(crate) enter: Time,
+    pub(crate) until: Time,
+    /// Location of the target that came last.
+    pub(crate) culprit: LocationNumber,
     /// Lower and upper bound of the wait.
     pub(crate) low: Duration,
     pub(crate) high: Duration,
@@ -31,6 +36,14 @@ pub(crate) struct Waited {
 impl Message for Waited {}
 
 impl Waited {
+    /// Returns the edge from the begin of the wait to the last visit of the target, with these bounds.
+    pub(crate) fn edge(&self, what: Quantity, low: Duration, high: Duration) -> Edge {
+        let Self { location: waiter, culprit, enter: from, until: to, class, target, .. } = *self;
+        let is_aligned = self.aligned > 0;
+        let candidate = Some(Candidate { class, target, low, high, is_aligned });
+        Edge { waiter, culprit, from, to, what, candidate }
+    }
+
     /// Returns the part of the wait that is not contention, or `None` if nothing is left. `left` gives the part of a
     /// time from the begin of the wait that others did not hold the lock, `free` that part of the whole call. A call in
     /// which others held the lock may have ended because of them. `held` is the time in the call during which they held

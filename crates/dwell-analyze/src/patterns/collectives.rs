@@ -475,11 +475,12 @@ impl Instances {
 struct Late {
     began: Time,
     process: ProcessNumber,
+    location: LocationNumber,
 }
 
 impl From<&Arrival> for Late {
     fn from(it: &Arrival) -> Self {
-        Self { began: it.began, process: it.process }
+        Self { began: it.began, process: it.process, location: it.location }
     }
 }
 
@@ -611,8 +612,9 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
         for it in &list {
             let Arrival { location, account, .. } = *it;
             let what = Quantity::PartialCollectives;
-            let (amount, begin, blamed, left) = (1, it.enter, None, None);
-            let booking = Booking { location, account, what, amount, begin, blamed, left };
+            let (amount, begin, culprit, left, is_piece) = (1, it.enter, None, None, false);
+            let booking =
+                Booking { location, account, what, amount, begin, culprit, is_piece, left };
             out.bookings.send(it.process, booking);
         }
     }
@@ -629,7 +631,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
             out.remainders.send(process, Remainder { process, number, from, until });
         }
     }
-    let mut book = |it: &Arrival, what, amount: Duration, blamed, left| {
+    let mut book = |it: &Arrival, what, amount: Duration, culprit, left: Option<Duration>| {
         // A wait is never longer than the time in the collective.
         let amount = amount.min(it.end.since(it.enter));
         if amount > Duration::ZERO {
@@ -638,8 +640,9 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
                 true => it.end - amount,
                 false => it.enter,
             };
-            let amount = amount.0;
-            let booking = Booking { location, account, what, amount, begin, blamed, left };
+            let (amount, is_piece) = (amount.0, left.is_some());
+            let booking =
+                Booking { location, account, what, amount, begin, culprit, is_piece, left };
             out.bookings.send(it.process, booking);
         }
         amount
@@ -649,7 +652,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
     for (it, late) in list.iter().zip(awaited) {
         let until = late.map_or(Duration::ZERO, |late| late.began.since(it.enter));
         let left = it.leave - it.enter;
-        let waited = book(it, wait(way), until, late.map(|late| late.process), Some(left));
+        let waited = book(it, wait(way), until, late.map(|late| late.location), Some(left));
         if let Some(completion) = completion(way).filter(|_| !between) {
             let rest = it.end.since(it.enter) - waited;
             let left = left - waited;
@@ -695,7 +698,8 @@ fn tell(list: &[Arrival], awaited: &[Option<Late>], out: &mut Answers) {
     for (it, late) in list.iter().zip(awaited) {
         let (member, number) = (it.process, it.number.unwrap_or_default());
         let last = late.map_or(member, |late| late.process);
+        let location = late.map_or(it.location, |late| late.location);
         let began = late.map_or(Time::BEGIN, |late| late.began);
-        out.begun.send(member, LastToBegin { member, number, last, began });
+        out.begun.send(member, LastToBegin { member, number, last, location, began });
     }
 }

@@ -174,9 +174,10 @@ fn judge(list: &[Arrival], out: &mut Answers) {
         let amount = last.computed.saturating_sub(it.computed).min(wait);
         if amount > Duration::ZERO {
             let Arrival { process, location, account, enter: begin, .. } = *it;
-            let (what, blamed) = (Quantity::Wait(Wait::BarrierImbalance), Some(last.process));
+            let (what, culprit) = (Quantity::Wait(Wait::BarrierImbalance), Some(last.location));
+            let (amount, left, is_piece) = (amount.0, None, false);
             let booking =
-                Booking { location, account, what, amount: amount.0, begin, blamed, left: None };
+                Booking { location, account, what, amount, begin, culprit, is_piece, left };
             out.bookings.send(process, booking);
         }
     }

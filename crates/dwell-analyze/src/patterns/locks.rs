@@ -36,6 +36,7 @@ use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::booking::Booking;
 use crate::engine::call::{EndedCall, Issued};
+use crate::engine::edge::Edge;
 use crate::engine::event::{Event, What};
 use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
 use crate::engine::hash::Mixed;
@@ -46,6 +47,7 @@ use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Floors, Pattern, Unjudged, Window};
 use crate::engine::process::Process;
 use crate::engine::quantity::Quantity;
+use crate::engine::regions::Span;
 use crate::engine::transport::Message;
 use crate::engine::waited::Waited;
 
@@ -398,7 +400,8 @@ fn acquire(
 /// Sends a message to the owner of a lock.
 fn tell(here: &Here<'_>, key: LockKey, what: LockEvent, out: &mut Asking<'_, Telling>) {
     let process = here.process.index;
-    let message = LockMessage { key, process, what };
+    let location = here.location.number;
+    let message = LockMessage { key, process, location, what };
     out.own.locks.send(key.owner_of_state(here.world), message);
 }
 
@@ -407,6 +410,7 @@ fn tell(here: &Here<'_>, key: LockKey, what: LockEvent, out: &mut Asking<'_, Tel
 pub(crate) struct LockMessage {
     key: LockKey,
     process: ProcessNumber,
+    location: LocationNumber,
     what: LockEvent,
 }
 
@@ -437,6 +441,8 @@ struct Question {
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     process: ProcessNumber,
+    /// Location that requested or acquired the lock.
+    location: LocationNumber,
     /// Time at which the holder requested the lock, if it is recorded.
     asked: Time,
     /// Time since which the hold excludes others, which is not later than `begin`.
@@ -452,6 +458,7 @@ struct Hold {
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     process: ProcessNumber,
+    location: LocationNumber,
     request: Time,
     release: Option<Time>,
     mode: LockMode,
@@ -479,8 +486,8 @@ struct Family {
 /// Time in which others held a lock.
 struct Covered {
     time: Duration,
-    /// Part of the time that each holder covered.
-    holders: BTreeMap<ProcessNumber, Duration>,
+    /// Intervals in which one holder covered the time alone or was the first to do so, in order.
+    pieces: Vec<(ProcessNumber, LocationNumber, Span)>,
     inferred: bool,
 }
 
@@ -516,7 +523,7 @@ impl Family {
             settled.extend(lock.epochs.extract_if(.., over).map(|epoch| (epoch, owner)));
         }
         settled.sort_by_key(|(it, owner)| (it.release, it.process, *owner));
-        for (Epoch { process, request, release, mode }, owner) in settled {
+        for (Epoch { process, location, request, release, mode }, owner) in settled {
             let end = release.unwrap_or(Time::END);
             let of_all =
                 self.locks.get(&LockOwner::All).map_or(Time::BEGIN, |lock| lock.last_release);
@@ -527,7 +534,8 @@ impl Family {
                 request.max(lock.exclusive_release)
             };
             let (asked, from, inferred) = (request, begin, true);
-            lock.holds.push(Hold { process, asked, from, begin, end, mode, inferred });
+            let hold = Hold { process, location, asked, from, begin, end, mode, inferred };
+            lock.holds.push(hold);
             lock.last_release = lock.last_release.max(end);
             if mode == LockMode::Exclusive {
                 lock.exclusive_release = lock.exclusive_release.max(end);
@@ -557,20 +565,27 @@ impl Family {
         from: Time,
         until: Time,
     ) -> Covered {
-        let mut cut: Vec<(Time, Time, ProcessNumber, bool)> = self
+        let mut cut: Vec<(Time, Time, ProcessNumber, LocationNumber, bool)> = self
             .related(owner)
             .flat_map(|lock| &lock.holds)
             .filter(|hold| hold.process != process && mode.excludes(hold.mode))
-            .map(|hold| (hold.from.max(from), hold.end.min(until), hold.process, hold.inferred))
+            .map(|hold| {
+                let (begin, end) = (hold.from.max(from), hold.end.min(until));
+                (begin, end, hold.process, hold.location, hold.inferred)
+            })
             .filter(|(begin, end, ..)| begin < end)
             .collect();
         cut.sort_unstable();
-        let (mut holders, mut reached) = (BTreeMap::new(), from);
-        for &(begin, end, holder, _) in &cut {
-            *holders.entry(holder).or_default() += end.since(begin.max(reached));
+        let (mut pieces, mut reached) = (Vec::new(), from);
+        for &(begin, end, holder, location, _) in &cut {
+            let begin = begin.max(reached);
+            if begin < end {
+                pieces.push((holder, location, Span { begin, end }));
+            }
             reached = reached.max(end);
         }
-        Covered { time: holders.values().sum(), holders, inferred: cut.iter().any(|it| it.3) }
+        let time = pieces.iter().map(|it| it.2.length()).sum();
+        Covered { time, pieces, inferred: cut.iter().any(|it| it.4) }
     }
 
     /// Answers the questions that are decided. Calls that are open since `floor` may have requested the lock before
@@ -601,17 +616,27 @@ impl Family {
                 }
                 continue;
             }
-            let mut book = |what, Duration(amount), blamed, left| {
+            let what = Quantity::Wait(Wait::LockContention);
+            let Covered { time, pieces, inferred } = covered(until);
+            let mut holders: BTreeMap<ProcessNumber, (LocationNumber, Duration)> = BTreeMap::new();
+            for (holder, culprit, span) in pieces {
+                holders.entry(holder).or_insert((culprit, Duration::ZERO)).1 += span.length();
+                let (from, to) = (span.begin, span.end);
+                let edge = Edge { waiter: location, culprit, from, to, what, candidate: None };
+                out.edges.send(process, edge);
+            }
+            let mut book = |what, Duration(amount), culprit, left| {
                 if amount > 0 {
-                    let begin = enter;
-                    let booking = Booking { location, account, what, amount, begin, blamed, left };
-                    out.bookings.send(process, booking);
+                    let (begin, is_piece) = (enter, false);
+                    out.bookings.send(
+                        process,
+                        Booking { location, account, what, amount, begin, culprit, is_piece, left },
+                    );
                 }
             };
-            let Covered { time, holders, inferred } = covered(until);
             let mut left = leave - enter;
-            for (holder, time) in holders {
-                book(Quantity::Wait(Wait::LockContention), time, Some(holder), Some(left));
+            for (culprit, time) in holders.into_values() {
+                book(what, time, Some(culprit), Some(left));
                 left = left.saturating_sub(time);
             }
             if inferred {
@@ -640,7 +665,7 @@ impl Locks {
     fn take(&mut self, mut messages: Vec<LockMessage>) {
         // Messages of one process are in order already, because one worker wrote them.
         messages.sort_by_key(|message| (message.key, message.process));
-        for LockMessage { key, process, what } in messages {
+        for LockMessage { key, process, location, what } in messages {
             let family = self.families.entry((key.window, key.lock)).or_default();
             if let LockEvent::Wait(waiting) = what {
                 let owner = key.owner;
@@ -651,11 +676,21 @@ impl Locks {
             let open = |hold: &&mut Hold| hold.process == process && hold.end == Time::END;
             match what {
                 LockEvent::Request { time: request, mode } => {
-                    lock.epochs.push(Epoch { process, request, release: None, mode });
+                    let release = None;
+                    lock.epochs.push(Epoch { process, location, request, release, mode });
                 }
                 LockEvent::Acquire { asked, time: begin, mode } => {
                     let (from, end, inferred) = (begin, Time::END, false);
-                    lock.holds.push(Hold { process, asked, from, begin, end, mode, inferred });
+                    lock.holds.push(Hold {
+                        process,
+                        location,
+                        asked,
+                        from,
+                        begin,
+                        end,
+                        mode,
+                        inferred,
+                    });
                 }
                 LockEvent::Release { time } => {
                     let asked = |it: &&mut Epoch| it.process == process && it.release.is_none();

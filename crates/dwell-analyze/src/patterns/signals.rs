@@ -151,9 +151,10 @@ impl Pattern for Signals {
             inbox.judge(me, at.horizon, open, |wait, what, Duration(amount), origin| {
                 let (location, account) = (wait.location, wait.account);
                 let whole = what == Quantity::Wait(Wait::LateSignal);
-                let (begin, blamed) = (wait.enter, Some(origin));
+                let (begin, culprit, is_piece) = (wait.enter, Some(origin), whole);
                 let left = whole.then_some(wait.leave - wait.enter);
-                let booking = Booking { location, account, what, amount, begin, blamed, left };
+                let booking =
+                    Booking { location, account, what, amount, begin, culprit, is_piece, left };
                 out.common.bookings.send(me, booking);
             });
             for release in inbox.releases.drain(..) {
@@ -192,9 +193,9 @@ fn raise(
         return;
     }
     let known = &here.world.attributes;
-    let origin = here.process.index;
+    let (origin, location) = (here.process.index, here.location.number);
     let mut send = |offset, bytes| {
-        out.own.signals.send(target, Signal { target, origin, begin, offset, bytes });
+        out.own.signals.send(target, Signal { target, origin, location, begin, offset, bytes });
     };
     if let Some(offset) = number(attributes, known.signal) {
         send(Some(offset), 8);
@@ -207,6 +208,7 @@ fn raise(
 pub(crate) struct Signal {
     pub(crate) target: ProcessNumber,
     pub(crate) origin: ProcessNumber,
+    pub(crate) location: LocationNumber,
     pub(crate) begin: Time,
     /// Offset that the operation acts on, if the archive states it.
     pub(crate) offset: Option<u64>,
@@ -269,9 +271,9 @@ impl Inbox {
         me: ProcessNumber,
         horizon: Time,
         open: Time,
-        mut book: impl FnMut(&FlagWait, Quantity, Duration, ProcessNumber),
+        mut book: impl FnMut(&FlagWait, Quantity, Duration, LocationNumber),
     ) {
-        self.raised.sort_unstable_by_key(|it| (it.begin, it.origin, it.offset, it.bytes));
+        self.raised.sort_unstable_by_key(|it| (it.begin, it.location, it.offset, it.bytes));
         let (raised, doubtful, releases) = (&self.raised, &mut self.doubtful, &mut self.releases);
         self.waits.retain(|wait| {
             if wait.leave >= horizon {
@@ -282,7 +284,7 @@ impl Inbox {
             let mut during = until.take_while(|it| it.begin > wait.enter);
             let releaser = during.clone().find(|it| it.covers(wait.offset));
             if let Some(number) = wait.polls {
-                let by = releaser.filter(|it| it.origin != me).map(|it| (it.begin, it.origin));
+                let by = releaser.filter(|it| it.origin != me).map(|it| (it.begin, it.location));
                 releases.push(Release { number, by });
                 return false;
             }
@@ -291,9 +293,9 @@ impl Inbox {
             *doubtful += u64::from(releaser.is_none() && during.any(large));
             if let Some(it) = releaser.filter(|it| it.origin != me) {
                 let amount = it.begin - wait.enter;
-                book(wait, Quantity::Wait(Wait::LateSignal), amount, it.origin);
+                book(wait, Quantity::Wait(Wait::LateSignal), amount, it.location);
                 if wait.offset.is_none() {
-                    book(wait, Quantity::Inferred(Wait::LateSignal), amount, it.origin);
+                    book(wait, Quantity::Inferred(Wait::LateSignal), amount, it.location);
                 }
             }
             false

@@ -56,10 +56,10 @@ pub(super) struct Call {
     pub(super) until: Option<Time>,
     /// Number of sends whose receives are not known.
     pub(super) sends: u32,
-    /// The last receive that was posted during the call, and its process.
-    pub(super) posted: Option<(Time, ProcessNumber)>,
-    /// The last receive of one of the call's sends, whenever it was posted, and its process.
-    pub(super) received: Option<(Time, ProcessNumber)>,
+    /// The last receive that was posted during the call, and its location.
+    pub(super) posted: Option<(Time, LocationNumber)>,
+    /// The last receive of one of the call's sends, whenever it was posted, and its location.
+    pub(super) received: Option<(Time, LocationNumber)>,
     /// Number of the case, if the rest of the call may be a wait for progress.
     pub(super) after: Option<u32>,
     /// Partners of large messages, and the time since which both sides knew of the message.
@@ -71,15 +71,15 @@ impl Call {
     pub(super) fn answer(&mut self, started: &Started, ready: Ready) {
         let Waiter { enter, leave, .. } = self.waiter;
         if ready.posted > enter && ready.posted < leave {
-            self.posted = self.posted.max(Some((ready.posted, ready.receiver)));
+            self.posted = self.posted.max(Some((ready.posted, ready.location)));
         }
-        self.received = self.received.max(Some((ready.posted, ready.receiver)));
+        self.received = self.received.max(Some((ready.posted, ready.location)));
         self.partner(ready.receiver, (started.begin, ready.posted), started.bytes);
     }
 
     /// Returns the last thing that the call found, if it is part of a polling loop.
     pub(super) fn release(&self) -> Option<Release> {
-        let of = |it: Sent| (it.begin, it.sender);
+        let of = |it: Sent| (it.begin, it.location);
         let found = [self.latest.map(of), self.collective.map(of), self.received];
         // A message that was received later was buffered by the library, so nobody was waited for.
         let by = found.into_iter().flatten().filter(|it| it.0 < self.waiter.leave).max();
@@ -214,6 +214,7 @@ impl Inbox {
         let sent = Sent {
             receiver: partner,
             sender: here.process.index,
+            location: here.location.number,
             channel,
             tag: 0,
             begin: frame.enter,
@@ -346,7 +347,7 @@ impl Inbox {
             let (sent, unseen, releases) = (&mut self.sent, &mut self.unseen, &mut self.releases);
             let mut missing = std::mem::take(&mut call.missing);
             missing.retain_mut(|Missing { key, bytes, posted, skipped, probe, polled }| {
-                let mut release = |by: Option<(Time, ProcessNumber)>| {
+                let mut release = |by: Option<(Time, LocationNumber)>| {
                     if let Some(Polled { number, leave }) = *polled {
                         let by = by.filter(|it| it.0 < leave);
                         releases.push(Release { number, by });
@@ -376,13 +377,14 @@ impl Inbox {
                     *latest = Some(message);
                 }
                 call.partner(message.sender, (posted, message.begin), *bytes);
-                release(Some((message.begin, message.sender)));
+                release(Some((message.begin, message.location)));
                 if let Some(probe) = probe {
                     judge_probe(probe, &message, book);
                 }
                 if message.blocking {
                     let (sender, serial) = (message.sender, message.serial);
-                    replies.send(sender, Ready { sender, receiver: me, serial, posted });
+                    let location = call.waiter.location;
+                    replies.send(sender, Ready { sender, receiver: me, location, serial, posted });
                 }
                 false
             });
@@ -427,10 +429,11 @@ pub(super) fn judge_call(
     book: &mut impl FnMut(Booking),
 ) -> Time {
     let Waiter { location, account, leave, mut enter, .. } = call.waiter;
-    let mut add = |what, begin, Duration(amount), it: &Sent, left| {
+    let mut add = |what, begin, Duration(amount), it: &Sent, left: Option<Duration>| {
         if amount > 0 {
-            let blamed = Some(it.sender);
-            book(Booking { location, account, what, amount, begin, blamed, left });
+            let culprit = Some(it.location);
+            let is_piece = left.is_some();
+            book(Booking { location, account, what, amount, begin, culprit, is_piece, left });
         }
     };
     if let Some(last) = &call.collective {
@@ -467,8 +470,8 @@ pub(super) fn judge_sends(call: &Call, until: Time, book: &mut impl FnMut(Bookin
     };
     let Waiter { location, account, leave, .. } = call.waiter;
     let (what, amount) = (Quantity::Wait(Wait::LateReceiver), (posted - until).0);
-    let (begin, blamed, left) = (until, Some(receiver), Some(leave - until));
-    book(Booking { location, account, what, amount, begin, blamed, left });
+    let (begin, culprit, left, is_piece) = (until, Some(receiver), Some(leave - until), true);
+    book(Booking { location, account, what, amount, begin, culprit, is_piece, left });
     posted
 }
 
@@ -477,7 +480,8 @@ pub(super) fn judge_probe(probe: &Probe, message: &Sent, book: &mut impl FnMut(B
     let Probe { location, account, enter, leave } = *probe;
     if message.begin > enter && message.begin < leave {
         let (what, amount) = (Quantity::Wait(Wait::LateSender), (message.begin - enter).0);
-        let (begin, blamed, left) = (enter, Some(message.sender), Some(leave - enter));
-        book(Booking { location, account, what, amount, begin, blamed, left });
+        let (begin, culprit, is_piece) = (enter, Some(message.location), true);
+        let left = Some(leave - enter);
+        book(Booking { location, account, what, amount, begin, culprit, is_piece, left });
     }
 }

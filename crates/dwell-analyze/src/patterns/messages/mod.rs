@@ -93,6 +93,7 @@ impl Pattern for Messages {
                 let sent = Sent {
                     receiver,
                     sender: here.process.index,
+                    location: here.location.number,
                     channel: Channel::Messages(context),
                     tag,
                     begin,

@@ -53,6 +53,8 @@ pub(super) type Key = (Channel, ProcessNumber, u32);
 pub(crate) struct Sent {
     pub(super) receiver: ProcessNumber,
     pub(super) sender: ProcessNumber,
+    /// Location of the sender.
+    pub(super) location: LocationNumber,
     pub(super) channel: Channel,
     pub(super) tag: u32,
     /// Enter of the call that sent the message.
@@ -85,10 +87,11 @@ impl Sent {
 /// The last process to begin a non-blocking collective counts as the sender of a message to each member.
 impl From<LastToBegin> for Sent {
     fn from(told: LastToBegin) -> Self {
-        let LastToBegin { member, number, last, began } = told;
+        let LastToBegin { member, number, last, location, began } = told;
         Self {
             receiver: member,
             sender: last,
+            location,
             channel: Channel::Collectives,
             tag: number,
             begin: began,
@@ -106,6 +109,8 @@ impl From<LastToBegin> for Sent {
 pub(crate) struct Ready {
     pub(super) sender: ProcessNumber,
     pub(super) receiver: ProcessNumber,
+    /// Location of the receiver.
+    pub(super) location: LocationNumber,
     pub(super) serial: u64,
     pub(super) posted: Time,
 }

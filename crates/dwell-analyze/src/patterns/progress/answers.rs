@@ -82,6 +82,13 @@ pub(super) fn bounds(visits: &Visits, enter: Time) -> (Duration, Duration) {
     (visits.first.begin.since(enter), visits.gaps)
 }
 
+/// Returns the time at which a target came last, if a call that was entered before waited for it.
+#[inline]
+pub(super) fn came_last(sure: &Visits, wide: &Visits, enter: Time) -> Time {
+    let last = |it: &Visits| if it.first == Span::NONE { enter } else { it.last };
+    last(sure).max(last(wide))
+}
+
 /// Returns the lower and upper bound of the wait of a call for one target, and the unlikelihood of an end so soon after
 /// the target came.
 #[inline]
@@ -188,12 +195,15 @@ pub(super) fn answer(
     }
     let (when, room) = (Span { begin: enter, end: leave }, world.system.room(target));
     let (low, high, aligned) = wait(&sure, &wide, when, room);
-    Outcome::Answered((high > Duration::ZERO).then_some(Waited {
+    let until = came_last(&sure, &wide, enter);
+    Outcome::Answered((high > Duration::ZERO).then(|| Waited {
         location,
         account,
         target,
         class,
         enter,
+        until,
+        culprit: target_process.entered_at(until),
         low,
         high,
         left: leave - enter,
@@ -240,7 +250,9 @@ pub(super) fn answer_one(
         }
     }
     let room = world.system.room(target);
-    Outcome::Answered(Served { process, case, index, sure, wide, room })
+    let came = [sure.first.begin, wide.first.begin, came_last(&sure, &wide, enter)];
+    let came = came.map(|time| target_process.entered_at(time));
+    Outcome::Answered(Served { process, case, index, sure, wide, room, came })
 }
 
 /// Returns the region that has served an operation in flight, if there is one.

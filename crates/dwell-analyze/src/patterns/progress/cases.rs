@@ -2,17 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use dwell_model::waits::Wait;
+
 use crate::archive::crowds::Room;
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
+use crate::engine::edge::Edge;
 use crate::engine::locking::{LockKey, LockedCall, Waiting};
 use crate::engine::outstanding::{Class, Done, Known};
 use crate::engine::process::Process;
+use crate::engine::quantity::Quantity;
 use crate::engine::regions::{Span, Visits};
 use crate::engine::transport::Outbox;
 use crate::engine::waited::Waited;
-use crate::patterns::progress::answers::wait;
+use crate::patterns::progress::answers::{came_last, wait};
 use crate::patterns::progress::evidence::{Key, Ledger};
 use crate::patterns::progress::questions::{Ask, AskOne, Away, Questions, Rule, Served};
 use crate::patterns::progress::several::{Gaps, uncovered};
@@ -43,6 +47,9 @@ pub(super) struct Case {
     pub(super) lock: Option<(LockKey, Waiting)>,
 }
 
+/// A wait for progress, its edges if it has several, and the lock if the call waited for one as well.
+type Gathered = (Waited, Vec<Edge>, Option<(LockKey, Waiting)>);
+
 /// Need of a call for one of its targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Need {
@@ -61,13 +68,16 @@ pub(super) struct Target {
     pub(super) sure: Visits,
     pub(super) wide: Visits,
     pub(super) room: Room,
+    /// Locations of the target that began its first region, by each rule, and its last visit.
+    pub(super) came: [LocationNumber; 3],
 }
 
 impl Target {
     /// Creates a target that has not answered.
     pub(super) fn new(process: ProcessNumber, class: Class, need: Need) -> Self {
         let (sure, wide) = (Visits::NONE, Visits::NONE);
-        Self { process, class, need, sure, wide, room: Room::Enough }
+        let came = [LocationNumber(0); 3];
+        Self { process, class, need, sure, wide, room: Room::Enough, came }
     }
 }
 
@@ -165,24 +175,36 @@ impl Origin {
         }
     }
 
-    /// Records one of several answers. The last one yields the wait, and the lock if the call waited for one as well.
-    pub(super) fn gather(
-        &mut self,
-        served: &Served,
-    ) -> Option<(Waited, Option<(LockKey, Waiting)>)> {
+    /// Records one of several answers. The last one yields the wait.
+    pub(super) fn gather(&mut self, served: &Served) -> Option<Gathered> {
         let case = self.cases.get_mut(served.case)?;
         let target = case.targets.get_mut(served.index as usize)?;
-        (target.sure, target.wide, target.room) = (served.sure, served.wide, served.room);
+        let Served { sure, wide, room, came, .. } = *served;
+        (target.sure, target.wide, target.room, target.came) = (sure, wide, room, came);
         case.missing = case.missing.saturating_sub(1);
         if case.missing > 0 {
             return None;
         }
         let case = self.cases.take(served.case)?;
-        Some((judge(&case)?, case.lock))
+        let (waited, edges) = judge(&case)?;
+        Some((waited, edges, case.lock))
     }
 
-    /// Keeps a wait until its class is judged, and takes it out of the time that its call has left.
-    pub(super) fn keep(&mut self, process: &mut Process, waited: &Waited) {
+    /// Keeps a wait until its class is judged, and takes it out of the time that its call has left. `several` are its
+    /// edges if it has more than one.
+    pub(super) fn keep(
+        &mut self,
+        process: &mut Process,
+        waited: &Waited,
+        several: Vec<Edge>,
+        edges: Option<&mut Vec<Edge>>,
+    ) {
+        if let Some(edges) = edges {
+            match several.is_empty() {
+                true => edges.push(waited.edge(what(waited), waited.low, waited.high)),
+                false => edges.extend(several),
+            }
+        }
         let Waited { location, account, target, class, .. } = *waited;
         let Waited { enter, low, high, left, aligned, multi, .. } = *waited;
         let key = Key { location, account, target, class, multi };
@@ -229,8 +251,8 @@ impl Cases {
     }
 }
 
-/// Applies the rules for one and for several targets.
-fn judge(case: &Case) -> Option<Waited> {
+/// Applies the rules for one and for several targets. Returns the wait, and its edges if there are several.
+fn judge(case: &Case) -> Option<(Waited, Vec<Edge>)> {
     let (enter, leave) = (case.enter, case.leave);
     let several = |least: Need| {
         let asked = |it: &&(u32, &Target)| it.1.need >= least;
@@ -241,7 +263,9 @@ fn judge(case: &Case) -> Option<Waited> {
                 Rule::Wide => it.wide,
             };
             let visits: Vec<Visits> = targets.iter().filter(asked).map(|it| of(it.1)).collect();
-            let low = uncovered(enter, leave, visits.iter().map(|it| it.first));
+            let nobody = LocationNumber(0);
+            let low = uncovered(enter, leave, visits.iter().map(|it| (it.first, nobody)));
+            let low = low.iter().map(|it| it.0.length()).sum();
             let mut gaps = Gaps::default();
             for (index, target) in targets.iter().filter(asked) {
                 let own = case.away.iter().filter(|it| (it.0, it.1) == (*index, rule));
@@ -280,16 +304,68 @@ fn judge(case: &Case) -> Option<Waited> {
     let candidates = blamed.iter().filter(came);
     let order = |it: &&&Target| (it.sure.first.begin, it.sure.last, it.process);
     let latest = candidates.max_by_key(order).or(blamed.first())?;
-    Some(Waited {
+    let came_last = |it: &&Target| came_last(&it.sure, &it.wide, enter);
+    let last = blamed.iter().max_by_key(|it| (came_last(it), it.process))?;
+    let ([.., culprit], until) = (last.came, came_last(last));
+    let waited = Waited {
         location: case.location,
         account: case.account,
         target: latest.process,
         class: latest.class,
         enter,
+        until,
+        culprit,
         low,
         high,
         left: case.length,
         aligned,
         multi: blamed.len() > 1,
+    };
+    // The owner of a lock takes contention out of the whole, whoever was waited for when.
+    let edges = match waited.multi && case.lock.is_none() {
+        true => edges(case, &waited),
+        false => Vec::new(),
+    };
+    Some((waited, edges))
+}
+
+/// Returns the quantity as which a wait is booked.
+fn what(waited: &Waited) -> Quantity {
+    Quantity::Wait(match waited.multi {
+        true => Wait::WaitForProgressMulti,
+        false => Wait::WaitForProgress,
     })
+}
+
+/// Returns the edges of a wait for several targets: the parts of the lower bound, each with the target that came at its
+/// end, and the rest of the upper bound with the target that came last of all.
+fn edges(case: &Case, waited: &Waited) -> Vec<Edge> {
+    let Waited { enter, until, culprit, low, high, .. } = *waited;
+    let parts = |rule: Rule| {
+        let of = |it: &Target| {
+            let [sure, wide, _] = it.came;
+            match rule {
+                Rule::Sure => (it.sure.first, sure),
+                Rule::Wide => (it.wide.first, wide),
+            }
+        };
+        uncovered(enter, case.leave, case.targets.iter().map(of))
+    };
+    let (sure, wide) = (parts(Rule::Sure), parts(Rule::Wide));
+    let length =
+        |list: &[(Span, LocationNumber)]| -> Duration { list.iter().map(|it| it.0.length()).sum() };
+    let parts = if length(&sure) <= length(&wide) { sure } else { wide };
+    let edge = |(Span { begin: from, end: to }, culprit), low, high| Edge {
+        culprit,
+        from,
+        to,
+        ..waited.edge(what(waited), low, high)
+    };
+    let mut edges: Vec<Edge> =
+        parts.iter().map(|it| edge(*it, it.0.length(), it.0.length())).collect();
+    if high > low {
+        let whole = Span { begin: enter, end: until };
+        edges.push(edge((whole, culprit), Duration::ZERO, high - low));
+    }
+    edges
 }

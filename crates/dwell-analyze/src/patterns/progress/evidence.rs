@@ -33,6 +33,7 @@ use crate::archive::ids::{LocationNumber, NodeNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::accounts::Account;
+use crate::engine::edge::{Ruling, Verdict};
 use crate::engine::hash::Mixed;
 use crate::engine::instances::{Longest, NOTHING, WaitingCalls};
 use crate::engine::outstanding::Class;
@@ -262,7 +263,7 @@ pub(super) fn conclude(
     nodes: &Nodes,
 ) {
     let ledger = std::mem::take(kept);
-    let Conclusion { world, processes, blame, matrix } = at;
+    let Conclusion { world, processes, blame, matrix, rulings } = at;
     let Some(process) = processes.get_mut(number) else { return };
     let waited = ledger.waits.keys().map(|key| key.target);
     let proven = ledger.evidence.keys().map(|&(target, _)| target);
@@ -297,6 +298,9 @@ pub(super) fn conclude(
         let Key { location, account, target, class, multi } = key;
         let Some(location) = process.location_mut(location) else { continue };
         let verdict = verdict(target, class);
+        if let Some(rulings) = rulings {
+            rulings.push(Ruling { origin: number, target, class, verdict });
+        }
         let Some(calls) = location.paths.calls_mut(account) else { continue };
         let mut give_back = |it: &Sum| calls.rests.give_back(it.count, it.left, it.high);
         if matches!(verdict, Verdict::Independent) {
@@ -318,18 +322,15 @@ pub(super) fn conclude(
         let (least, unexplained) = (Quantity::Wait(wait), Quantity::Unconfirmed(wait));
         let Waits { aligned, others, .. } = waits;
         // The lower bound, the upper bound, the part of it that follows from the rule alone, and unexplained time.
-        let (low, high, by_rule, other) = match verdict {
-            Verdict::Open => {
-                let high = aligned.high + others.high;
-                (aligned.low + others.low, high, high, none)
-            }
-            Verdict::Dependent => {
-                (aligned.high + others.low, aligned.high + others.high, others.high, none)
-            }
-            Verdict::Mostly => (aligned.high, aligned.high, none, others.high),
-            Verdict::Sometimes => (none, aligned.high, none, others.high),
-            Verdict::Independent => (none, none, none, aligned.high + others.high),
+        let of = |sum: &Sum, is_aligned| verdict.bounds(is_aligned, (sum.low, sum.high));
+        let (one, two) = (of(&aligned, true), of(&others, false));
+        let [(low_one, high_one), (low_two, high_two)] = [one, two].map(Option::unwrap_or_default);
+        let (low, high) = (low_one + low_two, high_one + high_two);
+        let by_rule = match verdict {
+            Verdict::Open => high,
+            _ => high_two,
         };
+        let other = aligned.high + others.high - high;
         book(least, low);
         book(Quantity::Margin(wait), high - low);
         book(Quantity::ByRule(wait), by_rule);
@@ -337,7 +338,8 @@ pub(super) fn conclude(
         for (calls, is_aligned) in
             [(aligned.calls(target, class), true), (others.calls(target, class), false)]
         {
-            let what = if verdict.is_wait(is_aligned) { least } else { unexplained };
+            let is_wait = verdict.bounds(is_aligned, (none, none)).is_some();
+            let what = if is_wait { least } else { unexplained };
             location.paths.waited(path, what, calls);
         }
         if high > none
@@ -347,30 +349,4 @@ pub(super) fn conclude(
         }
     }
     kept.evidence = ledger.evidence;
-}
-
-/// Judgement on the waits of a class.
-#[derive(Clone, Copy, Debug)]
-enum Verdict {
-    /// There is no evidence, and ends do not follow arrivals.
-    Open,
-    /// There is no evidence, and ends follow arrivals.
-    Dependent,
-    /// There is evidence, but more operations ended with an arrival.
-    Mostly,
-    /// There is evidence, and more than a tenth as many operations ended with an arrival.
-    Sometimes,
-    /// There is evidence, and almost nothing against it.
-    Independent,
-}
-
-impl Verdict {
-    /// Returns `true` if operations that ended with an arrival of their target, or all others, are waits.
-    fn is_wait(self, is_aligned: bool) -> bool {
-        match self {
-            Self::Open | Self::Dependent => true,
-            Self::Mostly | Self::Sometimes => is_aligned,
-            Self::Independent => false,
-        }
-    }
 }

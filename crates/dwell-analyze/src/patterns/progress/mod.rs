@@ -213,14 +213,16 @@ impl Pattern for Progress {
 
     fn book(&mut self, at: &mut Window<'_>, replied: Replied, common: &mut Answered) -> Time {
         let world = at.world;
-        let mut keep = |origins: &mut Owned<ProcessNumber, Origin>, waited: &Waited| {
+        let Window { processes, edges, .. } = at;
+        let mut keep = |origins: &mut Owned<ProcessNumber, Origin>, waited: &Waited, several| {
             let number = world.process(waited.location);
-            let Some(process) = at.processes.get_mut(number) else { return };
+            let Some(process) = processes.get_mut(number) else { return };
             if let Some(origin) = origins.get_mut(number) {
-                origin.keep(process, waited);
+                origin.keep(process, waited, several, edges.as_deref_mut());
             }
         };
-        std::mem::take(&mut common.waited).read(|waited| keep(&mut self.origins, waited));
+        std::mem::take(&mut common.waited)
+            .read(|waited| keep(&mut self.origins, waited, Vec::new()));
         for away in replied.away.into_messages() {
             if let Some(origin) = self.origins.get_mut(away.process) {
                 origin.note_away(&away);
@@ -229,8 +231,8 @@ impl Pattern for Progress {
         for served in replied.served.into_messages() {
             let Some(origin) = self.origins.get_mut(served.process) else { continue };
             match origin.gather(&served) {
-                Some((waited, None)) => keep(&mut self.origins, &waited),
-                Some((waited, Some((key, waiting)))) => {
+                Some((waited, edges, None)) => keep(&mut self.origins, &waited, edges),
+                Some((waited, _, Some((key, waiting)))) => {
                     self.cuts.push(Cut { key, process: served.process, waiting, waited });
                 }
                 None => {}

@@ -94,6 +94,8 @@ pub(crate) struct Served {
     pub(super) wide: Visits,
     /// Room of the target on the cores of its node.
     pub(super) room: Room,
+    /// Locations of the target that began its first region, by each rule, and its last visit.
+    pub(super) came: [LocationNumber; 3],
 }
 
 impl Message for Served {}
@@ -127,7 +129,7 @@ impl AskOne {
     /// Returns the answer for a target whose events are missing: it does not count.
     pub(super) fn unanswered(&self) -> Served {
         let Self { process, case, index, .. } = *self;
-        let nothing = Visits::NONE;
-        Served { process, case, index, sure: nothing, wide: nothing, room: Room::Enough }
+        let (sure, wide, room) = (Visits::NONE, Visits::NONE, Room::Enough);
+        Served { process, case, index, sure, wide, room, came: [LocationNumber(0); 3] }
     }
 }

@@ -1,5 +1,6 @@
 //! Bounds of a wait for several targets: the time in which none of them served, and the time in which any was away.
 
+use crate::archive::ids::LocationNumber;
 use crate::archive::time::{Duration, Time};
 use crate::engine::regions::{Span, Visits};
 
@@ -50,20 +51,29 @@ impl Gaps {
     }
 }
 
-/// Returns the part of [enter, latest begin] that no region covers.
-pub(super) fn uncovered(enter: Time, leave: Time, regions: impl Iterator<Item = Span>) -> Duration {
-    let mut cut: Vec<Span> = regions
-        .filter(|region| region.begin < leave && region.end > enter)
-        .map(|region| Span { begin: region.begin.max(enter), end: region.end.min(leave) })
+/// Returns the parts of [enter, latest begin] that no region covers, each with the location that began the region at its
+/// end.
+pub(super) fn uncovered(
+    enter: Time,
+    leave: Time,
+    regions: impl Iterator<Item = (Span, LocationNumber)>,
+) -> Vec<(Span, LocationNumber)> {
+    let mut cut: Vec<(Span, LocationNumber)> = regions
+        .filter(|(region, _)| region.begin < leave && region.end > enter)
+        .map(|(region, culprit)| {
+            let (begin, end) = (region.begin.max(enter), region.end.min(leave));
+            (Span { begin, end }, culprit)
+        })
         .collect();
-    let Some(latest) = cut.iter().map(|region| region.begin).max() else { return Duration::ZERO };
-    cut.sort_unstable_by_key(|region| (region.begin, region.end));
-    let (mut sum, mut covered) = (Duration::ZERO, enter);
-    for region in cut {
-        sum += region.begin.min(latest).since(covered);
+    cut.sort_unstable_by_key(|(region, culprit)| (region.begin, region.end, *culprit));
+    let (mut parts, mut covered) = (Vec::new(), enter);
+    for (region, culprit) in cut {
+        if covered < region.begin {
+            parts.push((Span { begin: covered, end: region.begin }, culprit));
+        }
         covered = covered.max(region.end);
     }
-    sum
+    parts
 }
 
 #[cfg(test)]
@@ -78,7 +88,11 @@ mod tests {
 
     #[test]
     fn only_what_no_region_covers() {
-        let wait = |list: &[Span]| uncovered(ENTER, Time(200), list.iter().copied()).0;
+        let wait = |list: &[Span]| {
+            let regions = list.iter().copied().zip((0..).map(LocationNumber));
+            let parts = uncovered(ENTER, Time(200), regions);
+            parts.iter().map(|it| it.0.length().0).sum::<u64>()
+        };
         assert_eq!(wait(&[span(150, 160)]), 50);
         assert_eq!(wait(&[span(90, 110), span(150, 160)]), 40);
         assert_eq!(wait(&[span(110, 120), span(150, 160)]), 10 + 30);
