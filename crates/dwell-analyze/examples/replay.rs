@@ -9,7 +9,7 @@ use dwell_analyze::{Options, Quantity, analyze};
 use dwell_model::waits::Wait;
 use otf2::Archive;
 
-const USAGE: &str = "usage: replay ANCHOR [--threads N] [--memory BYTES]";
+const USAGE: &str = "usage: replay ANCHOR [--threads N] [--memory BYTES] [--log DIRECTORY]";
 
 fn main() -> ExitCode {
     match run() {
@@ -30,6 +30,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         match name.as_str() {
             "--threads" => options.threads = value.parse()?,
             "--memory" => options.memory = value.parse()?,
+            "--log" => options.log = Some(value.into()),
             _ => return Err(USAGE.into()),
         }
     }

@@ -34,9 +34,10 @@ use otf2::Archive;
 use otf2::read::Definitions;
 
 pub use archive::crowds::Crowd;
-pub use archive::ids::ProcessNumber;
+pub use archive::ids::{LocationNumber, ProcessNumber};
 pub use archive::names::Site;
 pub use archive::parties::MOST as MOST_PARTIES;
+use archive::time::{Duration, Time};
 use archive::world::World;
 pub use dwell_model::pairs::MEMBER as PAIRS;
 use engine::location::Location;
@@ -57,6 +58,17 @@ use output::tree::Tree;
 use output::{Replayed, division, findings, notes, own, pieces, report};
 
 use crate::archive::ids::{self, PartyNumber};
+
+/// The dependency log: what every location did when, and who waited for whom.
+///
+/// [`analyze`] writes it to the directory in [`Options::log`]. It is a cache: it can be deleted, and another version of
+/// Dwell may have to write it again.
+pub mod log {
+    pub use crate::archive::time::{Duration, Time};
+    pub use crate::engine::log::read::{
+        DependencyLog, LocationLog, LogError, PathStep, Piece, Segment, Step,
+    };
+}
 
 /// Callback that reports progress: the argument is the number of events that were read since the previous call, over
 /// all locations. The analysis calls it after each window from the thread that called [`analyze`]. The sum of all
@@ -80,7 +92,7 @@ pub enum Cut {
 /// Resources and choices of an analysis. [`Options::default`] uses all cores, 2 GiB of memory and the outermost layer.
 /// None of the resources changes the results; only the layer does. The struct is non-exhaustive, so set fields of a
 /// default value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// Number of worker threads; 0 stands for one thread per available core.
@@ -94,6 +106,9 @@ pub struct Options {
     /// Least number of events of a process of [`analyze_among`] that gets any. With fewer, sending messages would take
     /// longer than reading events.
     pub events_per_rank: u64,
+    /// Directory for the dependency log, which is not written if it is `None`. The directory is made if it does not
+    /// exist. A log that it has is replaced.
+    pub log: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -104,6 +119,7 @@ impl Default for Options {
             layer: None,
             cut: Cut::Budget,
             events_per_rank: 1_000_000,
+            log: None,
         }
     }
 }
@@ -129,13 +145,17 @@ pub enum Error {
         /// Its error, as a text.
         reason: String,
     },
+    /// The dependency log cannot be written to the directory.
+    Log(PathBuf, io::Error),
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Archive(error) => error.fmt(f),
-            Self::Profile(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Profile(path, error) | Self::Log(path, error) => {
+                write!(f, "{}: {error}", path.display())
+            }
             Self::Report(error) => error.fmt(f),
             Self::Peers(error) => error.fmt(f),
             Self::Elsewhere { rank, reason } => write!(f, "rank {rank}: {reason}"),
@@ -168,7 +188,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Archive(error) => Some(error),
-            Self::Profile(_, error) => Some(error),
+            Self::Profile(_, error) | Self::Log(_, error) => Some(error),
             Self::Report(error) => Some(error),
             Self::Peers(error) => Some(error),
             Self::NoLocations | Self::Elsewhere { .. } => None,
@@ -350,7 +370,8 @@ fn replay_on(
     let (defs, world) = read_definitions(transport, archive, options.layer)?;
     let Options { memory, cut, events_per_rank, .. } = *options;
     let plan = replay::Plan { memory, cut, events_per_rank };
-    let replayed: Replayed = replay::replay(transport, archive, &world, plan, progress)?;
+    let log = options.log.as_deref();
+    let replayed: Replayed = replay::replay(transport, archive, &world, plan, log, progress)?;
     let (mut tree, sections) = own::join_trees(transport, &replayed)?;
     tree.classify(&world);
     let matrices = replayed.parts.iter().map(|part| &part.matrix);

@@ -60,7 +60,7 @@ numbers! {
     pub ProcessNumber;
     /// Number of a location: its place in the report, in which the locations of a process are consecutive, counted
     /// from 0.
-    pub(crate) LocationNumber;
+    pub LocationNumber;
     /// Number of a node in the order in which processes name it, counted from 0.
     pub(crate) NodeNumber;
     /// Number of a row or column of the communication matrix: a process, or a node in large runs.
@@ -70,6 +70,18 @@ numbers! {
     /// Number of a call path of the program, which the report gives it too. Callers come before what they call. At a
     /// single location a call path has another number, its [`Path`](crate::engine::paths::Path).
     pub(crate) CallPathNumber;
+}
+
+impl LocationNumber {
+    /// Returns the location at a place in the order of the report, counted from 0.
+    pub const fn new(place: u32) -> Self {
+        Self(place)
+    }
+
+    /// Returns the place of the location in the order of the report, counted from 0.
+    pub const fn place(self) -> u32 {
+        self.0
+    }
 }
 
 impl ProcessNumber {

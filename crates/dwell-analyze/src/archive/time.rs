@@ -13,9 +13,14 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[repr(transparent)]
-pub(crate) struct Time(pub(crate) u64);
+pub struct Time(pub(crate) u64);
 
 impl Time {
+    /// Returns the nanoseconds since the beginning of the trace.
+    pub const fn nanoseconds(self) -> u64 {
+        self.0
+    }
+
     /// The beginning of the trace, which also stands for times at which nothing happened.
     pub(crate) const BEGIN: Self = Self(0);
     /// The end of time, which lies after every event.
@@ -75,9 +80,14 @@ impl Sub<Duration> for Time {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[repr(transparent)]
-pub(crate) struct Duration(pub(crate) u64);
+pub struct Duration(pub(crate) u64);
 
 impl Duration {
+    /// Returns the duration in nanoseconds.
+    pub const fn nanoseconds(self) -> u64 {
+        self.0
+    }
+
     /// No time at all.
     pub(crate) const ZERO: Self = Self(0);
 

@@ -54,6 +54,10 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
+    /// All verdicts, in the order of their numbers in the log.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Open, Self::Dependent, Self::Mostly, Self::Sometimes, Self::Independent];
+
     /// Returns the bounds of candidates, given those that follow from their targets alone, or `None` if they are no
     /// waits. Candidates whose operations ended with an arrival of their target are judged apart from others. The bounds
     /// may also be sums over many candidates.

@@ -124,6 +124,7 @@ outboxes! {
     /// Questions that one pattern sends and another answers.
     Questions => Asked {
         cuts: Cut;
+        releases: Edge;
     }
 }
 

@@ -228,6 +228,9 @@ impl<P: Pattern> Player<'_, P> {
         if judged {
             self.here.location.in_calls += length;
         }
+        if self.here.location.log.is_some() {
+            self.log_leaf(time, path, judged);
+        }
         let itself = match self.leaf.act {
             Act::Issued | Act::Done => self.book_issue(time, path, judged),
             Act::Fence => {
@@ -248,6 +251,21 @@ impl<P: Pattern> Player<'_, P> {
             if self.here.world.wide {
                 self.here.process.wide.call(enter, time);
             }
+        }
+    }
+
+    /// Adds a call to the segments of the location.
+    #[inline(never)]
+    fn log_leaf(&mut self, time: Time, path: Path, judged: bool) {
+        let location = &mut *self.here.location;
+        let enter = self.leaf.enter;
+        if judged {
+            if let Some(log) = &mut location.log {
+                log.call(enter, time, path, &location.paths);
+            }
+        } else {
+            location.log_region(enter, location.paths.parent(path));
+            location.log_region(time, path);
         }
     }
 

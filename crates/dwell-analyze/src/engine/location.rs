@@ -8,6 +8,7 @@ use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Moved;
+use crate::engine::log::segments::Segments;
 use crate::engine::outstanding::Done;
 use crate::engine::paths::{Path, Paths};
 use crate::engine::polling::Run;
@@ -89,6 +90,8 @@ pub(crate) struct Location {
     pub(crate) source: Source,
     pub(crate) paths: Paths,
     pub(crate) stack: Vec<Frame>,
+    /// Segments for the dependency log, if it is wanted.
+    pub(crate) log: Option<Box<Segments>>,
     /// Depth of the outermost call at which waits are judged, or 0.
     pub(crate) judged: u32,
     /// Bytes that the judged call has moved so far, and its partners.
@@ -165,6 +168,7 @@ impl Location {
             source: Source::Unopened,
             paths: Paths::default(),
             stack: Vec::new(),
+            log: None,
             judged: 0,
             moved: Moved::default(),
             done: Vec::new(),
@@ -183,6 +187,24 @@ impl Location {
             off: None,
             gaps: Vec::new(),
             cut: Cut::default(),
+        }
+    }
+
+    /// Records the time of the first event.
+    pub(crate) fn begin(&mut self, first: Time) {
+        self.first = Some(first);
+        if let Some(log) = &mut self.log {
+            log.begin(first);
+        }
+    }
+
+    /// Adds the time up to now to the segments, on the path of the innermost region, if no judged call is open.
+    #[inline(always)]
+    pub(crate) fn log_region(&mut self, until: Time, path: Path) {
+        if let Some(log) = &mut self.log
+            && self.judged == 0
+        {
+            log.region(until, path, &self.paths);
         }
     }
 

@@ -16,6 +16,7 @@ pub(crate) mod here;
 pub(crate) mod instances;
 pub(crate) mod location;
 pub(crate) mod locking;
+pub(crate) mod log;
 pub(crate) mod matrix;
 pub(crate) mod outstanding;
 pub(crate) mod owned;

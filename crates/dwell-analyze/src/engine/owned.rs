@@ -59,6 +59,11 @@ impl<N: Ordinal, T> Owned<N, T> {
         self.list
     }
 
+    /// Returns the values as a slice, to change them.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.list
+    }
+
     /// Returns the values as a slice.
     pub(crate) fn as_slice(&self) -> &[T] {
         &self.list

@@ -618,6 +618,11 @@ impl Paths {
         (1..).map(Path).zip(self.nodes.iter().skip(1))
     }
 
+    /// Returns the path from which a path is called.
+    pub(crate) fn parent(&self, path: Path) -> Path {
+        self.get(path).map_or(Path::TOP, |node| node.parent)
+    }
+
     pub(crate) fn get(&self, path: Path) -> Option<&Node> {
         self.nodes.get(path.0 as usize)
     }

@@ -126,12 +126,18 @@ impl<P: Pattern> Player<'_, P> {
         let location = &mut *self.here.location;
         let parent = location.stack.last().map_or(Path::TOP, |frame| frame.path);
         let path = location.paths.call(&self.here.world.contexts, parent, region, site);
+        if !judged {
+            location.log_region(time, location.paths.parent(path));
+        }
         if traits.has(Traits::CALL) {
             if judged {
                 location.judged = location.stack.len() as u32 + 1;
                 location.moved = Moved::default();
             }
             if traits.has(Traits::SERVES) {
+                if let Some(entries) = &mut self.here.process.entries {
+                    entries.push_back((time, location.number));
+                }
                 let tentative = traits.has(Traits::ONE_SIDED);
                 if tentative && judged && !self.here.process.alone {
                     self.here.process.doubt(time, traits, self.here.world.wide);
@@ -219,6 +225,11 @@ impl<P: Pattern> Player<'_, P> {
         location.paths.visit(frame.path, length.saturating_sub(frame.inside));
         if let Some(above) = location.stack.last_mut() {
             above.inside += length;
+        }
+        if !frame.judged {
+            location.log_region(time, frame.path);
+        } else if let Some(log) = &mut location.log {
+            log.call(frame.enter, time, frame.path, &location.paths);
         }
         if !frame.traits.has(Traits::CALL) {
             return;
@@ -478,6 +489,9 @@ impl<P: Pattern> Player<'_, P> {
         }
         if !frame.issued && frame.traits.has(Traits::ONE_SIDED) {
             self.here.process.sure_or_wide(frame, itself);
+            if itself {
+                self.here.process.forget_entry(frame.enter, self.here.location.number);
+            }
         }
         frame.issued = true;
         let issued = Issued { kind, layer, window, target, sent, frame: *frame, attributes };

@@ -16,6 +16,7 @@ use crate::archive::ids::LocationNumber;
 use crate::archive::time::{Duration, Time};
 use crate::engine::hash::Mixed;
 use crate::engine::paths::Path;
+use crate::engine::regions::Span;
 
 /// Greatest number of call sites of a loop. Beyond that, a new run begins.
 const SITES: usize = 8;
@@ -151,6 +152,9 @@ pub(crate) struct Loops {
     open: HashMap<u32, Loop, Mixed>,
     /// Times that are to be booked.
     pub(crate) blamed: Vec<Blamed>,
+    /// Loops whose releases are known: the location of the loop and the one that ended it, and the time from the first
+    /// call to that end.
+    pub(crate) released: Vec<(LocationNumber, LocationNumber, Span)>,
 }
 
 impl Loops {
@@ -193,6 +197,8 @@ impl Loops {
         if release > run.begin {
             let of = |(path, time)| Blamed { location, path, culprit, time };
             self.blamed.extend(run.blamed(release).map(of));
+            let end = release.min(run.last.leave);
+            self.released.push((location, culprit, Span { begin: run.begin, end }));
         }
     }
 }

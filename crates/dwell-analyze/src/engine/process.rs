@@ -1,6 +1,7 @@
 //! State of a process during the replay: its locations and the facts that it owns.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use otf2::id::RmaWinRef;
 
@@ -10,6 +11,8 @@ use crate::archive::world::World;
 use crate::engine::hash::Mixed;
 use crate::engine::held::Held;
 use crate::engine::location::Location;
+use crate::engine::log::scratch::Scratch;
+use crate::engine::log::segments::Segments;
 use crate::engine::outstanding::Outstanding;
 use crate::engine::polling::Loops;
 use crate::engine::regions::{Regions, Span};
@@ -43,6 +46,9 @@ pub(crate) struct Process {
     pub(crate) loops: Loops,
     /// End of the last operation on each window and target, for MPI fences and epochs.
     pub(crate) touched: HashMap<(RmaWinRef, ProcessNumber), Time, Mixed>,
+    /// Enters of calls that progress, with the location of each, in order. Only processes with several locations keep
+    /// them, and only for the dependency log.
+    pub(crate) entries: Option<VecDeque<(Time, LocationNumber)>>,
 }
 
 impl Process {
@@ -64,7 +70,16 @@ impl Process {
             held: Held::default(),
             loops: Loops::default(),
             touched: HashMap::default(),
+            entries: None,
         }
+    }
+
+    /// Makes the process keep what the dependency log needs.
+    pub(crate) fn keep_log(&mut self, scratch: &Arc<Scratch>) {
+        for location in &mut self.locations {
+            location.log = Some(Box::new(Segments::new(Arc::clone(scratch))));
+        }
+        self.entries = (!self.alone).then(VecDeque::new);
     }
 
     /// Returns the state of one of the process's locations, by the number of the location in the report.
@@ -73,10 +88,35 @@ impl Process {
         self.locations.get_mut(number.0.wrapping_sub(first.0) as usize)
     }
 
-    /// Returns the location that entered a call which progresses at a time: the first one, as only the process is known.
+    /// Returns the location that entered a call which progresses at a time, the first of several. Processes that do not
+    /// keep enters have their first location stand for all.
     #[inline]
-    pub(crate) fn entered_at(&self, _: Time) -> LocationNumber {
-        self.locations.first().map_or(LocationNumber(0), |it| it.number)
+    pub(crate) fn entered_at(&self, time: Time) -> LocationNumber {
+        let first = self.locations.first().map_or(LocationNumber(0), |it| it.number);
+        self.entries.as_ref().map_or(first, |entries| {
+            let at = entries.partition_point(|it| it.0 < time);
+            let same = entries.range(at..).take_while(|it| it.0 == time);
+            same.map(|it| it.1).min().unwrap_or(first)
+        })
+    }
+
+    /// Forgets the enter of a call that turned out to act on its own process.
+    pub(crate) fn forget_entry(&mut self, enter: Time, location: LocationNumber) {
+        if let Some(entries) = &mut self.entries {
+            let at = entries.partition_point(|it| it.0 < enter);
+            let same = entries.range(at..).take_while(|it| it.0 == enter);
+            if let Some(further) = same.map(|it| it.1).position(|it| it == location) {
+                entries.remove(at + further);
+            }
+        }
+    }
+
+    /// Forgets the enters of calls before a time, unless they began a region that is kept.
+    pub(crate) fn forget_entries(&mut self, floor: Time) {
+        let kept = self.sure.oldest().min(self.wide.oldest()).min(floor);
+        if let Some(entries) = &mut self.entries {
+            while entries.pop_front_if(|it| it.0 < kept).is_some() {}
+        }
     }
 
     /// Returns `true` if the activity of the process is unknown at some time between the start of an operation and the
@@ -98,6 +138,12 @@ impl Process {
 
     /// Returns the memory in bytes that facts and open questions take.
     pub(crate) fn bytes(&self) -> usize {
-        self.sure.bytes() + self.wide.bytes() + self.outstanding.bytes()
+        let logs = self.locations.iter().filter_map(|it| it.log.as_ref());
+        let entries = self.entries.as_ref().map_or(0, VecDeque::capacity);
+        self.sure.bytes()
+            + self.wide.bytes()
+            + self.outstanding.bytes()
+            + logs.map(|log| log.bytes()).sum::<usize>()
+            + entries * size_of::<(Time, LocationNumber)>()
     }
 }

@@ -144,6 +144,21 @@ impl Quantity {
         })
     }
 
+    /// Returns the number of the kind of an edge in the dependency log: the place of its wait in the catalogue, counted
+    /// from 1, and 0 for polling loops.
+    pub(crate) fn in_log(self) -> u64 {
+        let is = |wait: &Wait| self == Q::Wait(*wait);
+        Wait::ALL.iter().position(is).map_or(0, |place| place as u64 + 1)
+    }
+
+    /// Undoes [`Self::in_log`].
+    pub(crate) fn from_log(number: u64) -> Option<Self> {
+        match number.checked_sub(1) {
+            Some(place) => Wait::ALL.get(usize::try_from(place).ok()?).copied().map(Q::Wait),
+            None => Some(Q::PollingBlamed),
+        }
+    }
+
     /// Returns the wait whose time this quantity is. `None` for counts, and for bounds and parts of a wait.
     pub fn wait(self) -> Option<Wait> {
         match self {

@@ -42,6 +42,8 @@ impl<P: Pattern> Player<'_, P> {
         }
         let Some(around) = self.here.location.stack.last() else { return };
         let path = self.here.location.paths.set(around.path, parameter, value);
+        let around = around.path;
+        self.here.location.log_region(time, around);
         let frame = Frame { enter: time, path, setting: true, ..Frame::EMPTY };
         self.here.location.stack.push(frame);
     }

@@ -377,6 +377,13 @@ impl Regions {
         *self.cursor.get_mut() = self.cursor.load(Relaxed).saturating_sub(from);
     }
 
+    /// Returns the begin of the oldest region that is kept, the open one included.
+    pub(crate) fn oldest(&self) -> Time {
+        let open = if self.depth > 0 { self.begin } else { Time::END };
+        let doubtful = self.doubtful.iter().copied().min().unwrap_or(Time::END);
+        self.closed.first().map_or(Time::END, |it| it.begin).min(open).min(doubtful)
+    }
+
     /// Returns the memory in bytes that the regions take.
     pub(crate) fn bytes(&self) -> usize {
         self.closed.capacity() * size_of::<Span>()

@@ -4,7 +4,10 @@
 //! event, gives the same result, since a question is answered only when the events read so far decide it, and nothing
 //! is forgotten that a question can still need.
 
+use std::io;
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
 
 use dwell_mpi::Agreement;
 use otf2::Archive;
@@ -18,13 +21,16 @@ use crate::engine::blame::Blame;
 use crate::engine::exchange::{Answers, Outboxes, Questions};
 use crate::engine::fresh;
 use crate::engine::location::{EventFile, Location};
+use crate::engine::log::files;
+use crate::engine::log::scratch::Scratch;
+use crate::engine::log::{Addressed, Late};
 use crate::engine::matrix::Matrix;
 use crate::engine::pattern::{Facts, Floors, Pattern, Unjudged};
 use crate::engine::process::Process;
 use crate::engine::shard::{Answerer, Files, Limits, Reader, Shard};
 use crate::engine::transport::{Deal, Error, Pools, Sharding, Transport};
 use crate::engine::wire::Inboxes;
-use crate::{Cut, Progress};
+use crate::{Cut, Error as Failure, Progress};
 
 /// Least size of a location's read buffer in bytes.
 const LEAST_BUFFER: u64 = 4 * 1024;
@@ -177,14 +183,16 @@ pub(crate) fn replay<P: Pattern>(
     archive: &Archive,
     world: &World,
     plan: Plan,
+    directory: Option<&Path>,
     progress: Progress<'_>,
-) -> Result<Replayed<P>, Error> {
+) -> Result<Replayed<P>, Failure> {
+    let scratch = directory.map(|it| open_scratch(transport, it)).transpose()?;
     let part = Part::of(transport, world, plan)?;
     let Part { sharding, buffer, most_open, .. } = part;
     let mut windows = Windows::new(world, plan, &part);
     let files = part.files(transport, archive, world)?;
     let mut shards: Vec<Shard<P>> =
-        part.owned(world).map(|processes| Shard::new(world, processes)).collect();
+        part.owned(world).map(|it| Shard::new(world, it, scratch.as_ref())).collect();
     let (mut horizon, mut count, mut events, mut rounds) = (Time::BEGIN, 0, 0, 0);
     let mut ended = Ended::new(world);
     // Memory that facts and questions took at the end of the last window.
@@ -256,7 +264,10 @@ pub(crate) fn replay<P: Pattern>(
             rounds += 1;
             if rounds == LAST_ROUNDS || busy == 0 {
                 let facts = conclude(transport, world, &mut shards)?;
-                return results(transport, world, shards, facts, (count, events));
+                if let Some((directory, scratch)) = directory.zip(scratch.as_deref()) {
+                    write_log(transport, world, &part, &mut shards, (directory, scratch))?;
+                }
+                return Ok(results(transport, world, shards, facts, (count, events))?);
             }
         } else if floors.next == Time::END {
             horizon = Time::END;
@@ -265,6 +276,54 @@ pub(crate) fn replay<P: Pattern>(
             kept = still;
         }
     }
+}
+
+/// Creates the temporary file of the dependency log. Returns an error at all ranks if one cannot.
+fn open_scratch(transport: &Transport<'_>, directory: &Path) -> Result<Arc<Scratch>, Failure> {
+    let opened = std::fs::create_dir_all(directory).and_then(|()| Scratch::new(directory));
+    let most = vec![u64::from(opened.is_err())];
+    let failed = transport.agree("dependency log", Agreement { most, ..Agreement::default() })?;
+    let failed = failed.most != [0];
+    let elsewhere = || io::Error::other("another process cannot write there");
+    let checked = opened.and_then(|it| if failed { Err(elsewhere()) } else { Ok(it) });
+    Ok(Arc::new(checked.map_err(|error| Failure::Log(directory.into(), error))?))
+}
+
+/// Writes the dependency log.
+fn write_log<P: Pattern>(
+    transport: &Transport<'_>,
+    world: &World,
+    part: &Part,
+    shards: &mut [Shard<P>],
+    (directory, scratch): (&Path, &Scratch),
+) -> Result<(), Failure> {
+    let Part { sharding, deal, .. } = part;
+    let pools = Pools::default();
+    let send = |shard: &mut Shard<P>, out: &mut Late| {
+        let Some(log) = &mut shard.log else { return };
+        for edge in log.outgoing() {
+            out.releases.send(world.process(edge.culprit), edge);
+        }
+        for (process, ruling) in std::mem::take(&mut log.addressed) {
+            out.rulings.send(process, Addressed(process, ruling));
+        }
+    };
+    let sent = transport.run(shards, &|| Late::new(*sharding, &pools), &send);
+    let arrived = transport.deliver("dependency log", deal, Late::sort(*sharding, sent))?;
+    for (shard, late) in shards.iter_mut().zip(arrived) {
+        late.releases.into_messages().for_each(|edge| shard.release(edge));
+        if let Some(log) = &mut shard.log {
+            log.rulings.extend(late.rulings.into_messages().map(|it| (it.0, it.1)));
+        }
+    }
+    let parts = shards.iter_mut().filter_map(|shard| {
+        let log = shard.log.take()?;
+        Some(files::Part { processes: shard.processes.as_mut_slice(), log })
+    });
+    let owner = |process: ProcessNumber| deal.rank(sharding.shard(process));
+    let written = files::write(transport, world, directory, parts.collect(), owner)?;
+    let written = written.and_then(|()| scratch.check());
+    written.map_err(|error| Failure::Log(directory.into(), error))
 }
 
 /// Part of the replay that this program does.
@@ -447,7 +506,7 @@ fn unjudged<P: Pattern>(
     shards: &[Shard<P>],
 ) -> Result<Vec<Unjudged>, Error> {
     // A rank without shards has the list as well.
-    let none = Shard::<P>::new(world, ProcessNumber(0)..ProcessNumber(0));
+    let none = Shard::<P>::new(world, ProcessNumber(0)..ProcessNumber(0), None);
     let mut list = none.unjudged(world);
     for shard in shards {
         for (sum, one) in list.iter_mut().zip(shard.unjudged(world)) {

@@ -4,6 +4,8 @@
 //! facts; [`Shard::answer`] answers what arrived; [`Shard::book`] books the answers and forgets what nobody can ask for
 //! any more.
 
+use std::sync::Arc;
+
 use otf2::Archive;
 
 use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
@@ -12,11 +14,15 @@ use crate::archive::world::World;
 use crate::engine::accounts::{self, ExpectedTimes, Part};
 use crate::engine::blame::Blame;
 use crate::engine::booking::Booking;
+use crate::engine::edge::Edge;
 use crate::engine::exchange::{Answered, Answering, Answers, Asked, Asking, Outboxes, Questions};
 use crate::engine::fast_path::Leaf;
 use crate::engine::here::Here;
 use crate::engine::instances::WaitingCalls;
 use crate::engine::location::{EventFile, Location, Source};
+use crate::engine::log::ShardLog;
+use crate::engine::log::edges::Side;
+use crate::engine::log::scratch::Scratch;
 use crate::engine::matrix::Matrix;
 use crate::engine::outstanding::Op;
 use crate::engine::owned::{Members, Owned};
@@ -25,6 +31,7 @@ use crate::engine::player::Player;
 use crate::engine::polling::Blamed;
 use crate::engine::process::Process;
 use crate::engine::quantity::Quantity;
+use crate::engine::regions::Span;
 
 /// State of a worker while it reads events.
 #[derive(Debug)]
@@ -57,6 +64,8 @@ pub(crate) struct Shard<P: Pattern> {
     pub(crate) answered: (<P::Answers as Outboxes>::Inboxes, Answered),
     pub(crate) blame: Blame,
     pub(crate) matrix: Matrix,
+    /// Part of the dependency log, if it is wanted.
+    pub(crate) log: Option<ShardLog>,
 }
 
 /// Time up to which a window reads, and the memory for doing so.
@@ -80,7 +89,18 @@ pub(crate) struct Files<'a> {
 
 impl<P: Pattern> Shard<P> {
     /// Creates the shard that owns some processes.
-    pub(crate) fn new(world: &World, processes: std::ops::Range<ProcessNumber>) -> Self {
+    pub(crate) fn new(
+        world: &World,
+        processes: std::ops::Range<ProcessNumber>,
+        scratch: Option<&Arc<Scratch>>,
+    ) -> Self {
+        let process = |number| {
+            let mut process = Process::new(world, number);
+            if let Some(scratch) = scratch {
+                process.keep_log(scratch);
+            }
+            process
+        };
         let end = |process: ProcessNumber| {
             let process = world.system.processes.get(process.index());
             LocationNumber(process.map_or(0, |process| process.first.0 + process.count))
@@ -90,12 +110,13 @@ impl<P: Pattern> Shard<P> {
         let last = ProcessNumber::all(processes.clone()).next_back().map_or(begin, end);
         let members = Members { processes: processes.clone(), locations: begin..last };
         Self {
-            processes: Owned::new(processes, |process| Process::new(world, process)),
+            processes: Owned::new(processes, process),
             patterns: P::new(&members),
             asked: Default::default(),
             answered: Default::default(),
             blame: Blame::default(),
             matrix: Matrix::default(),
+            log: scratch.map(ShardLog::new),
         }
     }
 
@@ -110,6 +131,9 @@ impl<P: Pattern> Shard<P> {
         let Limits { horizon, buffer, .. } = limits;
         let patterns = &mut self.patterns;
         patterns.resumed(world, &mut reader.asking());
+        for edge in self.log.iter_mut().flat_map(ShardLog::outgoing) {
+            reader.common.releases.send(world.process(edge.culprit), edge);
+        }
         for process in self.processes.iter_mut() {
             let mut locations = std::mem::take(&mut process.locations);
             for location in &mut locations {
@@ -153,6 +177,9 @@ impl<P: Pattern> Shard<P> {
         answerer: &mut Answerer<P>,
     ) {
         let (own, mut common) = std::mem::take(&mut self.asked);
+        for edge in std::mem::take(&mut common.releases).into_messages() {
+            self.release(edge);
+        }
         let processes = &mut self.processes;
         let workers = answerer.workers;
         let mut window = Window { world, processes, horizon, floors, ended, workers, edges: None };
@@ -165,11 +192,15 @@ impl<P: Pattern> Shard<P> {
         let Limits { horizon, most_open, .. } = limits;
         let (own, mut common) = std::mem::take(&mut self.answered);
         let processes = &mut self.processes;
-        let (ended, workers, edges) = (None, 1, None);
+        let edges = self.log.as_mut().map(|log| &mut log.fresh);
+        let (ended, workers) = (None, 1);
         let mut window = Window { world, processes, horizon, floors, ended, workers, edges };
         let since = self.patterns.book(&mut window, own, &mut common);
         for booking in common.bookings.into_messages() {
             self.book_one(world, booking);
+        }
+        if let Some(log) = &mut self.log {
+            log.fresh.extend(common.edges.into_messages());
         }
         for remainder in common.remainders.into_messages() {
             if let Some(process) = self.processes.get_mut(remainder.process) {
@@ -186,16 +217,40 @@ impl<P: Pattern> Shard<P> {
                 let party = world.system.party(world.process(culprit));
                 self.blame.add(signature, Quantity::PollingBlamed, party, time);
             }
+            for (waiter, culprit, Span { begin: from, end: to }) in
+                std::mem::take(&mut process.loops.released)
+            {
+                let (what, candidate) = (Quantity::PollingBlamed, None);
+                let edge = Edge { waiter, culprit, from, to, what, candidate };
+                self.log.iter_mut().for_each(|log| log.fresh.push(edge));
+            }
             process.sure.forget(floor);
             process.wide.forget(floor);
+            process.forget_entries(floor);
             process.outstanding.spill(most_open);
+        }
+        if let Some(log) = &mut self.log {
+            log.settle(world);
+        }
+    }
+
+    /// Takes an edge that a location of this shard is the culprit of.
+    pub(crate) fn release(&mut self, edge: Edge) {
+        if let Some(log) = &mut self.log {
+            log.edges.add(edge.culprit, Side::Culprit, edge);
         }
     }
 
     /// Books an amount on a call path of the process that waited.
     fn book_one(&mut self, world: &World, booking: Booking) {
-        let Booking { location, account, what, amount, begin, culprit, left, .. } = booking;
+        let Booking { location, account, what, amount, begin, culprit, is_piece, left } = booking;
         let blamed = culprit.map(|culprit| world.process(culprit));
+        if let Some(log) = &mut self.log
+            && let Some(culprit) = culprit.filter(|_| is_piece)
+        {
+            let (waiter, from, to) = (location, begin, begin.later_by(Duration(amount)));
+            log.fresh.push(Edge { waiter, culprit, from, to, what, candidate: None });
+        }
         let process = self.processes.get_mut(world.process(location));
         let Some(location) = process.and_then(|it| it.location_mut(location)) else { return };
         let Some(path) = location.paths.calls(account).map(|calls| calls.path) else { return };
@@ -214,10 +269,14 @@ impl<P: Pattern> Shard<P> {
 
     /// Judges what could not be judged before, by the facts of all shards.
     pub(crate) fn conclude(&mut self, world: &World, facts: &P::Facts) {
-        let Self { processes, patterns, blame, matrix, .. } = self;
+        let Self { processes, patterns, blame, matrix, log, .. } = self;
         processes.iter_mut().flat_map(|it| &mut it.locations).for_each(|it| it.paths.settle());
-        let rulings = None;
+        let mut found = log.is_some().then(Vec::new);
+        let rulings = found.as_mut();
         patterns.conclude(&mut Conclusion { world, processes, blame, matrix, rulings }, facts);
+        if let Some((log, found)) = log.as_mut().zip(found) {
+            log.addressed = log.address(found);
+        }
     }
 
     /// Returns the rests of the calls of all processes, added up by sort.
@@ -246,7 +305,8 @@ impl<P: Pattern> Shard<P> {
     /// Returns the memory in bytes that facts and questions take.
     pub(crate) fn bytes(&self) -> usize {
         let processes: usize = self.processes.iter().map(Process::bytes).sum();
-        processes + self.patterns.bytes()
+        let log = self.log.as_ref().map_or(0, ShardLog::bytes);
+        processes + self.patterns.bytes() + log
     }
 
     /// Returns the waits that could not be judged.
@@ -323,7 +383,7 @@ impl<P: Pattern> Play<'_, P> {
             if location.first.is_none() {
                 let first =
                     reader.peek_time().ok().flatten().map_or(otf2::id::Time(0), |time| time);
-                location.first = Some(self.world.clock.time(first));
+                location.begin(self.world.clock.time(first));
             }
             let mut player = self.player(location);
             let visited = reader.visit(&mut player);
@@ -376,7 +436,9 @@ impl<P: Pattern> Play<'_, P> {
                 return time;
             }
             let Some(location) = locations.get_mut(index) else { return Time::END };
-            location.first.get_or_insert(time);
+            if location.first.is_none() {
+                location.begin(time);
+            }
             let Source::Open(mut reader) = std::mem::take(&mut location.source) else {
                 return Time::END;
             };

@@ -10,6 +10,7 @@
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -325,6 +326,11 @@ impl Deal {
         Self { first }
     }
 
+    /// Returns the rank that owns a shard.
+    pub(crate) fn rank(&self, shard: usize) -> usize {
+        self.first.partition_point(|first| *first <= shard).saturating_sub(1)
+    }
+
     /// Returns the shards of a rank.
     pub(crate) fn shards(&self, rank: usize) -> Range<usize> {
         let at = |index: usize| self.first.get(index).copied().unwrap_or(0);
@@ -477,6 +483,41 @@ impl<'p> Transport<'p> {
             }
         }
         Ok(all)
+    }
+
+    /// Sends bytes to one other rank, or to none, a part of them at a time. `read` appends the next part and returns its
+    /// size, and `take` gets the bytes of other ranks in their order. Returns an error of `read` apart from errors of
+    /// communication.
+    pub(crate) fn forward(
+        &self,
+        step: &'static str,
+        to: Option<usize>,
+        read: &mut dyn FnMut(&mut Vec<u8>) -> io::Result<usize>,
+        take: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<io::Result<()>, Error> {
+        let Some(others) = &self.others else { return Ok(Ok(())) };
+        let Others { peers, out, into } = &mut *others.borrow_mut();
+        let mut done = Ok(());
+        loop {
+            out.resize_with(peers.size(), Vec::new);
+            let mut more = 0;
+            if let Some(bytes) = to.and_then(|to| out.get_mut(to))
+                && done.is_ok()
+            {
+                match read(bytes) {
+                    Ok(size) => more = u64::from(size > 0),
+                    Err(error) => done = Err(error),
+                }
+            }
+            peers.exchange(step, out, into)?;
+            for (from, bytes) in into.iter().enumerate().filter(|it| !it.1.is_empty()) {
+                take(from, bytes);
+            }
+            let more = Agreement { most: vec![more], ..Agreement::default() };
+            if peers.agree(step, more)?.most.iter().all(|more| *more == 0) {
+                return Ok(done);
+            }
+        }
     }
 
     /// Joins values of all ranks at rank 0, along a tree. `join` adds a value of higher ranks to one of lower ranks, and

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+mod log;
 mod random;
 mod search;
 #[path = "../support/mod.rs"]
@@ -16,6 +17,7 @@ use std::ops::Range;
 
 use dwell_analyze::{Analysis, Cut, Options, Quantity as Q};
 use dwell_model::waits::Wait;
+use log::hold;
 use otf2::Archive;
 use search::{Found, Sums};
 use trace::Trace;
@@ -76,7 +78,10 @@ fn check(seed: u64, archive: &Archive, per_node: usize) -> Found {
         let many = cut != Cut::Budget && seed % 40 > 1;
         let mut options = Options::default();
         (options.cut, options.threads) = (cut, if many { 1 } else { 1 + seed as usize % 3 });
+        let directory = tempfile::tempdir().unwrap();
+        options.log = Some(directory.path().into());
         let analysis = support::sums::analyze(archive, &options);
+        hold(seed, archive, &analysis, &expected, directory.path());
         let found = sums(&analysis);
         assert_eq!(found.len(), expected.sums.len());
         for (location, (found, expected)) in found.iter().zip(&expected.sums).enumerate() {

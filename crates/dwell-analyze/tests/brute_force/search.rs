@@ -22,6 +22,18 @@ pub(crate) struct Found {
     pub(crate) blind: u64,
     /// Number of collectives with missing members.
     pub(crate) partial: u64,
+    /// Every stretch of a wait for one location.
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// A stretch of a wait: who waited how for whom, from when to when, and both bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Piece {
+    pub(crate) waiter: usize,
+    pub(crate) what: Quantity,
+    pub(crate) culprit: usize,
+    pub(crate) when: Stretch,
+    pub(crate) bounds: (u64, u64),
 }
 
 impl Found {
@@ -35,6 +47,21 @@ impl Found {
         found.messages(trace);
         found.collectives(trace);
         found
+    }
+
+    /// Adds a wait for one location as a whole.
+    fn wait(&mut self, call: &Call, wait: Wait, culprit: &Call, until: u64) {
+        let until = until.min(call.leave);
+        let amount = until.saturating_sub(call.enter);
+        self.add(call.location, Quantity::Wait(wait), amount);
+        self.piece(call.location, wait, culprit.location, (call.enter, until));
+    }
+
+    fn piece(&mut self, waiter: usize, wait: Wait, culprit: usize, when: Stretch) {
+        if when.0 < when.1 {
+            let (what, bounds) = (Quantity::Wait(wait), (when.1 - when.0, when.1 - when.0));
+            self.pieces.push(Piece { waiter, what, culprit, when, bounds });
+        }
     }
 
     fn add(&mut self, location: usize, what: Quantity, amount: u64) {
@@ -59,17 +86,27 @@ fn within(stretches: &[Stretch], twice: u64) -> bool {
     stretches.iter().any(|it| 2 * it.0 <= twice && twice <= 2 * it.1)
 }
 
+/// Returns `true` if a process progressed operations of others in a call.
+fn serves(call: &Call, process: usize, wide: bool) -> bool {
+    let word = call.has("progress=always") || wide && call.has("progress=conditional");
+    let on_itself = call
+        .records
+        .iter()
+        .any(|it| matches!(it.1, Record::Issue { target, .. } if target == process));
+    word && !on_itself && call.process == process
+}
+
+/// Returns the first thread of a process that entered a call which progresses at a time, or just its first thread.
+fn entered(trace: &Trace, process: usize, time: u64) -> usize {
+    let is = |call: &&Call| call.enter == time && serves(call, process, true);
+    let first = trace.locations.iter().position(|it| it.process == process);
+    trace.calls.iter().filter(is).map(|it| it.location).min().or(first).unwrap()
+}
+
 /// Returns the intervals in which a process progressed operations of others, over all its threads, joined where they
 /// touch.
 fn regions(trace: &Trace, process: usize, wide: bool) -> Vec<Stretch> {
-    let serves = |call: &&Call| {
-        let word = call.has("progress=always") || wide && call.has("progress=conditional");
-        let on_itself = call
-            .records
-            .iter()
-            .any(|it| matches!(it.1, Record::Issue { target, .. } if target == process));
-        word && !on_itself && call.process == process
-    };
+    let serves = |call: &&Call| serves(call, process, wide);
     let mut list: Vec<Stretch> =
         trace.calls.iter().filter(serves).map(|call| (call.enter, call.leave)).collect();
     list.sort_unstable();
@@ -88,6 +125,11 @@ type Lock = (usize, u64);
 
 /// Returns the intervals in which other processes hold a lock, or receive it from the one that released it last.
 fn held_by_others(trace: &Trace, process: usize, lock: Lock) -> Vec<Stretch> {
+    holders(trace, process, lock).into_iter().map(|it| it.0).collect()
+}
+
+/// Returns the same with the thread that acquired the lock.
+fn holders(trace: &Trace, process: usize, lock: Lock) -> Vec<(Stretch, usize)> {
     let mut holds: Vec<(usize, Stretch)> = Vec::new();
     for other in 0..trace.processes {
         let mut since = None;
@@ -111,9 +153,10 @@ fn held_by_others(trace: &Trace, process: usize, lock: Lock) -> Vec<Stretch> {
             this && *time == begin
         };
         let asked = |call: &&Call| call.process == holder && call.records.iter().any(got);
-        let asked = trace.calls.iter().find(asked).unwrap().enter;
+        let call = trace.calls.iter().find(asked).unwrap();
         let released = holds.iter().map(|it| it.1.1).filter(|it| *it <= begin).max();
-        (released.map_or(begin, |it| it.max(asked).min(begin)), end)
+        let from = released.map_or(begin, |it| it.max(call.enter).min(begin));
+        ((from, end), call.location)
     };
     holds.iter().filter(|it| it.0 != process).map(handed_over).collect()
 }
@@ -155,6 +198,8 @@ struct Judged {
     high: u64,
     unlikely: u64,
     multi: bool,
+    /// Stretches of the wait, each with the thread that was waited for, and how much of both bounds it has.
+    parts: Vec<(Stretch, usize, (u64, u64))>,
 }
 
 /// Times at which a target was in its runtime during an operation.
@@ -285,6 +330,44 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
     let through = |call: &usize| between.get(call).is_some_and(|when| when.0 >= when.1);
     all.retain(|call, (targets, _)| !targets.is_empty() && !through(call));
     all
+}
+
+/// Returns the parts of the lower bound of a wait for several targets: the time in which none of them had come, each
+/// stretch with the thread that ended it. Of the two rules the one with the lower bound counts.
+fn several(
+    trace: &Trace,
+    targets: &Targets,
+    (enter, leave): Stretch,
+    rules: [&[Option<Visits>]; 2],
+) -> Vec<(Stretch, usize, (u64, u64))> {
+    let of = |all: &[Option<Visits>]| {
+        let mut came: Vec<(Stretch, usize)> = Vec::new();
+        for (visits, target) in all.iter().zip(targets.keys()) {
+            let first = visits.as_ref().map(|it| it.first).filter(|it| it.1 > enter);
+            came.extend(first.map(|first| {
+                let cut = (first.0.max(enter), first.1.min(leave));
+                (cut, entered(trace, *target, first.0))
+            }));
+        }
+        came.sort_unstable();
+        let stretches: Vec<Stretch> = came.iter().map(|it| it.0).collect();
+        let mut edges: Vec<u64> = stretches.iter().flat_map(|it| [it.0, it.1]).collect();
+        edges.push(enter);
+        edges.sort_unstable();
+        let mut parts = Vec::new();
+        for gap in edges.windows(2).filter(|gap| gap[0] < gap[1]) {
+            let ends_with = came.iter().find(|it| it.0.0 == gap[1]);
+            let is_free = !within(&stretches, gap[0] + gap[1]);
+            if let Some((_, culprit)) = ends_with.filter(|_| is_free) {
+                let length = gap[1] - gap[0];
+                parts.push(((gap[0], gap[1]), *culprit, (length, length)));
+            }
+        }
+        parts
+    };
+    let [sure, wide] = rules.map(of);
+    let sum = |parts: &[(Stretch, usize, (u64, u64))]| parts.iter().map(|it| it.2.0).sum::<u64>();
+    if sum(&sure) <= sum(&wide) { sure } else { wide }
 }
 
 /// Returns all messages: the call that sends, the call that receives, and the bytes.
@@ -442,7 +525,31 @@ impl Found {
             if high > 0 {
                 let (location, process) = (call.location, call.process);
                 let multi = targets.len() > 1;
-                waits.push(Judged { location, process, target, class, low, high, unlikely, multi });
+                let last_of = |all: &[Option<Visits>], at: usize| {
+                    all[at].as_ref().map_or(enter, |it| it.last)
+                };
+                let came =
+                    |at: usize| last_of(&all_sure, at).max(last_of(&all_wide, at)).max(enter);
+                // The thread that came last of all has ended it.
+                let (until, last) = (0..).map(came).zip(targets.keys().copied()).max().unwrap();
+                let culprit = entered(trace, last, until);
+                let mut parts = vec![((enter, until), culprit, (low, high))];
+                if multi && lock_of(call).is_none() {
+                    parts = several(trace, targets, (enter, leave), [&all_sure, &all_wide]);
+                    parts.push(((enter, until), culprit, (0, high - low)));
+                    parts.retain(|it| it.2.1 > 0);
+                }
+                waits.push(Judged {
+                    location,
+                    process,
+                    target,
+                    class,
+                    low,
+                    high,
+                    unlikely,
+                    multi,
+                    parts,
+                });
             }
         }
 
@@ -477,6 +584,12 @@ impl Found {
             self.add(it.location, Q::Wait(wait), low);
             self.add(it.location, Q::Margin(wait), high - low);
             self.add(it.location, Q::Unconfirmed(wait), it.high - high);
+            for &(when, culprit, of) in it.parts.iter().filter(|_| high > 0) {
+                // A single stretch has what was judged; several have their parts of what was found.
+                let bounds = if it.parts.len() == 1 { (low, high) } else { of };
+                let (waiter, what) = (it.location, Q::Wait(wait));
+                self.pieces.push(Piece { waiter, what, culprit, when, bounds });
+            }
             let exact = depends && it.unlikely > 0;
             if !exact {
                 self.add(it.location, Q::ByRule(wait), high);
@@ -490,17 +603,28 @@ impl Found {
                 let held = held_by_others(trace, call.process, lock);
                 let wait = measure(&held, call.enter, call.leave, |twice| within(&held, twice));
                 self.add(call.location, Quantity::Wait(Wait::LockContention), wait);
+                // Every nanosecond belongs to the holder who was there first.
+                let mut list = holders(trace, call.process, lock);
+                list.sort_unstable_by_key(|it| {
+                    (it.0.0.max(call.enter), it.0.1.min(call.leave), it.1)
+                });
+                let mut reached = call.enter;
+                for ((begin, end), holder) in list {
+                    let (begin, end) = (begin.max(reached), end.min(call.leave));
+                    self.piece(call.location, Wait::LockContention, holder, (begin, end));
+                    reached = reached.max(end);
+                }
             }
         }
     }
 
     fn signals(&mut self, trace: &Trace) {
-        // Begin, origin, target, offset, bytes.
+        // Begin, place of the call, target, offset, bytes.
         let mut signals: Vec<(u64, usize, usize, u64, u64)> = Vec::new();
         for call in &trace.calls {
             for (_, record) in &call.records {
                 if let Record::Issue { target, bytes, offset: Some(offset), .. } = *record {
-                    signals.push((call.enter, call.process, target, offset, bytes));
+                    signals.push((call.enter, call.number, target, offset, bytes));
                 }
             }
         }
@@ -512,8 +636,10 @@ impl Found {
                     it.2 == call.process && range.contains(&address) && it.0 < call.leave
                 };
                 let last = signals.iter().filter(covers).max();
-                if let Some(last) = last.filter(|it| it.0 > call.enter && it.1 != call.process) {
-                    self.add(call.location, Quantity::Wait(Wait::LateSignal), last.0 - call.enter);
+                let Some(last) = last.filter(|it| it.0 > call.enter) else { continue };
+                let culprit = &trace.calls[last.1];
+                if culprit.process != call.process {
+                    self.wait(call, Wait::LateSignal, culprit, last.0);
                 }
             }
         }
@@ -528,8 +654,7 @@ impl Found {
                 let waits = trace.records(to).into_iter();
                 let waits = waits.filter(|it| matches!(*it.2, Record::Notified(it) if it == from));
                 for ((raised, ..), (call, ..)) in raised.zip(waits) {
-                    let wait = raised.enter.min(call.leave).saturating_sub(call.enter);
-                    self.add(call.location, Quantity::Wait(Wait::LateSignal), wait);
+                    self.wait(call, Wait::LateSignal, raised, raised.enter);
                 }
             }
         }
@@ -537,7 +662,7 @@ impl Found {
 
     /// Matches the n-th wait of one partner for another with the n-th synchronisation of that one.
     fn partners(&mut self, trace: &Trace) {
-        let mut latest: BTreeMap<usize, u64> = BTreeMap::new();
+        let mut latest: BTreeMap<usize, &Call> = BTreeMap::new();
         for process in 0..trace.processes {
             for partner in (0..trace.processes).filter(|it| *it != process) {
                 let of = |one: usize, other: usize| {
@@ -545,15 +670,15 @@ impl Found {
                     trace.records(one).into_iter().filter(move |it| with(it.2)).map(|it| it.0)
                 };
                 for (call, theirs) in of(process, partner).zip(of(partner, process)) {
-                    let last = latest.entry(call.number).or_default();
-                    *last = theirs.enter.max(*last);
+                    let last = latest.entry(call.number).or_insert(theirs);
+                    if (theirs.enter, theirs.process) > (last.enter, last.process) {
+                        *last = theirs;
+                    }
                 }
             }
         }
         for (call, last) in latest {
-            let call = &trace.calls[call];
-            let wait = last.min(call.leave).saturating_sub(call.enter);
-            self.add(call.location, Quantity::Wait(Wait::LatePartner), wait);
+            self.wait(&trace.calls[call], Wait::LatePartner, last, last.enter);
         }
     }
 
@@ -577,13 +702,12 @@ impl Found {
                 *count += 1;
                 let (_, _, send, time) = unread.remove(at);
                 let wait = send.enter.min(call.leave).saturating_sub(call.enter);
-                self.add(call.location, Quantity::Wait(Wait::LateSender), wait);
+                self.wait(call, Wait::LateSender, send, send.enter);
                 if wait > 0 && unread.iter().any(|it| it.3 < time) {
                     self.add(call.location, Quantity::Wait(Wait::LateSenderWrongOrder), wait);
                 }
                 if call.enter > send.enter && send.leave > call.enter {
-                    let wait = call.enter - send.enter;
-                    self.add(send.location, Quantity::Wait(Wait::LateReceiver), wait);
+                    self.wait(send, Wait::LateReceiver, call, call.enter);
                 }
             }
         }
@@ -595,35 +719,32 @@ impl Found {
             let members = &trace.windows[window as usize];
             self.partial += u64::from(parts.len() < members.len());
             let rank = |call: &Call| members.iter().position(|it| *it == call.process).unwrap();
-            let last = parts.iter().map(|it| it.0.enter).max().unwrap();
+            let late = |it: &&Call| (it.enter, it.process, it.location);
+            let last = parts.iter().map(|it| it.0).max_by_key(late);
             let first_end = parts.iter().map(|it| it.1).min().unwrap();
             for &(call, end, root) in &parts {
                 let others = parts.iter().map(|it| it.0).filter(|it| it.process != call.process);
-                let mut add = |what, until: u64| {
-                    self.add(call.location, what, until.saturating_sub(call.enter));
-                };
-                match call.operation() {
-                    "barrier" | "sync" => add(Q::Wait(Wait::BarrierWait), last),
-                    "all_to_all" | "all_reduce" => add(Q::Wait(Wait::NxnWait), last),
-                    "allocate" => add(Q::Wait(Wait::WaitAtCreate), last),
-                    "deallocate" => add(Q::Wait(Wait::WaitAtFree), last),
+                let (wait, culprit) = match call.operation() {
+                    "barrier" | "sync" => (Wait::BarrierWait, last),
+                    "all_to_all" | "all_reduce" => (Wait::NxnWait, last),
+                    "allocate" => (Wait::WaitAtCreate, last),
+                    "deallocate" => (Wait::WaitAtFree, last),
                     "broadcast" => {
                         let root = others.into_iter().find(|it| Some(it.process) == root);
-                        add(Q::Wait(Wait::LateBroadcast), root.map_or(0, |it| it.enter));
+                        (Wait::LateBroadcast, root)
                     }
                     "reduce" => {
-                        if root == Some(call.process) {
-                            add(
-                                Q::Wait(Wait::EarlyReduce),
-                                others.map(|it| it.enter).max().unwrap_or(0),
-                            );
-                        }
+                        let is_root = root == Some(call.process);
+                        (Wait::EarlyReduce, others.filter(|_| is_root).max_by_key(late))
                     }
                     "scan" => {
                         let before = others.filter(|it| rank(it) < rank(call));
-                        add(Q::Wait(Wait::EarlyScan), before.map(|it| it.enter).max().unwrap_or(0));
+                        (Wait::EarlyScan, before.max_by_key(late))
                     }
                     other => panic!("{other}"),
+                };
+                if let Some(culprit) = culprit {
+                    self.wait(call, wait, culprit, culprit.enter);
                 }
                 match call.operation() {
                     "barrier" | "sync" => {

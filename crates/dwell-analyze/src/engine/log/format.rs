@@ -1,0 +1,248 @@
+//! The bytes of the dependency log.
+//!
+//! The log is a directory with a file for each group of consecutive processes. A group has as many processes as the
+//! [rule](group_size) for the number of all processes says. A file is, all numbers little-endian:
+//!
+//! | bytes | are |
+//! |---|---|
+//! | 8 | `DWELLDEP` |
+//! | 4 | version: 1 |
+//! | 4 | number of the group, from 0 |
+//! | 4 | number of groups |
+//! | 4 | number of all locations |
+//! | 4 | number of the first location of the group |
+//! | 4 | number of locations of the group |
+//! | 4 | CRC-32 of what precedes |
+//! | any | the sections of each location, in the order of [`SECTIONS`] |
+//! | 48 for each location | offset of its first section, and the length of each section |
+//! | 4 | CRC-32 of the lengths and offsets |
+//! | 8 | `DWELLEND` |
+//!
+//! A section is a sequence of [blocks](crate::engine::log::block). Their numbers are:
+//!
+//! | section | numbers |
+//! |---|---|
+//! | paths, in one block | how many; then for each, callers first: number of the caller, kind (0 region, 1 region with call site, 2 parameter with value, 3 parameter with all other values; 4 more for calls at which waits are judged), region or parameter, and call site or value |
+//! | rulings, in one block | how many; then for each: origin, target, class, verdict |
+//! | segments | in each block the time at which it begins; then for each: computing before, doubled, plus 1 if the path is the one that followed the path before it last time in the block; length; and the path if it is another one. Before the first is the root |
+//! | waits | for each: begin minus the end of the one before in the block (folded), length, kind times 5 plus state, culprit minus this location (folded); and for candidates the place of the ruling; and for candidates of the states 3 and 4: length minus upper bound (folded), upper minus lower bound |
+//! | releases | for each: end minus the end of the one before in the block, and the rest as for waits, with the waiter in place of the culprit |
+//!
+//! The kind of a wait is its place in the catalogue of `dwell_model::waits`, counted from 1, and 0 for polling loops. The
+//! state is 0 for what is certainly a wait, 1 and 2 for candidates whose bounds are both the length, 3 and 4 for all
+//! others; 2 and 4 if the operation ended with an arrival of its target. Folded numbers are those of
+//! [`fold`](crate::engine::log::block::fold).
+
+use crate::archive::ids::{LocationNumber, Ordinal};
+use crate::archive::time::{Duration, Time};
+use crate::engine::edge::{Candidate, Edge, Ruling, Verdict};
+use crate::engine::log::block::{fold, put, take, unfold};
+use crate::engine::log::edges::Side;
+use crate::engine::outstanding::Class;
+use crate::engine::quantity::Quantity;
+
+/// Magic numbers at the begin and at the end of a file, and the version of the format.
+pub(crate) const BEGIN: &[u8; 8] = b"DWELLDEP";
+pub(crate) const END: &[u8; 8] = b"DWELLEND";
+pub(crate) const VERSION: u32 = 1;
+
+/// Number of sections of a location: paths, rulings, segments, waits and releases.
+pub(crate) const SECTIONS: usize = 5;
+/// Size in bytes of the header, of the entry of a location in the index, and of what follows the index.
+pub(crate) const HEADER: usize = 36;
+pub(crate) const ENTRY: usize = 8 * (SECTIONS + 1);
+pub(crate) const TAIL: usize = 12;
+
+/// Least number of processes of a group, and greatest number of groups of larger runs.
+const LEAST: usize = 16;
+const GROUPS: usize = 64;
+
+/// Returns the number of processes of a group, a power of two that depends on the number of all processes alone.
+pub(crate) fn group_size(processes: usize) -> usize {
+    processes.div_ceil(GROUPS).next_power_of_two().max(LEAST)
+}
+
+/// Returns the name of the file of a group.
+pub(crate) fn name(group: usize) -> String {
+    format!("dependencies-{group:04}")
+}
+
+/// What the header of a file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) group: u32,
+    pub(crate) groups: u32,
+    /// Number of all locations.
+    pub(crate) locations: u32,
+    /// First location of the group, and number of its locations.
+    pub(crate) first: LocationNumber,
+    pub(crate) count: u32,
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let Self { group, groups, locations, first, count } = *self;
+        let mut bytes = BEGIN.to_vec();
+        for number in [VERSION, group, groups, locations, first.0, count] {
+            bytes.extend(number.to_le_bytes());
+        }
+        let sum = crc32fast::hash(&bytes);
+        bytes.extend(sum.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8; HEADER]) -> Result<Self, &'static str> {
+        let (head, sum) = bytes.split_at(HEADER - 4);
+        if !head.starts_with(BEGIN) {
+            return Err("it does not begin like a dependency log");
+        }
+        if sum != crc32fast::hash(head).to_le_bytes() {
+            return Err("the checksum of the header is wrong");
+        }
+        let words = head.get(BEGIN.len()..).unwrap_or_default().as_chunks().0;
+        let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
+        let mut next = || words.next().unwrap_or(0);
+        if next() != VERSION {
+            return Err("another version of Dwell has written it");
+        }
+        let (group, groups, locations) = (next(), next(), next());
+        let (first, count) = (LocationNumber(next()), next());
+        Ok(Self { group, groups, locations, first, count })
+    }
+}
+
+/// Place of the sections of a location.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) offset: u64,
+    pub(crate) lengths: [u64; SECTIONS],
+}
+
+impl Entry {
+    pub(crate) fn encode(&self, to: &mut Vec<u8>) {
+        to.extend(self.offset.to_le_bytes());
+        self.lengths.iter().for_each(|length| to.extend(length.to_le_bytes()));
+    }
+
+    pub(crate) fn decode(bytes: &[u8; ENTRY]) -> Self {
+        let mut words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        let offset = words.next().unwrap_or(0);
+        let mut lengths = [0; SECTIONS];
+        lengths.iter_mut().zip(words).for_each(|(to, length)| *to = length);
+        Self { offset, lengths }
+    }
+}
+
+/// Appends rulings as numbers.
+pub(crate) fn put_rulings(to: &mut Vec<u8>, rulings: &[Ruling]) {
+    put(to, rulings.len() as u64);
+    for Ruling { origin, target, class, verdict } in rulings {
+        put(to, origin.0.into());
+        put(to, target.0.into());
+        put(to, class.0.into());
+        put(to, *verdict as u64);
+    }
+}
+
+/// Takes a ruling from numbers.
+pub(crate) fn take_ruling(from: &mut &[u8]) -> Option<Ruling> {
+    let mut number = || u32::try_from(take(from)?).ok();
+    let (origin, target) = (Ordinal::of(number()?), Ordinal::of(number()?));
+    let class = Class(number()?);
+    let verdict = *Verdict::ALL.get(number()? as usize)?;
+    Some(Ruling { origin, target, class, verdict })
+}
+
+/// State of an edge, by its place: no candidate; a candidate whose bounds are the length, aligned or not; any other
+/// candidate, aligned or not.
+const STATES: u64 = 5;
+
+/// Returns the state of an edge.
+fn state(edge: &Edge) -> u64 {
+    let length = edge.to.since(edge.from);
+    edge.candidate.map_or(0, |it| {
+        let is_whole = (it.low, it.high) == (length, length);
+        u64::from(it.is_aligned) + if is_whole { 1 } else { 3 }
+    })
+}
+
+/// Appends an edge as numbers, at one of its locations. `before` is the end of the edge before it. `ruling` is the place
+/// of the ruling on a candidate.
+pub(crate) fn put_edge(
+    to: &mut Vec<u8>,
+    (at, side): (LocationNumber, Side),
+    edge: &Edge,
+    before: Time,
+    ruling: usize,
+) {
+    let length = edge.to.since(edge.from);
+    let state = state(edge);
+    let other = match side {
+        Side::Waiter => {
+            put(to, fold(edge.from.0.wrapping_sub(before.0).cast_signed()));
+            edge.culprit
+        }
+        Side::Culprit => {
+            put(to, edge.to.since(before).0);
+            edge.waiter
+        }
+    };
+    put(to, length.0);
+    put(to, edge.what.in_log() * STATES + state);
+    put(to, fold(i64::from(other.0) - i64::from(at.0)));
+    if let Some(Candidate { low, high, .. }) = edge.candidate {
+        put(to, ruling as u64);
+        if state > 2 {
+            put(to, fold(length.0.wrapping_sub(high.0).cast_signed()));
+            put(to, high.saturating_sub(low).0);
+        }
+    }
+}
+
+/// Takes an edge from numbers, at one of its locations, with the ruling on a candidate.
+pub(crate) fn take_edge(
+    from: &mut &[u8],
+    (at, side): (LocationNumber, Side),
+    before: Time,
+    rulings: &[Ruling],
+) -> Option<(Edge, Option<Ruling>)> {
+    let first = take(from)?;
+    let length = take(from)?;
+    let (begin, end) = match side {
+        Side::Waiter => {
+            let begin = before.0.checked_add_signed(unfold(first))?;
+            (begin, begin.checked_add(length)?)
+        }
+        Side::Culprit => {
+            let end = before.0.checked_add(first)?;
+            (end.checked_sub(length)?, end)
+        }
+    };
+    let head = take(from)?;
+    let what = Quantity::from_log(head / STATES)?;
+    let state = head % STATES;
+    let other = i64::from(at.0).checked_add(unfold(take(from)?))?;
+    let other = LocationNumber(u32::try_from(other).ok()?);
+    let (waiter, culprit) = match side {
+        Side::Waiter => (at, other),
+        Side::Culprit => (other, at),
+    };
+    let (from_time, to) = (Time(begin), Time(end));
+    let edge = Edge { waiter, culprit, from: from_time, to, what, candidate: None };
+    if state == 0 {
+        return Some((edge, None));
+    }
+    let ruling = *rulings.get(usize::try_from(take(from)?).ok()?)?;
+    let (low, high) = match state > 2 {
+        true => {
+            let high = length.cast_signed().checked_sub(unfold(take(from)?))?;
+            let high = u64::try_from(high).ok()?;
+            (high.checked_sub(take(from)?)?, high)
+        }
+        false => (length, length),
+    };
+    let (class, target, is_aligned) = (ruling.class, ruling.target, matches!(state, 2 | 4));
+    let (low, high) = (Duration(low), Duration(high));
+    let candidate = Some(Candidate { class, target, low, high, is_aligned });
+    Some((Edge { candidate, ..edge }, Some(ruling)))
+}

@@ -1,0 +1,111 @@
+//! The dependency log: what every location did when, who waited for whom, and which of these waits are certain.
+//!
+//! While events are read, each location writes its [segments](segments) to blocks. Edges travel to the location that
+//! waited and to the one that was waited for, where they are [sorted](edges). After the last event the rulings on
+//! candidates follow, and everything is written to [files], which [`read`] reads backwards.
+//!
+//! The division into files and blocks follows from the trace alone, so the bytes depend neither on threads nor on
+//! processes nor on windows.
+
+pub(crate) mod block;
+pub(crate) mod edges;
+pub(crate) mod files;
+pub(crate) mod format;
+pub(crate) mod read;
+pub(crate) mod scratch;
+pub(crate) mod segments;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::archive::ids::ProcessNumber;
+use crate::archive::world::World;
+use crate::engine::edge::{Edge, Ruling};
+use crate::engine::exchange::outboxes;
+use crate::engine::outstanding::Class;
+use crate::engine::transport::Message;
+use edges::{Edges, Side};
+use scratch::Scratch;
+
+outboxes! {
+    /// What the log still needs after the last window.
+    Late => Arrived {
+        releases: Edge;
+        rulings: Addressed;
+    }
+}
+
+/// A ruling, and a process that needs it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Addressed(pub(crate) ProcessNumber, pub(crate) Ruling);
+
+impl Message for Addressed {}
+
+/// The part of the log that a shard keeps.
+#[derive(Debug)]
+pub(crate) struct ShardLog {
+    pub(crate) edges: Edges,
+    /// Edges of calls of this shard that were found in the current window.
+    pub(crate) fresh: Vec<Edge>,
+    /// Edges that are on their way to the locations that were waited for.
+    outgoing: Vec<Edge>,
+    /// Classes of edges whose culprit is another process than the one that the class is judged for: the culprit, and
+    /// origin, target and class of the ruling.
+    elsewhere: BTreeSet<(ProcessNumber, ProcessNumber, ProcessNumber, Class)>,
+    /// Rulings of this shard, each with a process that needs it.
+    pub(crate) addressed: BTreeSet<(ProcessNumber, Ruling)>,
+    /// Rulings on edges of this shard, by the process that needs them.
+    pub(crate) rulings: Vec<(ProcessNumber, Ruling)>,
+}
+
+impl ShardLog {
+    pub(crate) fn new(scratch: &Arc<Scratch>) -> Self {
+        Self {
+            edges: Edges::new(Arc::clone(scratch)),
+            fresh: Vec::new(),
+            outgoing: Vec::new(),
+            elsewhere: BTreeSet::new(),
+            addressed: BTreeSet::new(),
+            rulings: Vec::new(),
+        }
+    }
+
+    /// Keeps the edges that were found in a window.
+    pub(crate) fn settle(&mut self, world: &World) {
+        for edge in self.fresh.drain(..) {
+            self.edges.add(edge.waiter, Side::Waiter, edge);
+            if let Some(candidate) = edge.candidate {
+                let (origin, culprit) = (world.process(edge.waiter), world.process(edge.culprit));
+                if culprit != candidate.target {
+                    self.elsewhere.insert((culprit, origin, candidate.target, candidate.class));
+                }
+            }
+            self.outgoing.push(edge);
+        }
+    }
+
+    /// Takes the edges for the locations that were waited for.
+    pub(crate) fn outgoing(&mut self) -> impl Iterator<Item = Edge> {
+        self.outgoing.drain(..)
+    }
+
+    /// Returns each ruling with the processes that need it, given all rulings of the shard.
+    pub(crate) fn address(&self, rulings: Vec<Ruling>) -> BTreeSet<(ProcessNumber, Ruling)> {
+        let both = |it: &Ruling| [(it.origin, *it), (it.target, *it)];
+        let mut list: BTreeSet<(ProcessNumber, Ruling)> = rulings.iter().flat_map(both).collect();
+        let key = |it: Ruling| ((it.origin, it.target, it.class), it);
+        let known: BTreeMap<_, Ruling> = rulings.into_iter().map(key).collect();
+        for &(culprit, origin, target, class) in &self.elsewhere {
+            let ruling = known.get(&(origin, target, class));
+            list.extend(ruling.map(|ruling| (culprit, *ruling)));
+        }
+        list
+    }
+
+    /// Returns the memory in bytes that edges take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.edges.bytes() + (self.fresh.capacity() + self.outgoing.capacity()) * size_of::<Edge>()
+    }
+}

@@ -1,0 +1,443 @@
+//! Reads the dependency log backwards, one location at a time and one block at a time.
+//!
+//! [`DependencyLog`] knows the files, [`LocationLog`] one location. Its segments, waits and releases come with the last
+//! first, each in memory for one block. Candidates for waits have met their rulings by then, in one function, so that
+//! no caller can forget it.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, io};
+
+use otf2::id::{CallingContextRef, ParameterRef, RegionRef};
+
+use crate::archive::ids::LocationNumber;
+use crate::archive::time::{Duration, Time};
+use crate::engine::edge::{Edge, Ruling};
+use crate::engine::log::block::{self, take};
+use crate::engine::log::edges::Side;
+use crate::engine::log::format::{self, ENTRY, Entry, HEADER, Header};
+use crate::engine::quantity::Quantity;
+
+/// Reason why a dependency log cannot be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LogError {
+    /// A file cannot be opened or read.
+    Io(PathBuf, io::Error),
+    /// A file does not have the bytes that a dependency log has.
+    Damaged {
+        /// File with the damage.
+        path: PathBuf,
+        /// Offset in bytes at which the reader noticed.
+        offset: u64,
+        /// Reason in words, without a full stop.
+        reason: &'static str,
+    },
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Damaged { path, offset, reason } => {
+                let path = path.display();
+                write!(f, "{path}: at byte {offset}: {reason}; analyse the archive again")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LogError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(_, error) => Some(error),
+            Self::Damaged { .. } => None,
+        }
+    }
+}
+
+/// One step of a call path of a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathStep {
+    /// Place of the path from which this one is called. Place 0 is the root, which is no call.
+    pub caller: usize,
+    /// What is called or set.
+    pub step: Step,
+    /// True for calls at which waits are judged. Time in any other path is computing.
+    pub is_judged: bool,
+}
+
+/// What the last step of a call path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The location itself, outside of all regions.
+    Root,
+    /// A region, and its call site if the archive has it.
+    Region(RegionRef, Option<CallingContextRef>),
+    /// A parameter of the program with one of its values, or with all that are not kept apart.
+    Parameter(ParameterRef, Option<u64>),
+}
+
+/// A stretch of time that a location spent in one call path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Begin of the segment.
+    pub begin: Time,
+    /// End of the segment.
+    pub end: Time,
+    /// Place of the call path in [`LocationLog::paths`].
+    pub path: usize,
+}
+
+/// A wait of one location for another, or a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Piece {
+    /// Location that waited.
+    pub waiter: LocationNumber,
+    /// Location that was waited for.
+    pub culprit: LocationNumber,
+    /// Time since which it was waited for.
+    pub from: Time,
+    /// Time of the event of the culprit that ended the wait, or the end of the call if that was earlier.
+    pub to: Time,
+    /// Kind of the wait.
+    pub what: Quantity,
+    /// Lower bound of the wait. It is less than the time from `from` to `to` if the culprit came and went, or if another
+    /// wait of the same call covers a part.
+    pub low: Duration,
+    /// Upper bound of the wait.
+    pub high: Duration,
+}
+
+impl Piece {
+    /// Joins an edge with the ruling on it. Returns `None` if the ruling says that it is no wait.
+    fn judged(edge: &Edge, ruling: Option<&Ruling>) -> Option<Self> {
+        let Edge { waiter, culprit, from, to, what, candidate } = *edge;
+        let (low, high) = match (candidate, ruling) {
+            (Some(it), Some(ruling)) => ruling.verdict.bounds(it.is_aligned, (it.low, it.high))?,
+            _ => (to.since(from), to.since(from)),
+        };
+        Some(Self { waiter, culprit, from, to, what, low, high })
+    }
+}
+
+/// One of the files.
+#[derive(Debug)]
+struct Group {
+    path: PathBuf,
+    file: File,
+    header: Header,
+    entries: Vec<Entry>,
+    /// End of the sections.
+    end: u64,
+}
+
+impl Group {
+    fn open(path: PathBuf) -> Result<Self, LogError> {
+        let io = |error| LogError::Io(path.clone(), error);
+        let damaged = |offset, reason| LogError::Damaged { path: path.clone(), offset, reason };
+        let file = dwell_files::open(&path).map_err(io)?;
+        let size = file.metadata().map_err(io)?.len();
+        if size < (HEADER + format::TAIL) as u64 {
+            return Err(damaged(size, "the file is too short"));
+        }
+        let mut header = [0; HEADER];
+        file.read_exact_at(&mut header, 0).map_err(io)?;
+        let header = Header::decode(&header).map_err(|reason| damaged(0, reason))?;
+        let length = u64::from(header.count) * ENTRY as u64;
+        let end = size.checked_sub(length + format::TAIL as u64).filter(|it| *it >= HEADER as u64);
+        let end = end.ok_or_else(|| damaged(size, "the file is too short for its index"))?;
+        let mut index = vec![0; (size - end) as usize];
+        file.read_exact_at(&mut index, end).map_err(io)?;
+        let (index, tail) = index.split_at(length as usize);
+        let (sum, magic) = tail.split_at(4);
+        if magic != format::END {
+            return Err(damaged(size, "the file does not end like a dependency log"));
+        }
+        if sum != crc32fast::hash(index).to_le_bytes() {
+            return Err(damaged(end, "the checksum of the index is wrong"));
+        }
+        let entries: Vec<Entry> = index.as_chunks().0.iter().map(Entry::decode).collect();
+        for entry in &entries {
+            let reach = |sum: u64, length: &u64| sum.checked_add(*length);
+            let reached = entry.lengths.iter().try_fold(entry.offset, reach);
+            if entry.offset < HEADER as u64 || reached.is_none_or(|it| it > end) {
+                return Err(damaged(end, "a section lies outside of the file"));
+            }
+        }
+        Ok(Self { path, file, header, entries, end })
+    }
+
+    fn damaged(&self, offset: u64, reason: &'static str) -> LogError {
+        LogError::Damaged { path: self.path.clone(), offset, reason }
+    }
+}
+
+/// A dependency log that [`analyze`](crate::analyze) has written.
+#[derive(Debug)]
+pub struct DependencyLog {
+    /// Files in the order of their locations.
+    groups: Vec<Arc<Group>>,
+}
+
+impl DependencyLog {
+    /// Opens the log in a directory, and reads the index of each file.
+    ///
+    /// # Errors
+    /// Returns an error if a file is missing, cannot be read or is damaged.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, LogError> {
+        let directory = directory.as_ref();
+        let mut groups: Vec<Arc<Group>> = Vec::new();
+        let (mut next, mut count) = (0, 1);
+        while groups.len() < count {
+            let number = groups.len();
+            let group = Group::open(directory.join(format::name(number)))?;
+            let Header { group: is, groups: all, locations, first, .. } = group.header;
+            let same = groups
+                .first()
+                .is_none_or(|it| (it.header.groups, it.header.locations) == (all, locations));
+            if is as usize != number || first.0 != next || !same {
+                return Err(group.damaged(0, "the file belongs to another log"));
+            }
+            next = first.0.saturating_add(group.header.count);
+            count = all as usize;
+            if number + 1 == count && next != locations {
+                return Err(group.damaged(0, "the log does not have all locations"));
+            }
+            groups.push(Arc::new(group));
+        }
+        Ok(Self { groups })
+    }
+
+    /// Returns the number of locations, in the order of the report.
+    pub fn locations(&self) -> u32 {
+        self.groups.first().map_or(0, |it| it.header.locations)
+    }
+
+    /// Returns the size of all files in bytes.
+    pub fn bytes(&self) -> u64 {
+        let tail = |it: &Group| (it.entries.len() * ENTRY + format::TAIL) as u64;
+        self.groups.iter().map(|it| it.end + tail(it)).sum()
+    }
+
+    /// Returns the log of one location with its call paths, or `None` if there is no such location.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read or is damaged.
+    pub fn location(&self, number: LocationNumber) -> Result<Option<LocationLog>, LogError> {
+        let after = self.groups.partition_point(|it| it.header.first <= number);
+        let group = after.checked_sub(1).and_then(|at| self.groups.get(at));
+        let Some(group) = group else { return Ok(None) };
+        let place = number.0.saturating_sub(group.header.first.0) as usize;
+        let Some(entry) = group.entries.get(place) else { return Ok(None) };
+        let [paths, rulings, segments, waits, releases] = entry.lengths;
+        let mut begin = entry.offset;
+        let mut stream = |length: u64| {
+            let stream = Stream { group: Arc::clone(group), begin, end: begin + length };
+            begin += length;
+            stream
+        };
+        let paths = stream(paths).only(take_paths)?;
+        let rulings = stream(rulings).only(take_rulings)?.into();
+        let paths: Arc<[PathStep]> = paths.into();
+        let (segments, waits, releases) = (stream(segments), stream(waits), stream(releases));
+        Ok(Some(LocationLog { number, paths, rulings, segments, waits, releases }))
+    }
+}
+
+/// Reads the call paths of a location.
+fn take_paths(bytes: &mut &[u8]) -> Option<Vec<PathStep>> {
+    let count = take(bytes)?;
+    let mut list = vec![PathStep { caller: 0, step: Step::Root, is_judged: false }];
+    for _ in 0..count {
+        let caller = usize::try_from(take(bytes)?).ok().filter(|it| *it < list.len())?;
+        let kind = take(bytes)?;
+        let what = u32::try_from(take(bytes)?).ok()?;
+        let step = match kind & !4 {
+            0 => Step::Region(RegionRef(what), None),
+            1 => {
+                let site = u32::try_from(take(bytes)?).ok()?;
+                Step::Region(RegionRef(what), Some(CallingContextRef(site)))
+            }
+            2 => Step::Parameter(ParameterRef(what), Some(take(bytes)?)),
+            3 => Step::Parameter(ParameterRef(what), None),
+            _ => return None,
+        };
+        list.push(PathStep { caller, step, is_judged: kind & 4 != 0 });
+    }
+    Some(list)
+}
+
+/// Reads the rulings on the edges of a location.
+fn take_rulings(bytes: &mut &[u8]) -> Option<Vec<Ruling>> {
+    let count = take(bytes)?;
+    (0..count).map(|_| format::take_ruling(bytes)).collect()
+}
+
+/// A sequence of blocks, which is read from its end.
+#[derive(Clone, Debug)]
+struct Stream {
+    group: Arc<Group>,
+    begin: u64,
+    end: u64,
+}
+
+impl Stream {
+    /// Returns the numbers of the last block, and forgets that block.
+    fn last(&mut self) -> Result<Option<Vec<u8>>, LogError> {
+        if self.begin == self.end {
+            return Ok(None);
+        }
+        let io = |error| LogError::Io(self.group.path.clone(), error);
+        let damaged = |reason| self.group.damaged(self.end, reason);
+        let room = self.end - self.begin;
+        let mut tail = [0; block::TAIL];
+        let Some(room) = room.checked_sub(block::TAIL as u64) else {
+            return Err(damaged("a block is too short"));
+        };
+        self.group.file.read_exact_at(&mut tail, self.begin + room).map_err(io)?;
+        let (length, sum) = block::tail(tail);
+        if u64::from(length) > room {
+            return Err(damaged("a block is longer than its section"));
+        }
+        let mut numbers = vec![0; length as usize];
+        let begin = self.begin + room - u64::from(length);
+        self.group.file.read_exact_at(&mut numbers, begin).map_err(io)?;
+        if crc32fast::hash(&numbers) != sum {
+            return Err(damaged("the checksum of a block is wrong"));
+        }
+        self.end = begin;
+        Ok(Some(numbers))
+    }
+
+    /// Reads the only block of a section.
+    fn only<T>(&mut self, read: impl Fn(&mut &[u8]) -> Option<T>) -> Result<T, LogError> {
+        let end = self.end;
+        let damaged = || self.group.damaged(end, "a section has no numbers that make sense");
+        let numbers = self.clone().last()?.ok_or_else(damaged)?;
+        let mut bytes = numbers.as_slice();
+        read(&mut bytes).filter(|_| bytes.is_empty()).ok_or_else(damaged)
+    }
+}
+
+/// What the log says about one location.
+#[derive(Debug)]
+pub struct LocationLog {
+    number: LocationNumber,
+    paths: Arc<[PathStep]>,
+    rulings: Arc<[Ruling]>,
+    segments: Stream,
+    waits: Stream,
+    releases: Stream,
+}
+
+impl LocationLog {
+    /// Returns the call paths, callers first. The first is the root.
+    pub fn paths(&self) -> &[PathStep] {
+        &self.paths
+    }
+
+    /// Returns all time of the location from its last event to its first, in segments that follow each other without
+    /// gaps. Consecutive segments may have the same path.
+    pub fn segments(&self) -> impl Iterator<Item = Result<Segment, LogError>> + use<> {
+        let paths = Arc::clone(&self.paths);
+        Backwards::new(self.segments.clone(), move |bytes, list| {
+            let mut time = take(bytes)?;
+            // The path of the last segment, and the path that followed each path last.
+            let (mut previous, mut followers) = (0, vec![usize::MAX; paths.len()]);
+            while !bytes.is_empty() {
+                let (gap, length) = (take(bytes)?, take(bytes)?);
+                let (gap, is_usual) = (gap >> 1, gap & 1 != 0);
+                let follower = followers.get_mut(previous)?;
+                if !is_usual {
+                    *follower = usize::try_from(take(bytes)?).ok()?;
+                }
+                let path = *follower;
+                previous = path;
+                let begin = time.checked_add(gap)?;
+                let end = begin.checked_add(length)?;
+                let caller = paths.get(path)?.caller;
+                if gap > 0 {
+                    list.push(Segment { begin: Time(time), end: Time(begin), path: caller });
+                }
+                list.push(Segment { begin: Time(begin), end: Time(end), path });
+                time = end;
+            }
+            Some(())
+        })
+    }
+
+    /// Returns the waits of the location, those that ended last first.
+    pub fn waits(&self) -> impl Iterator<Item = Result<Piece, LogError>> + use<> {
+        self.edges(Side::Waiter, &self.waits)
+    }
+
+    /// Returns the waits of others for the location, those that ended last first.
+    pub fn releases(&self) -> impl Iterator<Item = Result<Piece, LogError>> + use<> {
+        self.edges(Side::Culprit, &self.releases)
+    }
+
+    fn edges(
+        &self,
+        side: Side,
+        stream: &Stream,
+    ) -> impl Iterator<Item = Result<Piece, LogError>> + use<> {
+        let (at, rulings) = (self.number, Arc::clone(&self.rulings));
+        Backwards::new(stream.clone(), move |bytes, list| {
+            let mut before = Time::BEGIN;
+            while !bytes.is_empty() {
+                let (edge, ruling) = format::take_edge(bytes, (at, side), before, &rulings)?;
+                before = edge.to;
+                list.extend(Piece::judged(&edge, ruling.as_ref()));
+            }
+            Some(())
+        })
+    }
+}
+
+/// Records of a stream, the last first. After an error there are no more.
+struct Backwards<T, F> {
+    stream: Stream,
+    /// Reads all records of a block.
+    read: F,
+    /// Records of the current block that are left.
+    list: Vec<T>,
+}
+
+impl<T, F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()>> Backwards<T, F> {
+    fn new(stream: Stream, read: F) -> Self {
+        Self { stream, read, list: Vec::new() }
+    }
+
+    fn fill(&mut self) -> Result<bool, LogError> {
+        let end = self.stream.end;
+        let Some(numbers) = self.stream.last()? else { return Ok(false) };
+        match (self.read)(&mut numbers.as_slice(), &mut self.list) {
+            Some(()) => Ok(true),
+            None => Err(self.stream.group.damaged(end, "a block has numbers that make no sense")),
+        }
+    }
+}
+
+impl<T, F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()>> Iterator for Backwards<T, F> {
+    type Item = Result<T, LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(record) = self.list.pop() {
+                return Some(Ok(record));
+            }
+            match self.fill() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => {
+                    self.stream.end = self.stream.begin;
+                    self.list.clear();
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The dependency log has the same bytes however it is made, is small beside the trace, and notices damage.
+//!
+//! What it says is compared with a search in `brute_force`.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+#[path = "brute_force/random.rs"]
+mod random;
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+use dwell_analyze::log::{DependencyLog, LogError};
+use dwell_analyze::{
+    Cut, Error, LocationNumber, Options, Quantity, analyze, analyze_among, least_memory,
+};
+use dwell_mpi::crew;
+use dwell_synth::{halo, ring, sor, srumma};
+use otf2::Archive;
+
+/// Files by name.
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn files(directory: &Path) -> Files {
+    let file =
+        |it: fs::DirEntry| (it.file_name().into_string().unwrap(), fs::read(it.path()).unwrap());
+    fs::read_dir(directory).unwrap().map(|it| file(it.unwrap())).collect()
+}
+
+/// Analyses an archive and returns the files of its log.
+fn log(archive: &Archive, options: &Options) -> Files {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options.clone();
+    options.log = Some(directory.path().join("log"));
+    analyze(archive, &options, &|_| {}).unwrap();
+    files(&directory.path().join("log"))
+}
+
+/// Returns the files that several ranks write together.
+fn log_among(archive: &Archive, options: &Options, ranks: usize) -> Files {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options.clone();
+    options.log = Some(directory.path().into());
+    thread::scope(|scope| {
+        for mut member in crew(ranks) {
+            let options = &options;
+            scope.spawn(move || analyze_among(&mut member, archive, options, &|_| {}).unwrap());
+        }
+    });
+    files(directory.path())
+}
+
+fn options(threads: usize, cut: Cut) -> Options {
+    let mut options = Options::default();
+    (options.threads, options.cut, options.events_per_rank) = (threads, cut, 1);
+    options
+}
+
+/// Compares the logs of an archive for threads, windows, memory and ranks. Returns one of them.
+fn same_bytes(archive: &Archive, cuts: &[Cut], ranks: &[usize]) -> Files {
+    let expected = log(archive, &options(1, Cut::Budget));
+    let differs = |found: &Files, how: &str| {
+        let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(found), names(&expected), "{how}");
+        for (name, bytes) in found {
+            assert!(*bytes == expected[name], "{name} differs: {how}");
+        }
+    };
+    for threads in [2, 7] {
+        differs(&log(archive, &options(threads, Cut::Budget)), &format!("{threads} threads"));
+    }
+    for &cut in cuts {
+        differs(&log(archive, &options(2, cut)), &format!("{cut:?}"));
+    }
+    let mut small = options(1, Cut::Budget);
+    small.memory = least_memory(1);
+    differs(&log(archive, &small), "least memory");
+    for &ranks in ranks {
+        let of = options(1, Cut::Budget);
+        differs(&log_among(archive, &of, ranks), &format!("{ranks} ranks"));
+    }
+    let of = options(2, cuts[0]);
+    differs(&log_among(archive, &of, 3), &format!("3 ranks, {:?}", cuts[0]));
+    expected
+}
+
+#[test]
+fn archives_of_threads() {
+    for seed in 0..12 {
+        let directory = tempfile::tempdir().unwrap();
+        random::generate(seed, directory.path());
+        let archive = Archive::open(directory.path()).unwrap();
+        let cuts = [Cut::Nanoseconds(1 + seed * 37 % 5_000), Cut::EveryEvent];
+        same_bytes(&archive, &cuts, &[1, 2, 5]);
+    }
+}
+
+/// Several files, whose processes do not belong to as many ranks.
+#[test]
+fn groups_of_processes() {
+    let directory = tempfile::tempdir().unwrap();
+    let of = dwell_synth::random::Options { ranks: 40, segments: 2, operations: 8, seed: 5 };
+    dwell_synth::random::generate(&of, directory.path(), &|_| {}).unwrap();
+    let archive = Archive::open(directory.path()).unwrap();
+    let files = same_bytes(&archive, &[Cut::Nanoseconds(30_011)], &[2, 3, 7, 40]);
+    let names: Vec<_> = files.keys().map(String::as_str).collect();
+    assert_eq!(names, ["dependencies-0000", "dependencies-0001", "dependencies-0002"]);
+}
+
+/// Waits that do not fit into memory, and segments in many blocks.
+#[test]
+fn more_than_memory_holds() {
+    let directory = tempfile::tempdir().unwrap();
+    let of = srumma::Options { ranks: 4, blocks: 40, rounds: 100, seed: 7 };
+    srumma::generate(&of, directory.path(), &|_| {}).unwrap();
+    let archive = Archive::open(directory.path()).unwrap();
+    let files = same_bytes(&archive, &[Cut::Nanoseconds(900_000_011)], &[3]);
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("dependencies-0000"), &files["dependencies-0000"]).unwrap();
+    let log = DependencyLog::open(place.path()).unwrap();
+    let location = log.location(LocationNumber::new(1)).unwrap().unwrap();
+    assert!(location.waits().count() > 3_000, "{}", location.waits().count());
+    assert!(location.segments().count() > 8_000);
+    let ends: Vec<_> = location.waits().map(|it| it.unwrap().to).collect();
+    assert!(ends.is_sorted_by(|later, earlier| later >= earlier));
+}
+
+/// Returns all files in the archive's directory.
+fn size(directory: &Path) -> u64 {
+    let of = |it: fs::DirEntry| match it.metadata().unwrap() {
+        it if it.is_dir() => None,
+        it => Some(it.len()),
+    };
+    let list =
+        |path: &Path| -> u64 { fs::read_dir(path).unwrap().filter_map(|it| of(it.unwrap())).sum() };
+    list(directory) + list(&directory.join("traces"))
+}
+
+/// The share of the log in the size of the trace, for programs whose calls all wait for others and for those that do not.
+#[test]
+fn size_beside_the_trace() {
+    let share = |name: &str, generate: &dyn Fn(&Path)| {
+        let directory = tempfile::tempdir().unwrap();
+        generate(directory.path());
+        let archive = Archive::open(directory.path()).unwrap();
+        let bytes: usize = log(&archive, &options(1, Cut::Budget)).values().map(Vec::len).sum();
+        let share = bytes as f64 * 100.0 / size(directory.path()) as f64;
+        println!("{name}: {share:.1} %");
+        assert!(share < 25.0, "{name}: {share:.1} %");
+    };
+    share("srumma", &|to| {
+        let of = srumma::Options { ranks: 16, blocks: 16, rounds: 40, seed: 1 };
+        srumma::generate(&of, to, &|_| {}).unwrap();
+    });
+    share("sor", &|to| {
+        sor::generate(&sor::Options { ranks: 16, iterations: 200, seed: 1 }, to, &|_| {}).unwrap();
+    });
+    share("halo", &|to| {
+        halo::generate(&halo::Options { ranks: 16, rounds: 200, seed: 1 }, to, &|_| {}).unwrap();
+    });
+    share("ring", &|to| {
+        ring::generate(&ring::Options { ranks: 16, steps: 200, seed: 1 }, to, &|_| {}).unwrap();
+    });
+}
+
+/// Reads everything that a log has.
+fn read(directory: &Path) -> Result<usize, LogError> {
+    let log = DependencyLog::open(directory)?;
+    let mut count = 0;
+    for number in 0..log.locations() {
+        let location = log.location(LocationNumber::new(number))?.unwrap();
+        for segment in location.segments() {
+            let segment = segment?;
+            count += usize::from(location.paths()[segment.path].is_judged);
+        }
+        for piece in location.waits().chain(location.releases()) {
+            count += usize::from(piece?.what == Quantity::PollingBlamed);
+        }
+    }
+    Ok(count)
+}
+
+#[test]
+fn damage_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    random::generate(3, directory.path());
+    let archive = Archive::open(directory.path()).unwrap();
+    let files = log(&archive, &options(1, Cut::Budget));
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("dependencies-0000");
+    let whole = &files["dependencies-0000"];
+    fs::write(&path, whole).unwrap();
+    assert!(read(place.path()).unwrap() > 0);
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(&path, &bytes).unwrap();
+        let error = read(place.path()).expect_err("a changed byte");
+        assert!(matches!(error, LogError::Damaged { .. }), "byte {at}: {error}");
+    }
+    for length in (0..whole.len()).step_by(7) {
+        fs::write(&path, &whole[..length]).unwrap();
+        read(place.path()).expect_err("a file that is cut short");
+    }
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(read(place.path()), Err(LogError::Io(..))));
+}
+
+/// Numbers that make no sense under checksums that do.
+#[test]
+fn random_numbers_are_errors() {
+    let directory = tempfile::tempdir().unwrap();
+    random::generate(3, directory.path());
+    let archive = Archive::open(directory.path()).unwrap();
+    let files = log(&archive, &options(1, Cut::Budget));
+    let whole = &files["dependencies-0000"];
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("dependencies-0000");
+    let mut random = 1_u64;
+    let mut failed = 0;
+    for _ in 0..400 {
+        let mut bytes = whole.clone();
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let at = 36 + (random >> 33) as usize % (whole.len() - 36);
+        bytes[at] = (random >> 25) as u8;
+        // Makes the checksum of every block fit that is found where one was.
+        reseal(whole, &mut bytes);
+        fs::write(&path, &bytes).unwrap();
+        failed += usize::from(read(place.path()).is_err());
+    }
+    assert!(failed > 40, "{failed}");
+}
+
+/// Computes the checksums of blocks anew, given the bytes before they were changed.
+fn reseal(whole: &[u8], bytes: &mut [u8]) {
+    let word = |at: usize| u32::from_le_bytes(whole[at..at + 4].try_into().unwrap());
+    for tail in 36..whole.len().saturating_sub(8) {
+        let length = word(tail) as usize;
+        let Some(begin) = tail.checked_sub(length).filter(|it| *it >= 36 && length > 0) else {
+            continue;
+        };
+        if crc32fast::hash(&whole[begin..tail]) == word(tail + 4) {
+            let sum = crc32fast::hash(&bytes[begin..tail]);
+            bytes[tail + 4..tail + 8].copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_made() {
+    let directory = tempfile::tempdir().unwrap();
+    random::generate(1, directory.path());
+    let archive = Archive::open(directory.path()).unwrap();
+    let mut options = options(1, Cut::Budget);
+    options.log = Some(directory.path().join("traces.otf2/log"));
+    let error = analyze(&archive, &options, &|_| {}).unwrap_err();
+    assert!(matches!(error, Error::Log(..)), "{error}");
+    assert!(error.to_string().contains("traces.otf2/log: "), "{error}");
+}
