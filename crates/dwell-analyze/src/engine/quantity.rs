@@ -147,8 +147,10 @@ impl Quantity {
     /// Returns the number of the kind of an edge in the dependency log: the place of its wait in the catalogue, counted
     /// from 1, and 0 for polling loops.
     pub(crate) fn in_log(self) -> u64 {
-        let is = |wait: &Wait| self == Q::Wait(*wait);
-        Wait::ALL.iter().position(is).map_or(0, |place| place as u64 + 1)
+        match self {
+            Q::Wait(wait) => wait as u64 + 1,
+            _ => 0,
+        }
     }
 
     /// Undoes [`Self::in_log`].
@@ -195,5 +197,13 @@ mod tests {
             assert_eq!(Quantity::try_from(u16::from(quantity)), Ok(quantity));
         }
         assert!(Quantity::try_from(places.len() as u16).is_err());
+        for quantity in Quantity::all().filter(|it| it.wait().is_some()) {
+            assert_eq!(Quantity::from_log(quantity.in_log()), Some(quantity));
+        }
+        assert_eq!(
+            Quantity::from_log(Quantity::PollingBlamed.in_log()),
+            Some(Quantity::PollingBlamed)
+        );
+        assert_eq!(Quantity::from_log(places.len() as u64), None);
     }
 }

@@ -59,6 +59,8 @@ const MOST_WINDOWS: u64 = 4096;
 const BYTES_PER_EVENT: u64 = 24;
 /// Least number of windows that the trace is cut into at first.
 const LEAST_WINDOWS: u64 = 32;
+/// Part of the memory that the edges of the dependency log may take, if it is written: one of this many.
+const EDGES: u64 = 8;
 /// Number of rounds after the last event, so that answers to answers arrive.
 const LAST_ROUNDS: u32 = 8;
 
@@ -187,12 +189,19 @@ pub(crate) fn replay<P: Pattern>(
     progress: Progress<'_>,
 ) -> Result<Replayed<P>, Failure> {
     let scratch = directory.map(|it| open_scratch(transport, it)).transpose()?;
+    // A part of the memory is for the edges of the log.
+    let for_edges = if scratch.is_some() { plan.memory / EDGES } else { 0 };
+    let plan = Plan { memory: plan.memory - for_edges, ..plan };
     let part = Part::of(transport, world, plan)?;
+    let log = |part: &Part| {
+        let shards = part.deal.shards(part.rank).len().max(1) as u64;
+        scratch.as_ref().map(|it| (it, for_edges / shards))
+    };
     let Part { sharding, buffer, most_open, .. } = part;
     let mut windows = Windows::new(world, plan, &part);
     let files = part.files(transport, archive, world)?;
     let mut shards: Vec<Shard<P>> =
-        part.owned(world).map(|it| Shard::new(world, it, scratch.as_ref())).collect();
+        part.owned(world).map(|it| Shard::new(world, it, log(&part))).collect();
     let (mut horizon, mut count, mut events, mut rounds) = (Time::BEGIN, 0, 0, 0);
     let mut ended = Ended::new(world);
     // Memory that facts and questions took at the end of the last window.

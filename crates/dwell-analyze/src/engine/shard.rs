@@ -21,7 +21,6 @@ use crate::engine::here::Here;
 use crate::engine::instances::WaitingCalls;
 use crate::engine::location::{EventFile, Location, Source};
 use crate::engine::log::ShardLog;
-use crate::engine::log::edges::Side;
 use crate::engine::log::scratch::Scratch;
 use crate::engine::matrix::Matrix;
 use crate::engine::outstanding::Op;
@@ -92,11 +91,11 @@ impl<P: Pattern> Shard<P> {
     pub(crate) fn new(
         world: &World,
         processes: std::ops::Range<ProcessNumber>,
-        scratch: Option<&Arc<Scratch>>,
+        log: Option<(&Arc<Scratch>, u64)>,
     ) -> Self {
         let process = |number| {
             let mut process = Process::new(world, number);
-            if let Some(scratch) = scratch {
+            if let Some((scratch, _)) = log {
                 process.keep_log(scratch);
             }
             process
@@ -116,7 +115,7 @@ impl<P: Pattern> Shard<P> {
             answered: Default::default(),
             blame: Blame::default(),
             matrix: Matrix::default(),
-            log: scratch.map(ShardLog::new),
+            log: log.map(|(scratch, bytes)| ShardLog::new(scratch, bytes)),
         }
     }
 
@@ -237,7 +236,7 @@ impl<P: Pattern> Shard<P> {
     /// Takes an edge that a location of this shard is the culprit of.
     pub(crate) fn release(&mut self, edge: Edge) {
         if let Some(log) = &mut self.log {
-            log.edges.add(edge.culprit, Side::Culprit, edge);
+            log.releases.add(edge);
         }
     }
 

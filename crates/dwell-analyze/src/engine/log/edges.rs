@@ -5,25 +5,25 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::io;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use crate::archive::ids::LocationNumber;
-use crate::archive::time::Time;
-use crate::engine::edge::Edge;
+use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::{Duration, Time};
+use crate::engine::edge::{Candidate, Edge};
 use crate::engine::log::scratch::Scratch;
-use crate::engine::wire;
+use crate::engine::outstanding::Class;
+use crate::engine::quantity::Quantity;
 
-/// Number of edges of a shard that are kept in memory.
-const MOST: usize = 2048;
-/// Bytes of a run that are read at once, and the greatest size of an edge in bytes.
-const READ: usize = 4096;
-const LARGEST: usize = 96;
+/// Size of an edge in the scratch file, in bytes, and number of edges of a run that are read at once.
+const SIZE: usize = 56;
+const BLOCK: usize = 64;
+/// Least number of edges that are sorted together.
+const LEAST: usize = 256;
 
 /// End of an edge that a location is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The location waited.
     Waiter,
@@ -31,145 +31,268 @@ pub(crate) enum Side {
     Culprit,
 }
 
-/// An edge at one of its locations, in the order of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Placed {
-    pub(crate) at: LocationNumber,
-    pub(crate) side: Side,
-    to: Time,
-    from: Time,
-    pub(crate) edge: Edge,
+impl Side {
+    /// Returns the location at this end of an edge.
+    pub(crate) fn of(self, edge: &Edge) -> LocationNumber {
+        match self {
+            Self::Waiter => edge.waiter,
+            Self::Culprit => edge.culprit,
+        }
+    }
+
+    /// Returns what edges are sorted by first. Those that are equal are sorted by everything else.
+    #[inline]
+    fn key(self, edge: &Edge) -> (LocationNumber, Time, Time) {
+        (self.of(edge), edge.to, edge.from)
+    }
 }
 
 /// A sorted list in the scratch file.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     offset: u64,
-    length: u64,
+    count: usize,
 }
 
-/// Edges of a shard.
+/// Edges of a shard, at one of their ends.
 #[derive(Debug)]
 pub(crate) struct Edges {
     scratch: Arc<Scratch>,
-    list: Vec<Placed>,
+    side: Side,
+    list: Vec<Edge>,
+    /// Number of edges that are kept in memory.
+    most: usize,
     runs: Vec<Run>,
 }
 
 impl Edges {
-    pub(crate) fn new(scratch: Arc<Scratch>) -> Self {
-        Self { scratch, list: Vec::new(), runs: Vec::new() }
+    /// Creates an empty list that takes at most so many bytes of memory.
+    pub(crate) fn new(scratch: Arc<Scratch>, side: Side, bytes: u64) -> Self {
+        let most = ((bytes / size_of::<Edge>() as u64) as usize).max(LEAST);
+        Self { scratch, side, list: Vec::new(), most, runs: Vec::new() }
     }
 
-    /// Adds an edge at one of its locations.
-    pub(crate) fn add(&mut self, at: LocationNumber, side: Side, edge: Edge) {
-        self.list.push(Placed { at, side, to: edge.to, from: edge.from, edge });
-        if self.list.len() >= MOST {
-            self.list.sort_unstable();
-            let mut bytes = Vec::new();
-            self.list.drain(..).for_each(|it| wire::write(&it, &mut bytes));
-            let offset = self.scratch.append(&bytes);
-            self.runs.push(Run { offset, length: bytes.len() as u64 });
+    /// Adds an edge.
+    pub(crate) fn add(&mut self, edge: Edge) {
+        self.list.push(edge);
+        if self.list.len() >= self.most {
+            self.spill();
         }
     }
 
-    /// Returns the memory in bytes that the list takes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.list.capacity() * size_of::<Placed>() + self.runs.capacity() * size_of::<Run>()
+    #[cold]
+    #[inline(never)]
+    fn spill(&mut self) {
+        self.sort();
+        let mut bytes = Vec::with_capacity(self.list.len() * SIZE);
+        self.list.iter().for_each(|edge| bytes.extend(encode(edge)));
+        let offset = self.scratch.append(&bytes);
+        self.runs.push(Run { offset, count: self.list.len() });
+        self.list.clear();
+    }
+
+    fn sort(&mut self) {
+        let side = self.side;
+        // Edges come nearly in order, which a stable sort is faster for.
+        self.list.sort_by(|a, b| side.key(a).cmp(&side.key(b)).then_with(|| a.cmp(b)));
     }
 
     /// Returns all edges in order.
     ///
     /// # Errors
     /// Returns an error if a run cannot be read.
-    pub(crate) fn merged(&mut self) -> io::Result<Merged> {
-        self.list.sort_unstable();
-        let list = std::mem::take(&mut self.list);
-        let mut merged = Merged { heads: BinaryHeap::new(), sources: Vec::new() };
+    pub(crate) fn merged(mut self) -> io::Result<Merged> {
+        self.sort();
+        let Self { scratch, side, list, runs, .. } = self;
+        let mut merged = Merged { side, heads: BinaryHeap::new(), sources: Vec::new() };
         merged.add(Source::Memory(list.into_iter()))?;
-        for Run { offset, length } in self.runs.drain(..) {
-            let scratch = Arc::clone(&self.scratch);
-            let (bytes, used) = (Vec::new(), 0);
-            merged.add(Source::File { scratch, offset, left: length, bytes, used })?;
+        for Run { offset, count } in runs {
+            let scratch = Arc::clone(&scratch);
+            merged.add(Source::File { scratch, offset, left: count, read: Vec::new() })?;
         }
         Ok(merged)
     }
 }
 
+/// Encodes an edge for the scratch file.
+fn encode(edge: &Edge) -> [u8; SIZE] {
+    let Edge { waiter, culprit, from, to, what, candidate } = *edge;
+    let none = Candidate {
+        class: Class(0),
+        target: ProcessNumber(0),
+        low: Duration::ZERO,
+        high: Duration::ZERO,
+        is_aligned: false,
+    };
+    let flags =
+        u64::from(candidate.is_some()) | candidate.map_or(0, |it| u64::from(it.is_aligned) << 1);
+    let Candidate { class, target, low, high, .. } = candidate.unwrap_or(none);
+    let words = [
+        u64::from(waiter.0) | u64::from(culprit.0) << 32,
+        from.0,
+        to.0,
+        what.in_log() | flags << 16,
+        u64::from(class.0) | u64::from(target.0) << 32,
+        low.0,
+        high.0,
+    ];
+    let mut bytes = [0; SIZE];
+    for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        *place = word.to_le_bytes();
+    }
+    bytes
+}
+
+/// Undoes [`encode`]. Returns `None` if the bytes are no edge.
+fn decode(bytes: &[u8; SIZE]) -> Option<Edge> {
+    let mut words = [0_u64; SIZE / 8];
+    for (word, place) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*place);
+    }
+    let [ends, from, to, what, class, low, high] = words;
+    let candidate = Candidate {
+        class: Class(class as u32),
+        target: ProcessNumber((class >> 32) as u32),
+        low: Duration(low),
+        high: Duration(high),
+        is_aligned: what & 2 << 16 != 0,
+    };
+    Some(Edge {
+        waiter: LocationNumber(ends as u32),
+        culprit: LocationNumber((ends >> 32) as u32),
+        from: Time(from),
+        to: Time(to),
+        what: Quantity::from_log(what & 0xffff)?,
+        candidate: (what & 1 << 16 != 0).then_some(candidate),
+    })
+}
+
 /// Edges of one run.
 #[derive(Debug)]
 enum Source {
-    Memory(std::vec::IntoIter<Placed>),
+    Memory(std::vec::IntoIter<Edge>),
     File {
         scratch: Arc<Scratch>,
-        /// Place and size of what is not read yet.
+        /// Place and number of the edges that are not read yet.
         offset: u64,
-        left: u64,
-        /// What is read, and how much of it is used.
-        bytes: Vec<u8>,
-        used: usize,
+        left: usize,
+        /// Edges that are read, the last first.
+        read: Vec<Edge>,
     },
 }
 
 impl Source {
-    fn next(&mut self) -> io::Result<Option<Placed>> {
-        let (scratch, offset, left, bytes, used) = match self {
-            Self::Memory(list) => return Ok(list.next()),
-            Self::File { scratch, offset, left, bytes, used } => {
-                (scratch, offset, left, bytes, used)
+    fn next(&mut self) -> io::Result<Option<Edge>> {
+        match self {
+            Self::Memory(list) => Ok(list.next()),
+            Self::File { scratch, offset, left, read } => {
+                if read.is_empty() && *left > 0 {
+                    let count = (*left).min(BLOCK);
+                    let mut bytes = vec![0; count * SIZE];
+                    scratch.read(*offset, &mut bytes)?;
+                    let edges = bytes.as_chunks().0.iter().rev().map(decode);
+                    let edges: Option<Vec<Edge>> = edges.collect();
+                    *read = edges.ok_or(io::ErrorKind::InvalidData)?;
+                    (*offset, *left) = (*offset + bytes.len() as u64, *left - count);
+                }
+                Ok(read.pop())
             }
-        };
-        if bytes.len() - *used < LARGEST && *left > 0 {
-            bytes.drain(..*used);
-            *used = 0;
-            let (old, more) = (bytes.len(), (*left).min(READ as u64));
-            bytes.resize(old + more as usize, 0);
-            if let Some(new) = bytes.get_mut(old..) {
-                scratch.read(*offset, new)?;
-            }
-            (*offset, *left) = (*offset + more, *left - more);
         }
-        let mut rest = bytes.get(*used..).unwrap_or_default();
-        if rest.is_empty() {
-            return Ok(None);
-        }
-        let before = rest.len();
-        let placed = wire::read(&mut rest);
-        *used += before - rest.len();
-        placed.map(Some).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
     }
 }
+
+/// The next edge of a source, with what it is sorted by and the place of the source.
+type Head = ((LocationNumber, Time, Time), Edge, usize);
 
 /// All edges of a shard in order.
 #[derive(Debug)]
 pub(crate) struct Merged {
-    /// The next edge of each source, with the place of the source.
-    heads: BinaryHeap<Reverse<(Placed, usize)>>,
+    side: Side,
+    heads: BinaryHeap<Reverse<Head>>,
     sources: Vec<Source>,
 }
 
 impl Merged {
     fn add(&mut self, mut source: Source) -> io::Result<()> {
         let place = self.sources.len();
-        self.heads.extend(source.next()?.map(|it| Reverse((it, place))));
+        let side = self.side;
+        self.heads.extend(source.next()?.map(|it| Reverse((side.key(&it), it, place))));
         self.sources.push(source);
         Ok(())
     }
 
-    /// Returns the next edge without taking it.
-    pub(crate) fn peek(&self) -> Option<&Placed> {
-        self.heads.peek().map(|it| &it.0.0)
-    }
-
-    /// Takes the next edge.
+    /// Takes the next edge, if it belongs to a location.
     ///
     /// # Errors
     /// Returns an error if a run cannot be read.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Placed>> {
-        let Some(Reverse((placed, place))) = self.heads.pop() else { return Ok(None) };
-        if let Some(source) = self.sources.get_mut(place) {
-            self.heads.extend(source.next()?.map(|it| Reverse((it, place))));
+    pub(crate) fn next_of(&mut self, location: LocationNumber) -> io::Result<Option<Edge>> {
+        let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
+        let Reverse(((at, ..), edge, place)) = *head;
+        if at != location {
+            return Ok(None);
         }
-        Ok(Some(placed))
+        let source = self.sources.get_mut(place);
+        match source.map_or(Ok(None), Source::next)? {
+            Some(next) => *head = Reverse((self.side.key(&next), next, place)),
+            None => drop(PeekMut::pop(head)),
+        }
+        Ok(Some(edge))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(number: u64) -> Edge {
+        let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+        let (to, high) = (Time(1000 + mixed % 512), Duration(mixed % 100));
+        let candidate = Candidate {
+            class: Class(mixed as u32),
+            target: ProcessNumber(mixed as u32 >> 3),
+            low: Duration(high.0 / 2),
+            high,
+            is_aligned: number.is_multiple_of(2),
+        };
+        Edge {
+            waiter: LocationNumber(mixed as u32 % 3),
+            culprit: LocationNumber(7 + mixed as u32 % 5),
+            from: Time(to.0 - mixed % 50),
+            to,
+            what: Quantity::from_log(mixed % 20).unwrap(),
+            candidate: (!number.is_multiple_of(3)).then_some(candidate),
+        }
+    }
+
+    #[test]
+    fn edges_come_back_as_they_were() {
+        for number in 0..1000 {
+            assert_eq!(decode(&encode(&edge(number))), Some(edge(number)));
+        }
+        let mut bytes = encode(&edge(1));
+        bytes[24..26].copy_from_slice(&[0xff, 0xff]);
+        assert_eq!(decode(&bytes), None);
+    }
+
+    #[test]
+    fn order_does_not_depend_on_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        let scratch = Arc::new(Scratch::new(directory.path()).unwrap());
+        for side in [Side::Waiter, Side::Culprit] {
+            let mut expected: Vec<Edge> = (0..3000).map(edge).collect();
+            expected.sort_by_key(|it| (side.key(it), *it));
+            for bytes in [0, 1 << 16, 1 << 30] {
+                let mut edges = Edges::new(Arc::clone(&scratch), side, bytes);
+                (0..3000).map(edge).for_each(|it| edges.add(it));
+                let mut merged = edges.merged().unwrap();
+                let mut found = Vec::new();
+                for location in (0..12).map(LocationNumber) {
+                    while let Some(edge) = merged.next_of(location).unwrap() {
+                        found.push(edge);
+                    }
+                }
+                assert_eq!(found, expected);
+            }
+        }
     }
 }

@@ -253,7 +253,7 @@ fn own_parts(
 ) -> io::Result<Option<Output>> {
     let mut open: Option<Output> = None;
     for Part { processes, mut log } in parts {
-        let mut merged = log.edges.merged()?;
+        let mut merged = [log.waits.merged()?, log.releases.merged()?];
         log.rulings.sort_unstable();
         log.rulings.dedup();
         for process in processes {
@@ -296,7 +296,7 @@ fn write_location(
     world: &World,
     location: &mut Location,
     rulings: &[Ruling],
-    merged: &mut Merged,
+    [waits, releases]: &mut [Merged; 2],
     to: &mut impl Write,
 ) -> io::Result<[u64; SECTIONS]> {
     let mut bytes = paths(world, location);
@@ -316,25 +316,21 @@ fn write_location(
         }
         None => 0,
     };
-    let waits = write_edges(world, location.number, Side::Waiter, rulings, merged, to)?;
-    let releases = write_edges(world, location.number, Side::Culprit, rulings, merged, to)?;
+    let waits = write_edges(world, (location.number, Side::Waiter), rulings, waits, to)?;
+    let releases = write_edges(world, (location.number, Side::Culprit), rulings, releases, to)?;
     Ok([of_paths, of_rulings, of_segments, waits, releases])
 }
 
 /// Writes the edges of a location on one side. Returns their length in bytes.
 fn write_edges(
     world: &World,
-    at: LocationNumber,
-    side: Side,
+    (at, side): (LocationNumber, Side),
     rulings: &[Ruling],
     merged: &mut Merged,
     to: &mut impl Write,
 ) -> io::Result<u64> {
     let (mut bytes, mut length, mut before) = (Vec::new(), 0, Time::BEGIN);
-    while merged.peek().is_some_and(|it| (it.at, it.side) == (at, side))
-        && let Some(placed) = merged.next()?
-    {
-        let edge = placed.edge;
+    while let Some(edge) = merged.next_of(at)? {
         let ruling = edge.candidate.map_or(0, |it| {
             let key = (world.process(edge.waiter), it.target, it.class);
             rulings.partition_point(|it| (it.origin, it.target, it.class) < key)

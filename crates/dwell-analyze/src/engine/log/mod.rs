@@ -46,7 +46,9 @@ impl Message for Addressed {}
 /// The part of the log that a shard keeps.
 #[derive(Debug)]
 pub(crate) struct ShardLog {
-    pub(crate) edges: Edges,
+    /// Edges at the locations that waited, and at those that were waited for.
+    pub(crate) waits: Edges,
+    pub(crate) releases: Edges,
     /// Edges of calls of this shard that were found in the current window.
     pub(crate) fresh: Vec<Edge>,
     /// Edges that are on their way to the locations that were waited for.
@@ -61,9 +63,12 @@ pub(crate) struct ShardLog {
 }
 
 impl ShardLog {
-    pub(crate) fn new(scratch: &Arc<Scratch>) -> Self {
+    /// Creates an empty log. `bytes` is the memory that edges may take.
+    pub(crate) fn new(scratch: &Arc<Scratch>, bytes: u64) -> Self {
+        let edges = |side| Edges::new(Arc::clone(scratch), side, bytes / 2);
         Self {
-            edges: Edges::new(Arc::clone(scratch)),
+            waits: edges(Side::Waiter),
+            releases: edges(Side::Culprit),
             fresh: Vec::new(),
             outgoing: Vec::new(),
             elsewhere: BTreeSet::new(),
@@ -75,7 +80,7 @@ impl ShardLog {
     /// Keeps the edges that were found in a window.
     pub(crate) fn settle(&mut self, world: &World) {
         for edge in self.fresh.drain(..) {
-            self.edges.add(edge.waiter, Side::Waiter, edge);
+            self.waits.add(edge);
             if let Some(candidate) = edge.candidate {
                 let (origin, culprit) = (world.process(edge.waiter), world.process(edge.culprit));
                 if culprit != candidate.target {
@@ -104,8 +109,8 @@ impl ShardLog {
         list
     }
 
-    /// Returns the memory in bytes that edges take.
+    /// Returns the memory in bytes that edges of the current window take. Others have memory of their own.
     pub(crate) fn bytes(&self) -> usize {
-        self.edges.bytes() + (self.fresh.capacity() + self.outgoing.capacity()) * size_of::<Edge>()
+        (self.fresh.capacity() + self.outgoing.capacity()) * size_of::<Edge>()
     }
 }
