@@ -37,7 +37,6 @@ pub use archive::crowds::Crowd;
 pub use archive::ids::{LocationNumber, ProcessNumber};
 pub use archive::names::Site;
 pub use archive::parties::MOST as MOST_PARTIES;
-use archive::time::{Duration, Time};
 use archive::world::World;
 pub use dwell_model::pairs::MEMBER as PAIRS;
 use engine::location::Location;

@@ -148,7 +148,7 @@ pub(crate) fn write(
     let (rank, _) = transport.rank();
     let begin = parts.iter().find_map(|part| part.processes.first()).map(|it| it.index);
     let head = begin.map(|it| it.index() / size).filter(|it| owner_of_group(*it) != rank);
-    let run = Run { size, groups: count.div_ceil(size), locations: world.system.places.len() };
+    let run = Run { size, groups: count.div_ceil(size), locations: world.system.locations() };
     let mut spool = Spool::default();
     let mut last = own_parts(world, directory, parts, (run, head), &mut spool);
     let mut received = Received { directory, files: BTreeMap::new(), failed: None };

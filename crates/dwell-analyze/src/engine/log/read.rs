@@ -94,7 +94,7 @@ pub struct Segment {
 /// A wait of one location for another, or a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Piece {
-    /// Location that waited.
+    /// Location whose call waited.
     pub waiter: LocationNumber,
     /// Location that was waited for.
     pub culprit: LocationNumber,
