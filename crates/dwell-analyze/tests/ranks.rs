@@ -290,6 +290,10 @@ fn results_of_a_rank_do_not_grow_with_the_trace() {
         // Numbers of more digits are longer.
         assert!(large[step] < 2 * small[step], "{step}: {} and {}", small[step], large[step]);
     }
+    // Histograms of the times of calls have a number of bins at most.
+    for step in ["times of calls", "times of all calls"] {
+        assert!(small[step] > 0 && large[step] < 64 << 10, "{step}: {} bytes", large[step]);
+    }
     // All values are 4,096 * 8 bytes for each metric and call path, in pieces of less than 3 MiB.
     assert!(large["values"] > 32 << 10, "{large:?}");
     assert!(large["values"] < 4 * (3 << 20), "{large:?}");

@@ -35,7 +35,6 @@ use crate::engine::outstanding::{Class, magnitude};
 use crate::engine::paths::Path;
 use crate::engine::quantity::Quantity;
 use crate::engine::rows::Following;
-use crate::engine::transport::Message;
 
 /// Number of calls of a sort that are needed to know how long such calls take.
 pub(crate) const ENOUGH: i64 = 10;
@@ -382,30 +381,30 @@ impl Moved {
     }
 }
 
-/// One bin of all calls of a sort, as a message to all shards.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Part {
-    sort: Sort,
-    bin: u16,
-    count: i64,
-    sum: i64,
-}
+/// Bins of the calls of all sorts, by sort and number of the bin: the number of calls, and the sum of their rests. A part
+/// of the calls may have negative ones that others make up for.
+pub(crate) type Bins = BTreeMap<(Sort, u16), (i64, i64)>;
 
-impl Message for Part {}
-
-/// Adds up accounts by sort and returns their bins as messages.
-pub(crate) fn gather<'a>(accounts: impl Iterator<Item = &'a Calls>) -> Vec<Part> {
+/// Adds up accounts by sort.
+pub(crate) fn gather<'a>(accounts: impl Iterator<Item = &'a Calls>) -> Bins {
     let mut sums: BTreeMap<Sort, Histogram> = BTreeMap::new();
     for account in accounts.filter(|it| !it.rests.is_empty()) {
         sums.entry(account.sort).or_default().add_all(&account.rests);
     }
-    let parts = |(sort, all): (Sort, Histogram)| {
+    let of = |(sort, all): (Sort, Histogram)| {
         let used = all.bins().filter(|(_, bin)| bin.count != 0 || bin.sum != 0);
-        let part =
-            |(at, bin): (usize, Bin)| Part { sort, bin: at as u16, count: bin.count, sum: bin.sum };
-        used.map(part).collect::<Vec<_>>()
+        let one = |(at, bin): (usize, Bin)| ((sort, at as u16), (bin.count, bin.sum));
+        used.map(one).collect::<Vec<_>>()
     };
-    sums.into_iter().flat_map(parts).collect()
+    sums.into_iter().flat_map(of).collect()
+}
+
+/// Adds the bins of other calls.
+pub(crate) fn join(all: &mut Bins, more: Bins) {
+    for (key, (count, sum)) in more {
+        let bin = all.entry(key).or_default();
+        *bin = (bin.0 + count, bin.1 + sum);
+    }
 }
 
 /// Times that calls of each sort need if nothing delays them.
@@ -417,10 +416,10 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Adds up the bins of all processes.
-    pub(crate) fn of(parts: Vec<Part>) -> Self {
+    /// Puts the bins of all processes together.
+    pub(crate) fn of(bins: Bins) -> Self {
         let mut found = Self::default();
-        for Part { sort, bin, count, sum } in parts {
+        for ((sort, bin), (count, sum)) in bins {
             found.sorts.entry(sort).or_default().change(bin.into(), count, sum);
         }
         for (sort, rests) in &found.sorts {

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use dwell_mpi::Agreement;
 use serde::{Deserialize, Serialize};
 
 pub use dwell_model::pairs::Kind;
@@ -157,8 +156,7 @@ pub(crate) fn distribute<'m>(
 ) -> Result<Sum, Error> {
     let (_, ranks) = transport.rank();
     let cells: usize = parts.clone().map(Matrix::len).sum();
-    let cells = Agreement { sum: vec![cells as u64], ..Agreement::default() };
-    let cells = transport.agree("number of pairs", cells)?.sum.first().copied().unwrap_or(0);
+    let cells = transport.sum("number of pairs", cells as u64)?;
     let owners = (cells / CELLS_PER_RANK).clamp(1, ranks.max(1) as u64);
     let owner = |PartyNumber(from): PartyNumber| {
         (u64::from(from) * owners / parties.max(1) as u64).min(owners - 1) as usize

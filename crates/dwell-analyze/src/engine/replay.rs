@@ -16,7 +16,7 @@ use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
 use crate::archive::system::{self, Place};
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
-use crate::engine::accounts::{self, Expected};
+use crate::engine::accounts::{self, Bins, Expected};
 use crate::engine::blame::Blame;
 use crate::engine::exchange::{Answers, Outboxes, Questions};
 use crate::engine::fresh;
@@ -355,9 +355,7 @@ impl Part {
     fn of(transport: &Transport<'_>, world: &World, plan: Plan) -> Result<Self, Error> {
         let (rank, ranks) = transport.rank();
         let count = world.system.processes.len();
-        let agreement = Agreement { sum: vec![transport.threads() as u64], ..Agreement::default() };
-        let agreed = transport.agree("threads", agreement)?;
-        let workers = agreed.sum.first().copied().unwrap_or(1);
+        let workers = transport.sum("threads", transport.threads() as u64)?;
         let sharding = Sharding::of(count, workers as usize);
         // A location without a promised number of events still takes time.
         let events = |process: usize| {
@@ -554,12 +552,12 @@ fn divide<P: Pattern>(
     world: &World,
     shards: &mut [Shard<P>],
 ) -> Result<(), Error> {
-    let of = |shard: &mut Shard<P>, found: &mut Vec<accounts::Part>| {
-        found.append(&mut shard.rests());
-    };
-    let found = transport.run(shards, &Vec::new, &of);
-    let found = transport.share("times of calls", found.into_iter().flatten().collect())?;
-    let times = Expected::of(found).times();
+    let of = |shard: &mut Shard<P>, found: &mut Bins| accounts::join(found, shard.rests());
+    let found = transport.run(shards, &Bins::new, &of);
+    let mut own = Bins::new();
+    found.into_iter().for_each(|more| accounts::join(&mut own, more));
+    let all = transport.reduce("times of calls", own, accounts::join)?;
+    let times = Expected::of(transport.broadcast("times of all calls", all)?).times();
     let of = |shard: &mut Shard<P>, (): &mut ()| shard.divide(world, &times);
     transport.run(shards, &|| (), &of);
     Ok(())

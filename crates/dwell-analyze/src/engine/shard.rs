@@ -11,7 +11,7 @@ use otf2::Archive;
 use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
-use crate::engine::accounts::{self, ExpectedTimes, Part};
+use crate::engine::accounts::{self, Bins, ExpectedTimes};
 use crate::engine::blame::Blame;
 use crate::engine::booking::Booking;
 use crate::engine::edge::Edge;
@@ -279,7 +279,7 @@ impl<P: Pattern> Shard<P> {
     }
 
     /// Returns the rests of the calls of all processes, added up by sort.
-    pub(crate) fn rests(&self) -> Vec<Part> {
+    pub(crate) fn rests(&self) -> Bins {
         let locations = self.processes.iter().flat_map(|process| &process.locations);
         accounts::gather(locations.flat_map(|location| location.paths.accounts()))
     }

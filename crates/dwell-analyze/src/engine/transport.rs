@@ -459,6 +459,12 @@ impl<'p> Transport<'p> {
         }
     }
 
+    /// Adds up a number of all ranks.
+    pub(crate) fn sum(&self, step: &'static str, number: u64) -> Result<u64, Error> {
+        let numbers = Agreement { sum: vec![number], ..Agreement::default() };
+        Ok(self.agree(step, numbers)?.sum.first().copied().unwrap_or(number))
+    }
+
     /// Returns the messages of all ranks in the order of the ranks, the same list in each of them.
     pub(crate) fn share<T: Message>(
         &self,

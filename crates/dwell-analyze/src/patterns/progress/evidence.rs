@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use dwell_model::waits::Wait;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, NodeNumber, ProcessNumber};
+use crate::archive::ids::{LocationNumber, NodeNumber, Ordinal, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::accounts::Account;
@@ -209,24 +209,61 @@ struct NodePair {
     class: Class,
 }
 
-impl Message for NodePair {}
-
 /// Classes of operations between nodes that were seen to need no help of their targets.
 #[derive(Debug, Default)]
-pub(crate) struct Nodes(BTreeSet<NodePair>);
+pub(crate) struct Nodes {
+    /// Nodes of the processes of some shards, or of a rank.
+    own: BTreeSet<NodeNumber>,
+    /// Classes of operations from these nodes.
+    classes: BTreeSet<NodePair>,
+    /// Number of pairs of nodes with evidence, over all ranks.
+    pairs: u64,
+}
+
+/// Message to the rank that collects the evidence for operations from a node.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Told {
+    /// A rank has processes on the node.
+    Reader(NodeNumber, u32),
+    /// A class needs no help.
+    Class(NodePair),
+}
 
 impl Facts for Nodes {
+    /// Brings the evidence for operations from each node to the ranks with processes on that node, by way of a rank that
+    /// collects it. So no rank has the pairs of all nodes.
     fn join(transport: &Transport<'_>, parts: Vec<Self>) -> Result<Self, Error> {
-        let own: BTreeSet<NodePair> = parts.into_iter().flat_map(|part| part.0).collect();
-        let all = transport.share("evidence", own.into_iter().collect())?;
-        Ok(Self(all.into_iter().collect()))
+        let mut all = Self::default();
+        for mut part in parts {
+            all.own.append(&mut part.own);
+            all.classes.append(&mut part.classes);
+        }
+        let (rank, ranks) = transport.rank();
+        let collector = |node: NodeNumber| node.index() % ranks.max(1);
+        let readers = all.own.iter().map(|&it| (collector(it), Told::Reader(it, rank as u32)));
+        let classes = all.classes.iter().map(|&it| (collector(it.from), Told::Class(it)));
+        let mut readers_of: BTreeMap<NodeNumber, Vec<u32>> = BTreeMap::new();
+        let mut collected: BTreeSet<NodePair> = BTreeSet::new();
+        transport.scatter("evidence", readers.chain(classes), |told| match told {
+            Told::Reader(node, rank) => readers_of.entry(node).or_default().push(rank),
+            Told::Class(class) => collected.extend([class]),
+        })?;
+        let pairs: BTreeSet<_> = collected.iter().map(|it| (it.from, it.to)).collect();
+        let pairs = transport.sum("pairs with evidence", pairs.len() as u64)?;
+        let back = collected.iter().flat_map(|&class| {
+            let readers = readers_of.get(&class.from).into_iter().flatten();
+            readers.map(move |&rank| (rank as usize, class))
+        });
+        let mut classes: BTreeSet<NodePair> = BTreeSet::new();
+        transport.scatter("evidence of nodes", back, |class| classes.extend([class]))?;
+        Ok(Self { own: all.own, classes, pairs })
     }
 }
 
 impl Nodes {
     /// Returns the number of pairs of nodes with evidence.
     pub(crate) fn pairs(&self) -> usize {
-        self.0.iter().map(|it| (it.from, it.to)).collect::<BTreeSet<_>>().len()
+        self.pairs as usize
     }
 }
 
@@ -235,15 +272,16 @@ pub(super) fn nodes<'a>(
     world: &World,
     ledgers: impl Iterator<Item = (ProcessNumber, &'a Ledger)>,
 ) -> Nodes {
-    let mut nodes = BTreeSet::new();
+    let mut nodes = Nodes::default();
     for (process, ledger) in ledgers {
         let from = world.system.node(process);
-        nodes.extend(ledger.evidence.keys().map(|&(target, class)| {
+        nodes.own.insert(from);
+        nodes.classes.extend(ledger.evidence.keys().map(|&(target, class)| {
             let to = world.system.node(target);
             NodePair { from, to, class }
         }));
     }
-    Nodes(nodes)
+    nodes
 }
 
 /// Partner for which a class of operations is judged.
@@ -285,7 +323,7 @@ pub(super) fn conclude(
         let all = classes.get(&(peer(target), class)).copied().unwrap_or_default();
         let near = NodePair { from, to: world.system.node(target), class };
         match evidence.get(&(peer(target), class)) {
-            None if all.aligned.count == 0 && nodes.0.contains(&near) => Verdict::Independent,
+            None if all.aligned.count == 0 && nodes.classes.contains(&near) => Verdict::Independent,
             None if all.depends() => Verdict::Dependent,
             None => Verdict::Open,
             Some(count) if all.depends() && all.aligned.count > *count => Verdict::Mostly,
