@@ -141,7 +141,7 @@ fn bytes(analysis: &Analysis) -> Vec<u8> {
     seen(analysis, &path)
 }
 
-/// Returns everything that users see of a result and its report, as bytes.
+/// Returns everything that users see of a result and its report, which has the pairs, as bytes.
 fn seen(analysis: &Analysis, report: &Path) -> Vec<u8> {
     let mut bytes = std::fs::read(report).unwrap();
     bytes.extend(format!("{:?}", analysis.entries()).into_bytes());
@@ -151,7 +151,6 @@ fn seen(analysis: &Analysis, report: &Path) -> Vec<u8> {
     bytes.extend(format!("{:?}", analysis.polling()).into_bytes());
     bytes.extend(format!("{:?}", analysis.not_computed()).into_bytes());
     bytes.extend(format!("{:?}", analysis.damage()).into_bytes());
-    bytes.extend(format!("{:?}", analysis.pairs()).into_bytes());
     bytes.extend(format!("{:?}", (analysis.events(), analysis.independent_pairs())).into_bytes());
     bytes.extend(format!("{:?}", (analysis.length(), analysis.time())).into_bytes());
     let totals: Vec<u64> = Quantity::all().map(|what| analysis.total(what)).collect();
@@ -218,6 +217,32 @@ fn more_processes_than_shards() {
     let options = sor::Options { ranks: 1_100, iterations: 1, seed: 5 };
     sor::generate(&options, directory.path(), &|_| {}).unwrap();
     same_bytes(&Archive::open(directory.path()).unwrap(), &[3, 5], true);
+}
+
+/// Several ranks add up the pairs of some origins each, and write them to one list.
+#[test]
+fn more_pairs_than_one_rank_adds_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = srumma::Options { ranks: 1_024, blocks: 20, rounds: 1, seed: 5 };
+    srumma::generate(&options, directory.path(), &|_| {}).unwrap();
+    let archive = Archive::open(directory.path()).unwrap();
+    let mut options = Options::default();
+    (options.threads, options.events_per_rank) = (1, 1);
+    let alone = sums::analyze(&archive, &options);
+    let pairs = alone.pairs().len();
+    let one = |mut member: Member| {
+        let joint = analyze_among(&mut member, &archive, &options, &|_| {}).unwrap();
+        joint.write_report(&mut member, &directory.path().join("trace.cubex")).unwrap();
+        joint.analysis().map(|analysis| analysis.pairs().len())
+    };
+    let own: Vec<_> = thread::scope(|scope| {
+        let ranks: Vec<_> = crew(3).into_iter().map(|member| scope.spawn(|| one(member))).collect();
+        ranks.into_iter().map(|handle| handle.join().unwrap()).collect()
+    });
+    assert!(own[0].is_some_and(|own| 0 < own && own < pairs), "{own:?} of {pairs}");
+    let together = std::fs::read(directory.path().join("trace.cubex")).unwrap();
+    alone.write_report(&directory.path().join("alone.cubex")).unwrap();
+    assert!(std::fs::read(directory.path().join("alone.cubex")).unwrap() == together);
 }
 
 #[test]
