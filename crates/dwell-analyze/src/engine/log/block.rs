@@ -54,10 +54,15 @@ pub(crate) fn unfold(value: u64) -> i64 {
 
 /// Appends length and checksum to the numbers of a block.
 pub(crate) fn seal(numbers: &mut Vec<u8>) {
-    let length = numbers.len() as u32;
-    let sum = crc32fast::hash(numbers);
-    numbers.extend(length.to_le_bytes());
-    numbers.extend(sum.to_le_bytes());
+    seal_from(numbers, 0);
+}
+
+/// Does the same for numbers that begin at a place.
+pub(crate) fn seal_from(bytes: &mut Vec<u8>, begin: usize) {
+    let numbers = bytes.get(begin..).unwrap_or_default();
+    let (length, sum) = (numbers.len() as u32, crc32fast::hash(numbers));
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(sum.to_le_bytes());
 }
 
 /// Returns the length in bytes and the checksum of the numbers of a block, given its last bytes.

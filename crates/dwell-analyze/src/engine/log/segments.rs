@@ -30,6 +30,9 @@ struct Place {
 /// Size in bytes of what precedes a block in the scratch file: the place of the block before it.
 const LINK: usize = 12;
 
+/// Bytes that a block may be longer: the rest of its last record, and its length and checksum.
+const SPARE: usize = 40;
+
 /// Stands for a path that nothing has followed in the block.
 const NO_PATH: Path = Path(u32::MAX);
 
@@ -164,6 +167,7 @@ impl Segments {
     fn open_block(&mut self) {
         self.followers.clear();
         self.previous = Path::TOP;
+        self.open.reserve_exact(LINK + block::SIZE + SPARE);
         let Place { offset, length } = self.last.unwrap_or(Place { offset: 0, length: 0 });
         self.open.extend(offset.to_le_bytes());
         self.open.extend(length.to_le_bytes());
@@ -173,11 +177,9 @@ impl Segments {
     #[cold]
     #[inline(never)]
     fn close_block(&mut self) {
-        let mut numbers = self.open.split_off(LINK);
-        block::seal(&mut numbers);
-        let length = numbers.len() as u32;
+        block::seal_from(&mut self.open, LINK);
+        let length = (self.open.len() - LINK) as u32;
         self.size += u64::from(length);
-        self.open.extend(numbers);
         let offset = self.scratch.append(&self.open);
         self.last = Some(Place { offset, length });
         self.open.clear();
