@@ -25,7 +25,7 @@ pub(crate) struct Edge {
 
 impl Message for Edge {}
 
-/// What is known of an edge until its class is judged.
+/// Bounds and class of an edge, until the class is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Candidate {
     pub(crate) class: Class,

@@ -29,7 +29,7 @@ use crate::engine::log::format::{self, Entry, Header, SECTIONS, group_size};
 use crate::engine::process::Process;
 use crate::engine::transport::{Error, Message, Transport};
 
-/// What a shard has of the log.
+/// Part of the log that a shard has, with its processes.
 pub(crate) struct Part<'a> {
     pub(crate) processes: &'a mut [Process],
     pub(crate) log: ShardLog,
@@ -107,7 +107,7 @@ impl Write for Output {
     }
 }
 
-/// What this program has of a group whose file another rank writes.
+/// Sections of a group whose file another rank writes.
 #[derive(Default)]
 struct Spool {
     file: Option<io::BufWriter<File>>,

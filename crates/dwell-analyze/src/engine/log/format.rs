@@ -67,7 +67,7 @@ pub(crate) fn name(group: usize) -> String {
     format!("dependencies-{group:04}")
 }
 
-/// What the header of a file says.
+/// Numbers in the header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) group: u32,

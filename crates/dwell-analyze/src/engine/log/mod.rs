@@ -30,7 +30,7 @@ use edges::{Edges, Side};
 use scratch::Scratch;
 
 outboxes! {
-    /// What the log still needs after the last window.
+    /// Messages for the log after the last window.
     Late => Arrived {
         releases: Edge;
         rulings: Addressed;

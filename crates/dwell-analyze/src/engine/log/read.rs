@@ -63,13 +63,13 @@ impl std::error::Error for LogError {
 pub struct PathStep {
     /// Place of the path from which this one is called. Place 0 is the root, which is no call.
     pub caller: usize,
-    /// What is called or set.
+    /// Region or parameter at the end of the path.
     pub step: Step,
     /// True for calls at which waits are judged. Time in any other path is computing.
     pub is_judged: bool,
 }
 
-/// What the last step of a call path is.
+/// Last step of a call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The location itself, outside of all regions.
@@ -322,7 +322,7 @@ impl Stream {
     }
 }
 
-/// What the log says about one location.
+/// Segments, waits and releases of one location.
 #[derive(Debug)]
 pub struct LocationLog {
     number: LocationNumber,
