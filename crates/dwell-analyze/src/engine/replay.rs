@@ -102,7 +102,9 @@ pub(crate) struct Plan {
 /// Chooses the length of windows.
 struct Windows {
     cut: Cut,
-    /// Memory in bytes for facts and questions, and the part of it that every window may use whatever else is kept.
+    /// Memory in bytes for what is kept between windows and for the facts and questions of a window.
+    all: u64,
+    /// Part of it that helps a window, and the part that every window may use whatever else is kept.
     room: u64,
     least_room: u64,
     step: Duration,
@@ -112,14 +114,14 @@ struct Windows {
 impl Windows {
     fn new(world: &World, plan: Plan, part: &Part) -> Self {
         let (cut, length) = (plan.cut, world.length);
-        let Part { room, least_room, .. } = *part;
+        let Part { all, room, least_room, .. } = *part;
         // The first window is short, since the memory for an event is not known before one has been read.
         let windows =
             (world.events.saturating_mul(BYTES_PER_EVENT) / room.max(1)).max(LEAST_WINDOWS);
         let length = if length == Duration::ZERO { 1_000_000 } else { length.0 };
         let least_step = Duration((length / MOST_WINDOWS).max(1));
         let step = Duration(length / windows).max(least_step);
-        Self { cut, room, least_room, step, least_step }
+        Self { cut, all, room, least_room, step, least_step }
     }
 
     /// Returns the next horizon. `kept` is the memory in bytes that was taken before the last window, and `added` the
@@ -130,7 +132,8 @@ impl Windows {
             Cut::Nanoseconds(step) => next.max(horizon).later_by(Duration(step.max(1))),
             Cut::Budget => {
                 if horizon > Time::BEGIN {
-                    let room = self.room.saturating_sub(kept).max(self.least_room);
+                    let left = self.all.saturating_sub(kept);
+                    let room = left.min(self.room).max(self.least_room);
                     let fit = u128::from(self.step.0) * u128::from(room) / u128::from(added.max(1));
                     let fit = u64::try_from(fit).unwrap_or(u64::MAX);
                     let most = self.step.0.saturating_mul(2);
@@ -147,7 +150,9 @@ impl Windows {
 struct Share {
     /// Size of each location's read buffer in bytes.
     buffer: usize,
-    /// Memory in bytes for facts and questions.
+    /// Memory in bytes for what is kept between windows and for facts and questions, and the part of it that helps a
+    /// window.
+    all: u64,
     room: u64,
 }
 
@@ -157,12 +162,12 @@ impl Share {
         let fixed = locations.saturating_mul(PER_LOCATION).saturating_add(BASE);
         let rest = memory.saturating_sub(fixed);
         let buffer = (rest.min(MOST_BUFFERS) / 3 / locations).clamp(LEAST_BUFFER, MOST_BUFFER);
-        let room = rest.saturating_sub(buffer.saturating_mul(locations));
+        let all = rest.saturating_sub(buffer.saturating_mul(locations));
         let enough = ENOUGH_ROOM.saturating_mul(locations).max(MOST_BUFFERS / 8);
-        let room = room.min(enough);
         // The memory of a window is known only after it.
-        let room = (room / 4 * 3).max(least_room(locations));
-        Self { buffer: buffer as usize, room }
+        let all = (all / 4 * 3).max(least_room(locations));
+        let room = all.min(enough / 4 * 3).max(least_room(locations));
+        Self { buffer: buffer as usize, all, room }
     }
 }
 
@@ -343,8 +348,9 @@ struct Part {
     rank: usize,
     /// Size of each location's read buffer in bytes.
     buffer: usize,
-    /// Memory in bytes for facts and questions, and the part of it that every window may use whatever else is kept: the
-    /// least and the greatest of all ranks, so that all choose the same windows.
+    /// Memory in bytes for what is kept and for a window, the part of it that helps a window, and the part that every window
+    /// may use whatever else is kept: the least or the greatest of all ranks, so that all choose the same windows.
+    all: u64,
     room: u64,
     least_room: u64,
     /// About this many operations in flight are kept in memory for each process.
@@ -372,19 +378,19 @@ impl Part {
         let own = deal.shards(rank).flat_map(|shard| sharding.processes(shard, count));
         let own = || own.clone().filter_map(|process| world.system.processes.get(process));
         let locations = own().map(|process| u64::from(process.count)).sum();
-        let Share { buffer, room } = Share::of(plan.memory, locations);
+        let Share { buffer, all, room } = Share::of(plan.memory, locations);
         let sharding = sharding.within(room / 8);
         let each = room / 4 / own().count().max(1) as u64;
         let most_open = (each / BYTES_PER_OPERATION).max(LEAST_OPEN) as usize;
         let numbers = Agreement {
-            least: vec![room],
+            least: vec![room, all],
             most: vec![least_room(locations)],
             ..Agreement::default()
         };
         let agreed = transport.agree("memory", numbers)?;
-        let room = agreed.least.first().copied().unwrap_or(room);
+        let [room, all] = <[u64; 2]>::try_from(agreed.least).unwrap_or([room, all]);
         let least_room = agreed.most.first().copied().unwrap_or(0);
-        Ok(Self { sharding, deal, rank, buffer, room, least_room, most_open })
+        Ok(Self { sharding, deal, rank, buffer, all, room, least_room, most_open })
     }
 
     /// Returns the event files of the locations of this program, which the first rank has read from the definitions.
@@ -575,7 +581,8 @@ mod tests {
         let (step, least_step) =
             (Duration(length / LEAST_WINDOWS), Duration(length / MOST_WINDOWS));
         let room = 16 << 20;
-        let mut windows = Windows { cut: Cut::Budget, room, least_room, step, least_step };
+        let all = 2 * room;
+        let mut windows = Windows { cut: Cut::Budget, all, room, least_room, step, least_step };
         let (mut horizon, mut count) = (Time::BEGIN, 0);
         while horizon.0 < length {
             let added = windows.step.0.saturating_mul(each);
@@ -589,6 +596,8 @@ mod tests {
     fn what_is_kept_does_not_shorten_windows_for_ever() {
         // 1 GB in all, in windows of 16 MiB.
         assert!((50..200).contains(&windows(0, 1000)));
+        // What is kept takes as much as helps a window, and there is memory for both.
+        assert_eq!(windows(16 << 20, 1000), windows(0, 1000));
         // What is kept exceeds all memory: each window still gets a part.
         assert!((90..300).contains(&windows(1 << 30, 1000)));
         // A single nanosecond takes more than there is.
