@@ -207,7 +207,7 @@ fn test_checked(run: &mut Run<'_>) -> Result<()> {
 }
 
 /// Names of tests that record the calls of each layer.
-const EACH_LAYER: &[&str] = &["armci::", "caf::", "events::", "mpi_families::", "trace::"];
+const EACH_LAYER: &[&str] = &["armci::", "caf::", "events::", "mpi_families::"];
 
 impl Run<'_> {
     /// Runs tests. Those that fail once and pass the second time are named at the end of the run.
@@ -253,6 +253,17 @@ fn bench_smoke(workspace: &Workspace) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_of_each_layer_are_there() -> Result<()> {
+        for name in EACH_LAYER {
+            let module = name.trim_end_matches(':');
+            let file = format!("/../crates/dwell/tests/record/{module}.rs");
+            let text = std::fs::read_to_string(env!("CARGO_MANIFEST_DIR").to_owned() + &file)?;
+            assert!(text.contains("#[test]"), "{file}");
+        }
+        Ok(())
+    }
 
     #[test]
     fn the_guide_names_all_needs_of_tests() -> Result<()> {
