@@ -144,6 +144,9 @@ pub enum Error {
         /// Its error, as a text.
         reason: String,
     },
+    /// The result of one of several processes cannot be written alone, because the others have the values of their
+    /// locations.
+    InPart,
     /// The dependency log cannot be written to the directory.
     Log(PathBuf, io::Error),
 }
@@ -158,6 +161,9 @@ impl fmt::Display for Error {
             Self::Report(error) => error.fmt(f),
             Self::Peers(error) => error.fmt(f),
             Self::Elsewhere { rank, reason } => write!(f, "rank {rank}: {reason}"),
+            Self::InPart => f.write_str(
+                "other processes have the values of some locations, and must write them",
+            ),
             Self::NoLocations => f.write_str(
                 "the archive defines no locations; if its run was killed, `dwell recover` may help",
             ),
@@ -190,7 +196,7 @@ impl std::error::Error for Error {
             Self::Profile(_, error) | Self::Log(_, error) => Some(error),
             Self::Report(error) => Some(error),
             Self::Peers(error) => Some(error),
-            Self::NoLocations | Self::Elsewhere { .. } => None,
+            Self::NoLocations | Self::Elsewhere { .. } | Self::InPart => None,
         }
     }
 }
@@ -202,13 +208,7 @@ impl std::error::Error for Error {
 #[derive(Debug)]
 pub struct Analysis {
     part: Part,
-    counts: notes::Counts,
-    ranking: findings::Ranking,
-    inefficient: Vec<Inefficiency>,
-    unexplained: Vec<Unexplained>,
-    polling: Vec<Polling>,
-    not_computed: Vec<NotComputed>,
-    damage: Vec<String>,
+    lists: Lists,
     residual: Option<u64>,
 }
 
@@ -381,7 +381,11 @@ fn replay_on(
     let threads = transport.threads();
     let part = Part { defs, world, replayed, tree, sections, pairs, threads };
     let result = match lists {
-        Some(lists) => AtRank::First(Box::new(lists.about(part, archive))),
+        Some(lists) => {
+            let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
+            let residual = residual.and_then(|text| text.parse().ok());
+            AtRank::First(Box::new(Analysis { part, lists, residual }))
+        }
         None => AtRank::Other(Box::new(part)),
     };
     Ok(Joint { result })
@@ -417,6 +421,7 @@ fn read_definitions(
 }
 
 /// Lists that users read, at rank 0.
+#[derive(Debug)]
 struct Lists {
     counts: notes::Counts,
     ranking: findings::Ranking,
@@ -444,23 +449,6 @@ impl Lists {
             notes::collect(archive.anchor(), ground, &replayed.unjudged, &counts);
         Self { counts, ranking, inefficient, unexplained, polling, not_computed, damage }
     }
-
-    fn about(self, part: Part, archive: &Archive) -> Analysis {
-        let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
-        let Self { counts, ranking, inefficient, unexplained, polling, not_computed, damage } =
-            self;
-        Analysis {
-            part,
-            counts,
-            ranking,
-            inefficient,
-            unexplained,
-            polling,
-            not_computed,
-            damage,
-            residual: residual.and_then(|text| text.parse().ok()),
-        }
-    }
 }
 
 /// One row of the communication matrix: traffic of one kind from one origin to one target. The matrix covers one layer
@@ -480,25 +468,25 @@ pub struct Pair {
 impl Analysis {
     /// Returns all findings in the order of the [entries](Self::entries), so that each entry is a range of this slice.
     pub fn findings(&self) -> &[Finding] {
-        &self.ranking.findings
+        &self.lists.ranking.findings
     }
 
     /// Returns the findings grouped by call path. Entries of the run come first, then those of start-up and of
     /// shutdown; within a phase, the greatest expected gain comes first.
     pub fn entries(&self) -> &[Entry] {
-        &self.ranking.entries
+        &self.lists.ranking.entries
     }
 
     /// Returns the time of start-up, run and shutdown in nanoseconds, each summed over all locations. Shares of
     /// findings refer to the run, because a program can do little about start-up and shutdown.
     pub fn times(&self) -> Times {
-        self.ranking.times
+        self.lists.ranking.times
     }
 
     /// Returns communication of the run that could take less time although nobody waits, the greatest saving first.
     /// Only what could save at least 1 % of the run is listed.
     pub fn inefficient(&self) -> &[Inefficiency] {
-        &self.inefficient
+        &self.lists.inefficient
     }
 
     /// Returns the ranking that users read: call paths that wait for at least 0.1 % of the run, and inefficient
@@ -509,7 +497,7 @@ impl Analysis {
         let large = |it: &&Entry| it.phase == Phase::Run && !it.is_small(run);
         let waits = self.entries().iter().filter(large).map(Ranked::Waits);
         let mut list: Vec<Ranked<'_>> =
-            waits.chain(self.inefficient.iter().map(Ranked::Inefficient)).collect();
+            waits.chain(self.lists.inefficient.iter().map(Ranked::Inefficient)).collect();
         // Sorting is stable: waits come before what can gain as much otherwise.
         list.sort_by_key(|it| std::cmp::Reverse(it.gain()));
         list
@@ -518,7 +506,7 @@ impl Analysis {
     /// Returns call paths with time in runtime calls that neither waits nor transfer explain, the longest first. Only
     /// those with [`Unexplained::is_finding`] are large enough to report one by one.
     pub fn unexplained(&self) -> &[Unexplained] {
-        &self.unexplained
+        &self.lists.unexplained
     }
 
     /// Returns the nodes with more processes than cores. An archive that does not record the cores of its processes has
@@ -530,7 +518,7 @@ impl Analysis {
     /// Returns loops over calls that test for completion or for a change of memory, the longest first. Their time is
     /// not part of any finding.
     pub fn polling(&self) -> &[Polling] {
-        &self.polling
+        &self.lists.polling
     }
 
     /// Returns the largest error of clock synchronisation between nodes in nanoseconds. `None` if the archive does not
@@ -541,13 +529,13 @@ impl Analysis {
 
     /// Returns the patterns that could not be judged, wholly or in part, with the reason for each.
     pub fn not_computed(&self) -> &[NotComputed] {
-        &self.not_computed
+        &self.lists.not_computed
     }
 
     /// Returns the defects of the archive, such as an event file that ends early: the first 20 as one text each, and
     /// the number of all others as the last text. Empty if there is none.
     pub fn damage(&self) -> &[String] {
-        &self.damage
+        &self.lists.damage
     }
 
     /// Returns the number of pairs of nodes, origin and target, for which the archive shows that some operations
@@ -564,14 +552,14 @@ impl Analysis {
     /// Returns the number of operations in flight that did not fit into the memory budget and were moved to a temporary
     /// file. A large number means that more memory would make the analysis faster.
     pub fn spilled(&self) -> u64 {
-        self.counts.spilled
+        self.lists.counts.spilled
     }
 
     /// Returns the number of calls that issued operations and that the replay could not judge in one step. Most programs
     /// have few of them. A test compares the number with what synthetic programs must have, because each of these calls
     /// takes several times as long to analyse.
     pub fn slow_calls(&self) -> u64 {
-        self.counts.slow_calls
+        self.lists.counts.slow_calls
     }
 
     /// Returns the number of windows of time that the trace was cut into.
@@ -597,7 +585,7 @@ impl Analysis {
     /// Returns the time from the first event to the last over all locations, in nanoseconds; 0 for an archive without
     /// events.
     pub fn length(&self) -> u64 {
-        self.counts.length().0
+        self.lists.counts.length().0
     }
 
     /// Returns the exclusive time of all call paths over all locations, in nanoseconds. With several locations it
@@ -630,7 +618,7 @@ impl Analysis {
     /// Returns the number of waits that were longer than the time left in their calls. Any value but 0 means that a
     /// rule of a pattern is wrong.
     pub fn waits_beyond_calls(&self) -> u64 {
-        self.counts.excess
+        self.lists.counts.excess
     }
 
     /// Returns all pairs that communicate, ordered by origin, target and kind. Each call names the pairs anew, so keep
@@ -653,15 +641,14 @@ impl Analysis {
     pub fn write_report(&self, path: &Path) -> Result<(), Error> {
         let own = self.part.locations().count();
         if own < self.locations() {
-            let reason = "other processes have the values of some locations".into();
-            return Err(Error::Elsewhere { rank: 1, reason });
+            return Err(Error::InPart);
         }
         self.part.write_report(&Transport::new(self.part.threads), &self.notes(), path)
     }
 
     /// Returns the texts that a report has about patterns that could not be judged.
     fn notes(&self) -> Vec<String> {
-        self.not_computed.iter().map(ToString::to_string).collect()
+        self.lists.not_computed.iter().map(ToString::to_string).collect()
     }
 }
 

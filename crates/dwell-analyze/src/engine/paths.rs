@@ -188,6 +188,14 @@ fn book_first(node: &mut Node, what: Quantity, amount: u64) {
     node.rest.push((what, amount));
 }
 
+/// Adds the time of a call to its account, now or when its waits are known.
+#[inline(always)]
+fn add(fresh: &mut Fresh, account: Account, calls: &mut Calls, time: Duration) {
+    if !fresh.keep(account.0, time) {
+        calls.rests.add(time);
+    }
+}
+
 /// Mixes the bits of a number.
 fn mixed(value: u64) -> u64 {
     let value = (value ^ (value >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -367,16 +375,12 @@ impl Paths {
         if let Some(account) = known
             && account.sort == sort
         {
-            if !self.fresh.keep(recent, time) {
-                account.rests.add(time);
-            }
+            add(&mut self.fresh, Account(recent), account, time);
             return Account(recent);
         }
         let account = self.account(path, sort);
-        if !self.fresh.keep(account.0, time)
-            && let Some(calls) = self.calls_mut(account)
-        {
-            calls.rests.add(time);
+        if let Some(calls) = self.accounts.get_mut(account.0.wrapping_sub(1) as usize) {
+            add(&mut self.fresh, account, calls, time);
         }
         account
     }
@@ -397,9 +401,7 @@ impl Paths {
             && calls.sort == sort
         {
             let account = Account(recent);
-            if !self.fresh.keep(account.0, when.length()) {
-                calls.rests.add(when.length());
-            }
+            add(&mut self.fresh, account, calls, when.length());
             self.row.operation(when, account, target, end, &mut calls.following);
             return account;
         }
@@ -418,9 +420,7 @@ impl Paths {
         let account = self.account(path, sort);
         let calls = self.accounts.get_mut(account.0.wrapping_sub(1) as usize);
         if let Some(calls) = calls {
-            if !self.fresh.keep(account.0, when.length()) {
-                calls.rests.add(when.length());
-            }
+            add(&mut self.fresh, account, calls, when.length());
             self.row.operation(when, account, target, end, &mut calls.following);
         }
         account

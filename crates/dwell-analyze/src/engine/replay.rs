@@ -593,6 +593,15 @@ mod tests {
     }
 
     #[test]
+    fn a_window_gets_what_helps_it_and_the_rest_is_for_what_is_kept() {
+        let large = Share::of(12 << 30, 8_192);
+        assert_eq!(large.room, Share::of(24 << 30, 8_192).room);
+        assert!(large.all > 4 * large.room, "{} and {}", large.all, large.room);
+        let small = Share::of(1 << 20, 8_192);
+        assert_eq!((small.all, small.room), (least_room(8_192), least_room(8_192)));
+    }
+
+    #[test]
     fn what_is_kept_does_not_shorten_windows_for_ever() {
         // 1 GB in all, in windows of 16 MiB.
         assert!((50..200).contains(&windows(0, 1000)));
