@@ -21,6 +21,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
 mod archive;
+mod causes;
 mod engine;
 mod output;
 mod patterns;
@@ -38,6 +39,7 @@ pub use archive::ids::{LocationNumber, ProcessNumber};
 pub use archive::names::Site;
 pub use archive::parties::MOST as MOST_PARTIES;
 use archive::world::World;
+pub use causes::Delay;
 pub use dwell_model::pairs::MEMBER as PAIRS;
 use engine::location::Location;
 use engine::matrix;
@@ -224,6 +226,8 @@ struct Part {
     /// Part of the communication matrix that this process writes.
     pairs: matrix::Sum,
     threads: usize,
+    /// Costs of what each location did, if the dependency log was written.
+    delays: Option<Vec<Delay>>,
 }
 
 impl Part {
@@ -270,6 +274,14 @@ impl Joint {
         match &self.result {
             AtRank::First(analysis) => Some(analysis),
             AtRank::Other(_) => None,
+        }
+    }
+
+    /// Returns the costs of what the locations of this process did, as [`Analysis::delays`] does.
+    pub fn delays(&self) -> Option<&[Delay]> {
+        match &self.result {
+            AtRank::First(analysis) => analysis.delays(),
+            AtRank::Other(part) => part.delays.as_deref(),
         }
     }
 
@@ -370,7 +382,14 @@ fn replay_on(
     let Options { memory, cut, events_per_rank, .. } = *options;
     let plan = replay::Plan { memory, cut, events_per_rank };
     let log = options.log.as_deref();
-    let replayed: Replayed = replay::replay(transport, archive, &world, plan, log, progress)?;
+    let mut replayed: Replayed = replay::replay(transport, archive, &world, plan, log, progress)?;
+    let mut delays = None;
+    if let Some(log) = log {
+        let at = (replayed.sharding, &replayed.deal);
+        let parts = replayed.parts.iter_mut();
+        let mut shards: Vec<_> = parts.map(|it| it.processes.as_mut_slice()).collect();
+        delays = Some(causes::find(transport, &world, at, cut, log, &mut shards)?);
+    }
     let (mut tree, sections) = own::join_trees(transport, &replayed)?;
     tree.classify(&world);
     let matrices = replayed.parts.iter().map(|part| &part.matrix);
@@ -379,7 +398,7 @@ fn replay_on(
     let summary = findings::Summary::of(transport, &ground, &replayed, &sections, &pairs)?;
     let lists = summary.map(|summary| Lists::of(archive, &ground, &replayed, summary));
     let threads = transport.threads();
-    let part = Part { defs, world, replayed, tree, sections, pairs, threads };
+    let part = Part { defs, world, replayed, tree, sections, pairs, threads, delays };
     let result = match lists {
         Some(lists) => {
             let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
@@ -542,6 +561,13 @@ impl Analysis {
     /// progress without help of their targets.
     pub fn independent_pairs(&self) -> usize {
         self.part.replayed.facts.progress.pairs()
+    }
+
+    /// Returns the costs of what each location did that others waited for, or `None` if the analysis did not write the
+    /// dependency log. Costs at all locations add up to the lower bounds of all waits whose culprits are known, and to the
+    /// polling loops whose releases are.
+    pub fn delays(&self) -> Option<&[Delay]> {
+        self.part.delays.as_deref()
     }
 
     /// Returns the number of events that were read, over all locations.

@@ -15,7 +15,7 @@ use std::thread;
 
 use dwell_analyze::log::{DependencyLog, LogError};
 use dwell_analyze::{
-    Cut, Error, LocationNumber, Options, Quantity, analyze, analyze_among, least_memory,
+    Cut, Delay, Error, LocationNumber, Options, Quantity, analyze, analyze_among, least_memory,
 };
 use dwell_mpi::crew;
 use dwell_synth::{halo, ring, sor, srumma};
@@ -30,27 +30,42 @@ fn files(directory: &Path) -> Files {
     fs::read_dir(directory).unwrap().map(|it| file(it.unwrap())).collect()
 }
 
-/// Analyses an archive and returns the files of its log.
-fn log(archive: &Archive, options: &Options) -> Files {
+/// Files of a log, and the costs that follow from it, in the order of locations.
+#[derive(PartialEq, Eq)]
+struct Made {
+    files: Files,
+    delays: Vec<Delay>,
+}
+
+/// Analyses an archive and returns its log.
+fn log(archive: &Archive, options: &Options) -> Made {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options.clone();
     options.log = Some(directory.path().join("log"));
-    analyze(archive, &options, &|_| {}).unwrap();
-    files(&directory.path().join("log"))
+    let analysis = analyze(archive, &options, &|_| {}).unwrap();
+    let delays = analysis.delays().unwrap().to_vec();
+    Made { files: files(&directory.path().join("log")), delays }
 }
 
 /// Returns the files that several ranks write together.
-fn log_among(archive: &Archive, options: &Options, ranks: usize) -> Files {
+fn log_among(archive: &Archive, options: &Options, ranks: usize) -> Made {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options.clone();
     options.log = Some(directory.path().into());
+    let mut delays = Vec::new();
     thread::scope(|scope| {
-        for mut member in crew(ranks) {
-            let options = &options;
-            scope.spawn(move || analyze_among(&mut member, archive, options, &|_| {}).unwrap());
+        let mut ranks: Vec<_> = crew(ranks)
+            .into_iter()
+            .map(|mut member| {
+                let options = &options;
+                scope.spawn(move || analyze_among(&mut member, archive, options, &|_| {}).unwrap())
+            })
+            .collect();
+        for joint in ranks.drain(..).map(|it| it.join().unwrap()) {
+            delays.extend_from_slice(joint.delays().unwrap());
         }
     });
-    files(directory.path())
+    Made { files: files(directory.path()), delays }
 }
 
 fn options(threads: usize, cut: Cut) -> Options {
@@ -62,12 +77,13 @@ fn options(threads: usize, cut: Cut) -> Options {
 /// Compares the logs of an archive for threads, windows, memory and ranks. Returns one of them.
 fn same_bytes(archive: &Archive, cuts: &[Cut], ranks: &[usize]) -> Files {
     let expected = log(archive, &options(1, Cut::Budget));
-    let differs = |found: &Files, how: &str| {
-        let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
+    let differs = |found: &Made, how: &str| {
+        let names = |it: &Made| it.files.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(found), names(&expected), "{how}");
-        for (name, bytes) in found {
-            assert!(*bytes == expected[name], "{name} differs: {how}");
+        for (name, bytes) in &found.files {
+            assert!(*bytes == expected.files[name], "{name} differs: {how}");
         }
+        assert_eq!(found.delays, expected.delays, "{how}");
     };
     for threads in [2, 7] {
         differs(&log(archive, &options(threads, Cut::Budget)), &format!("{threads} threads"));
@@ -84,7 +100,8 @@ fn same_bytes(archive: &Archive, cuts: &[Cut], ranks: &[usize]) -> Files {
     }
     let of = options(2, cuts[0]);
     differs(&log_among(archive, &of, 3), &format!("3 ranks, {:?}", cuts[0]));
-    expected
+    assert!(!expected.delays.is_empty());
+    expected.files
 }
 
 #[test]
@@ -146,7 +163,8 @@ fn size_beside_the_trace() {
         let directory = tempfile::tempdir().unwrap();
         generate(directory.path());
         let archive = Archive::open(directory.path()).unwrap();
-        let bytes: usize = log(&archive, &options(1, Cut::Budget)).values().map(Vec::len).sum();
+        let bytes: usize =
+            log(&archive, &options(1, Cut::Budget)).files.values().map(Vec::len).sum();
         let share = bytes as f64 * 100.0 / size(directory.path()) as f64;
         println!("{name}: {share:.1} %");
         assert!(share < 25.0, "{name}: {share:.1} %");
@@ -188,7 +206,7 @@ fn damage_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     random::generate(3, directory.path());
     let archive = Archive::open(directory.path()).unwrap();
-    let files = log(&archive, &options(1, Cut::Budget));
+    let files = log(&archive, &options(1, Cut::Budget)).files;
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("dependencies-0000");
     let whole = &files["dependencies-0000"];
@@ -215,7 +233,7 @@ fn random_numbers_are_errors() {
     let directory = tempfile::tempdir().unwrap();
     random::generate(3, directory.path());
     let archive = Archive::open(directory.path()).unwrap();
-    let files = log(&archive, &options(1, Cut::Budget));
+    let files = log(&archive, &options(1, Cut::Budget)).files;
     let whole = &files["dependencies-0000"];
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("dependencies-0000");

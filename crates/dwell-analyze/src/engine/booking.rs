@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::LocationNumber;
+use crate::archive::ids::{ContextNumber, LocationNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::quantity::Quantity;
@@ -20,11 +20,28 @@ pub(crate) struct Booking {
     pub(crate) begin: Time,
     /// Location that was waited for, if it is known.
     pub(crate) culprit: Option<LocationNumber>,
-    /// True if the culprit was waited for from `begin` until the amount had passed, without interruption. The pieces of
-    /// other waits travel apart.
-    pub(crate) is_piece: bool,
+    /// What the amount is for the dependency log.
+    pub(crate) piece: Piece,
     /// Time that the call had left after the waits booked before; `None` for counts and for parts of other waits.
     pub(crate) left: Option<Duration>,
 }
 
 impl Message for Booking {}
+
+/// What a booked amount is for the dependency log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Piece {
+    /// It is no wait, or the pieces of the wait travel apart.
+    None,
+    /// The culprit was waited for from `begin` until the amount had passed, without interruption.
+    OfTwo,
+    /// The same, in a collective in which all members of a context wait for each other.
+    OfAll(ContextNumber),
+}
+
+impl Piece {
+    /// Returns what a whole wait or a part of another one is.
+    pub(crate) fn of(is_whole: bool) -> Self {
+        if is_whole { Self::OfTwo } else { Self::None }
+    }
+}

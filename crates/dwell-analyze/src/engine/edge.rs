@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::outstanding::Class;
 use crate::engine::quantity::Quantity;
@@ -19,8 +19,28 @@ pub(crate) struct Edge {
     pub(crate) from: Time,
     pub(crate) to: Time,
     pub(crate) what: Quantity,
-    /// Bounds and class, if only the end of the replay tells whether this is a wait.
-    pub(crate) candidate: Option<Candidate>,
+    pub(crate) kind: Kind,
+}
+
+/// How sure an edge is a wait, and whom else it concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    /// A wait of one location for another.
+    Certain,
+    /// A wait in a collective in which all members of the context wait for the last of them.
+    Among(ContextNumber),
+    /// Only the end of the replay tells whether this is a wait.
+    Candidate(Candidate),
+}
+
+impl Kind {
+    /// Returns bounds and class of a candidate.
+    pub(crate) fn candidate(self) -> Option<Candidate> {
+        match self {
+            Self::Candidate(candidate) => Some(candidate),
+            Self::Certain | Self::Among(_) => None,
+        }
+    }
 }
 
 impl Message for Edge {}

@@ -61,6 +61,12 @@ pub enum Quantity {
     Unexplained,
     /// Part of the unexplained time in calls that are too few of their class to know how long such calls take.
     TooFew,
+    /// Waits of others that what the location did on the path caused, by lower bounds.
+    DelayDirect,
+    /// Waits of others that it caused through locations which waited for this one and passed the delay on.
+    DelayPropagated,
+    /// Time by which waits of others that it caused directly may be longer than their lower bounds.
+    DelayMargin,
 }
 
 use Quantity as Q;
@@ -83,7 +89,7 @@ const COUNTS: [Q; 10] = [
 ];
 
 /// Quantities that belong to no wait and follow those that do.
-const OTHERS: [Q; 7] = [
+const OTHERS: [Q; 10] = [
     Q::PartialCollectives,
     Q::PollingCalls,
     Q::PollingTime,
@@ -91,6 +97,9 @@ const OTHERS: [Q; 7] = [
     Q::Transfer,
     Q::Unexplained,
     Q::TooFew,
+    Q::DelayDirect,
+    Q::DelayPropagated,
+    Q::DelayMargin,
 ];
 
 impl Quantity {
@@ -122,6 +131,9 @@ impl Quantity {
             Q::Transfer => other(4),
             Q::Unexplained => other(5),
             Q::TooFew => other(6),
+            Q::DelayDirect => other(7),
+            Q::DelayPropagated => other(8),
+            Q::DelayMargin => other(9),
         }
     }
 
@@ -159,6 +171,11 @@ impl Quantity {
             Some(place) => Wait::ALL.get(usize::try_from(place).ok()?).copied().map(Q::Wait),
             None => Some(Q::PollingBlamed),
         }
+    }
+
+    /// Returns `true` for waits for the progress of one or several targets.
+    pub(crate) fn is_for_progress(self) -> bool {
+        matches!(self, Q::Wait(Wait::WaitForProgress | Wait::WaitForProgressMulti))
     }
 
     /// Returns the wait whose time this quantity is. `None` for counts, and for bounds and parts of a wait.

@@ -77,6 +77,9 @@ pub(crate) struct Replayed<P: Pattern> {
     pub(crate) windows: u64,
     /// Number of events that all ranks have read.
     pub(crate) events: u64,
+    /// Distribution of processes to shards, and of shards to ranks.
+    pub(crate) sharding: Sharding,
+    pub(crate) deal: Deal,
 }
 
 /// Results of a shard.
@@ -281,7 +284,7 @@ pub(crate) fn replay<P: Pattern>(
                 if let Some((directory, scratch)) = directory.zip(scratch.as_deref()) {
                     write_log(transport, world, &part, &mut shards, (directory, scratch))?;
                 }
-                return Ok(results(transport, world, shards, facts, (count, events))?);
+                return Ok(results(transport, world, shards, facts, (count, events), part)?);
             }
         } else if floors.next == Time::END {
             horizon = Time::END;
@@ -501,6 +504,7 @@ fn results<P: Pattern>(
     shards: Vec<Shard<P>>,
     facts: P::Facts,
     (windows, events): (u64, u64),
+    Part { sharding, deal, .. }: Part,
 ) -> Result<Replayed<P>, Error> {
     let unjudged = unjudged(transport, world, &shards)?;
     let of = |shard: Shard<P>| {
@@ -509,7 +513,7 @@ fn results<P: Pattern>(
         Results { processes, blame, matrix, patterns }
     };
     let parts = shards.into_iter().map(of).collect();
-    Ok(Replayed { parts, facts, unjudged, windows, events })
+    Ok(Replayed { parts, facts, unjudged, windows, events, sharding, deal })
 }
 
 /// Adds up the waits that could not be judged. All shards have the same list, with other numbers of calls.

@@ -13,8 +13,8 @@ use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::accounts::{self, Bins, ExpectedTimes};
 use crate::engine::blame::Blame;
-use crate::engine::booking::Booking;
-use crate::engine::edge::Edge;
+use crate::engine::booking::{Booking, Piece};
+use crate::engine::edge::{Edge, Kind};
 use crate::engine::exchange::{Answered, Answering, Answers, Asked, Asking, Outboxes, Questions};
 use crate::engine::fast_path::Leaf;
 use crate::engine::here::Here;
@@ -219,8 +219,8 @@ impl<P: Pattern> Shard<P> {
             for (waiter, culprit, Span { begin: from, end: to }) in
                 std::mem::take(&mut process.loops.released)
             {
-                let (what, candidate) = (Quantity::PollingBlamed, None);
-                let edge = Edge { waiter, culprit, from, to, what, candidate };
+                let (what, kind) = (Quantity::PollingBlamed, Kind::Certain);
+                let edge = Edge { waiter, culprit, from, to, what, kind };
                 self.log.iter_mut().for_each(|log| log.fresh.push(edge));
             }
             process.sure.forget(floor);
@@ -242,13 +242,17 @@ impl<P: Pattern> Shard<P> {
 
     /// Books an amount on a call path of the process that waited.
     fn book_one(&mut self, world: &World, booking: Booking) {
-        let Booking { location, account, what, amount, begin, culprit, is_piece, left } = booking;
+        let Booking { location, account, what, amount, begin, culprit, piece, left } = booking;
         let blamed = culprit.map(|culprit| world.process(culprit));
         if let Some(log) = &mut self.log
-            && let Some(culprit) = culprit.filter(|_| is_piece)
+            && let Some(culprit) = culprit.filter(|_| piece != Piece::None)
         {
+            let kind = match piece {
+                Piece::OfAll(context) => Kind::Among(context),
+                Piece::None | Piece::OfTwo => Kind::Certain,
+            };
             let (waiter, from, to) = (location, begin, begin.later_by(Duration(amount)));
-            log.fresh.push(Edge { waiter, culprit, from, to, what, candidate: None });
+            log.fresh.push(Edge { waiter, culprit, from, to, what, kind });
         }
         let process = self.processes.get_mut(world.process(location));
         let Some(location) = process.and_then(|it| it.location_mut(location)) else { return };

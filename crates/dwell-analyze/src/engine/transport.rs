@@ -25,7 +25,7 @@ use crate::engine::wire::{self, Garbled, Inboxes};
 
 /// A message between shards. The trait is a marker without methods: implement it for every type that goes into an
 /// [`Outbox`].
-pub(crate) trait Message: Copy + Send + Serialize + DeserializeOwned + 'static {}
+pub(crate) trait Message: Send + Serialize + DeserializeOwned + 'static {}
 
 impl Message for ProcessNumber {}
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
-use crate::engine::edge::{Candidate, Edge};
+use crate::engine::edge::{Candidate, Edge, Kind};
 use crate::engine::outstanding::Class;
 use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
@@ -40,8 +40,8 @@ impl Waited {
     pub(crate) fn edge(&self, what: Quantity, low: Duration, high: Duration) -> Edge {
         let Self { location: waiter, culprit, enter: from, until: to, class, target, .. } = *self;
         let is_aligned = self.aligned > 0;
-        let candidate = Some(Candidate { class, target, low, high, is_aligned });
-        Edge { waiter, culprit, from, to, what, candidate }
+        let kind = Kind::Candidate(Candidate { class, target, low, high, is_aligned });
+        Edge { waiter, culprit, from, to, what, kind }
     }
 
     /// Returns the part of the wait that is not contention, or `None` if nothing is left. `left` gives the part of a

@@ -41,7 +41,7 @@ use crate::archive::system::Context;
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::accounts::{Account, Distance, Sort};
-use crate::engine::booking::Booking;
+use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::EndedCall;
 use crate::engine::event::{Among, Collective, Event, Way, What};
 use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
@@ -612,9 +612,8 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
         for it in &list {
             let Arrival { location, account, .. } = *it;
             let what = Quantity::PartialCollectives;
-            let (amount, begin, culprit, left, is_piece) = (1, it.enter, None, None, false);
-            let booking =
-                Booking { location, account, what, amount, begin, culprit, is_piece, left };
+            let (amount, begin, culprit, left, piece) = (1, it.enter, None, None, Piece::None);
+            let booking = Booking { location, account, what, amount, begin, culprit, piece, left };
             out.bookings.send(it.process, booking);
         }
     }
@@ -631,6 +630,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
             out.remainders.send(process, Remainder { process, number, from, until });
         }
     }
+    let between = world.system.context(first.context).and_then(Context::sides).is_some();
     let mut book = |it: &Arrival, what, amount: Duration, culprit, left: Option<Duration>| {
         // A wait is never longer than the time in the collective.
         let amount = amount.min(it.end.since(it.enter));
@@ -640,14 +640,17 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
                 true => it.end - amount,
                 false => it.enter,
             };
-            let (amount, is_piece) = (amount.0, left.is_some());
-            let booking =
-                Booking { location, account, what, amount, begin, culprit, is_piece, left };
+            let piece = match (left, all_wait_for_all(way) && !between) {
+                (None, _) => Piece::None,
+                (Some(_), false) => Piece::OfTwo,
+                (Some(_), true) => Piece::OfAll(it.context),
+            };
+            let amount = amount.0;
+            let booking = Booking { location, account, what, amount, begin, culprit, piece, left };
             out.bookings.send(it.process, booking);
         }
         amount
     };
-    let between = world.system.context(first.context).and_then(Context::sides).is_some();
     touches.sort_unstable_by_key(|touch| (touch.target, touch.time));
     for (it, late) in list.iter().zip(awaited) {
         let until = late.map_or(Duration::ZERO, |late| late.began.since(it.enter));
@@ -682,6 +685,11 @@ fn wait(way: Way) -> Quantity {
         Way::ToRoot => Quantity::Wait(Wait::EarlyReduce),
         Way::Prefix => Quantity::Wait(Wait::EarlyScan),
     }
+}
+
+/// Returns `true` for collectives in which every member waits for the last of all.
+fn all_wait_for_all(way: Way) -> bool {
+    matches!(way, Way::Barrier | Way::Fence | Way::Create | Way::Free | Way::All)
 }
 
 /// Returns the quantity that the time after the first end is booked as, if it has a name.

@@ -23,7 +23,7 @@ use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::system::Context;
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
-use crate::engine::booking::Booking;
+use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::EndedCall;
 use crate::engine::event::{Collective, Event, Way, What};
 use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
@@ -175,9 +175,8 @@ fn judge(list: &[Arrival], out: &mut Answers) {
         if amount > Duration::ZERO {
             let Arrival { process, location, account, enter: begin, .. } = *it;
             let (what, culprit) = (Quantity::Wait(Wait::BarrierImbalance), Some(last.location));
-            let (amount, left, is_piece) = (amount.0, None, false);
-            let booking =
-                Booking { location, account, what, amount, begin, culprit, is_piece, left };
+            let (amount, left, piece) = (amount.0, None, Piece::None);
+            let booking = Booking { location, account, what, amount, begin, culprit, piece, left };
             out.bookings.send(process, booking);
         }
     }

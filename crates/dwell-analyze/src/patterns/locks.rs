@@ -34,9 +34,9 @@ use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
-use crate::engine::booking::Booking;
+use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::{EndedCall, Issued};
-use crate::engine::edge::Edge;
+use crate::engine::edge::{Edge, Kind};
 use crate::engine::event::{Event, What};
 use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
 use crate::engine::hash::Mixed;
@@ -622,15 +622,15 @@ impl Family {
             for (holder, culprit, span) in pieces {
                 holders.entry(holder).or_insert((culprit, Duration::ZERO)).1 += span.length();
                 let (from, to) = (span.begin, span.end);
-                let edge = Edge { waiter: location, culprit, from, to, what, candidate: None };
+                let edge = Edge { waiter: location, culprit, from, to, what, kind: Kind::Certain };
                 out.edges.send(process, edge);
             }
             let mut book = |what, Duration(amount), culprit, left| {
                 if amount > 0 {
-                    let (begin, is_piece) = (enter, false);
+                    let (begin, piece) = (enter, Piece::None);
                     out.bookings.send(
                         process,
-                        Booking { location, account, what, amount, begin, culprit, is_piece, left },
+                        Booking { location, account, what, amount, begin, culprit, piece, left },
                     );
                 }
             };

@@ -27,7 +27,7 @@ use crate::archive::roles::Traits;
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::{World, number};
 use crate::engine::accounts::Account;
-use crate::engine::booking::Booking;
+use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::{EndedCall, Issued};
 use crate::engine::event::{Event, What};
 use crate::engine::exchange::{Answering, Asked, Asking, outboxes};
@@ -151,10 +151,10 @@ impl Pattern for Signals {
             inbox.judge(me, at.horizon, open, |wait, what, Duration(amount), origin| {
                 let (location, account) = (wait.location, wait.account);
                 let whole = what == Quantity::Wait(Wait::LateSignal);
-                let (begin, culprit, is_piece) = (wait.enter, Some(origin), whole);
+                let (begin, culprit, piece) = (wait.enter, Some(origin), Piece::of(whole));
                 let left = whole.then_some(wait.leave - wait.enter);
                 let booking =
-                    Booking { location, account, what, amount, begin, culprit, is_piece, left };
+                    Booking { location, account, what, amount, begin, culprit, piece, left };
                 out.common.bookings.send(me, booking);
             });
             for release in inbox.releases.drain(..) {

@@ -59,14 +59,14 @@ fn joined(list: Vec<Stretch>) -> Vec<Stretch> {
     joined
 }
 
-/// Compares the log in a directory with the events and with the search.
+/// Compares the log in a directory with the events and with the search. Returns the sums of delay costs.
 pub(crate) fn hold(
     seed: u64,
     archive: &Archive,
     analysis: &Analysis,
     expected: &Found,
     directory: &Path,
-) {
+) -> [u64; 3] {
     let log = DependencyLog::open(directory).unwrap();
     let (mut waits, mut releases) = (Vec::new(), Vec::new());
     for (number, (all, calls)) in stretches(archive).into_iter().enumerate() {
@@ -104,6 +104,9 @@ pub(crate) fn hold(
     pieces.sort_unstable();
     assert_eq!(found, pieces, "seed {seed}");
     sums(analysis, &found);
+    let polled: Vec<Read> =
+        waits.into_iter().filter(|it| it.what == Quantity::PollingBlamed).collect();
+    crate::causes::hold(seed, analysis, expected, &polled, &log)
 }
 
 /// Compares the sums of all pieces with what the analysis has booked.

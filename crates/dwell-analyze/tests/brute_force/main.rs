@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+mod causes;
 mod log;
 mod random;
 mod search;
@@ -67,7 +68,7 @@ fn sums(analysis: &Analysis) -> Vec<Sums> {
 /// Compares the findings in an archive with the search, for some seeds with several ways of cutting windows, which must
 /// not change the result.
 fn check(seed: u64, archive: &Archive, per_node: usize) -> Found {
-    let expected = Found::of(&Trace::load(archive, per_node));
+    let mut expected = Found::of(&Trace::load(archive, per_node));
     let other = match seed % 4 {
         0 => Some(Cut::EveryEvent),
         1 => Some(Cut::Nanoseconds(1 + seed * 37 % 5_000)),
@@ -81,7 +82,7 @@ fn check(seed: u64, archive: &Archive, per_node: usize) -> Found {
         let directory = tempfile::tempdir().unwrap();
         options.log = Some(directory.path().into());
         let analysis = support::sums::analyze(archive, &options);
-        hold(seed, archive, &analysis, &expected, directory.path());
+        expected.costs = hold(seed, archive, &analysis, &expected, directory.path());
         let found = sums(&analysis);
         assert_eq!(found.len(), expected.sums.len());
         for (location, (found, expected)) in found.iter().zip(&expected.sums).enumerate() {
@@ -105,7 +106,7 @@ fn check_all(
     generate: impl Fn(u64, &std::path::Path) -> usize,
 ) -> usize {
     let mut totals = Sums::new();
-    let mut unknown = 0;
+    let (mut unknown, mut costs) = (0, [0; 3]);
     for seed in seeds {
         let directory = tempfile::tempdir().unwrap();
         let per_node = generate(seed, directory.path());
@@ -114,11 +115,13 @@ fn check_all(
         for (what, amount) in found.sums.iter().flatten() {
             *totals.entry(*what).or_default() += amount;
         }
+        costs.iter_mut().zip(found.costs).for_each(|(sum, one)| *sum += one);
         unknown += usize::from(found.blind > 0 && found.partial > 0);
     }
     for what in waits.iter().copied().flatten() {
         assert!(totals.get(what).is_some_and(|sum| *sum > 0), "{what:?} never occurred");
     }
+    assert!(costs.iter().all(|it| *it > 0), "{costs:?}");
     unknown
 }
 

@@ -1,6 +1,6 @@
 //! Applies the rules as they are documented to everything at once: no windows, no questions, no order of arrival.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_analyze::Quantity;
 use dwell_model::waits::Wait;
@@ -24,6 +24,12 @@ pub(crate) struct Found {
     pub(crate) partial: u64,
     /// Every stretch of a wait for one location.
     pub(crate) pieces: Vec<Piece>,
+    /// Processes of the collectives in which all members wait for the last of them.
+    pub(crate) among: BTreeMap<Piece, BTreeSet<usize>>,
+    /// Sums of direct and propagated costs and of margins, which the comparison adds.
+    pub(crate) costs: [u64; 3],
+    /// Process of each location.
+    pub(crate) processes: Vec<usize>,
 }
 
 /// A stretch of a wait: who waited how for whom, from when to when, and both bounds.
@@ -38,7 +44,9 @@ pub(crate) struct Piece {
 
 impl Found {
     pub(crate) fn of(trace: &Trace) -> Self {
-        let mut found = Self { sums: vec![Sums::new(); trace.locations.len()], ..Self::default() };
+        let sums = vec![Sums::new(); trace.locations.len()];
+        let processes = trace.locations.iter().map(|it| it.process).collect();
+        let mut found = Self { sums, processes, ..Self::default() };
         found.progress(trace);
         found.locks(trace);
         found.signals(trace);
@@ -744,7 +752,13 @@ impl Found {
                     other => panic!("{other}"),
                 };
                 if let Some(culprit) = culprit {
+                    let count = self.pieces.len();
                     self.wait(call, wait, culprit, culprit.enter);
+                    let roots = [Wait::LateBroadcast, Wait::EarlyReduce, Wait::EarlyScan];
+                    if !roots.contains(&wait) {
+                        let members = || members.iter().copied().collect();
+                        self.among.extend(self.pieces[count..].iter().map(|it| (*it, members())));
+                    }
                 }
                 match call.operation() {
                     "barrier" | "sync" => {

@@ -9,9 +9,9 @@ use std::collections::binary_heap::PeekMut;
 use std::io;
 use std::sync::Arc;
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
-use crate::engine::edge::{Candidate, Edge};
+use crate::engine::edge::{Candidate, Edge, Kind};
 use crate::engine::log::scratch::Scratch;
 use crate::engine::outstanding::Class;
 use crate::engine::quantity::Quantity;
@@ -116,25 +116,23 @@ impl Edges {
 
 /// Encodes an edge for the scratch file.
 fn encode(edge: &Edge) -> [u8; SIZE] {
-    let Edge { waiter, culprit, from, to, what, candidate } = *edge;
-    let none = Candidate {
-        class: Class(0),
-        target: ProcessNumber(0),
-        low: Duration::ZERO,
-        high: Duration::ZERO,
-        is_aligned: false,
+    let Edge { waiter, culprit, from, to, what, kind } = *edge;
+    let (flags, [whom, low, high]) = match kind {
+        Kind::Certain => (0, [0; 3]),
+        Kind::Among(context) => (1, [context.0.into(), 0, 0]),
+        Kind::Candidate(Candidate { class, target, low, high, is_aligned }) => {
+            let whom = u64::from(class.0) | u64::from(target.0) << 32;
+            (2 + u64::from(is_aligned), [whom, low.0, high.0])
+        }
     };
-    let flags =
-        u64::from(candidate.is_some()) | candidate.map_or(0, |it| u64::from(it.is_aligned) << 1);
-    let Candidate { class, target, low, high, .. } = candidate.unwrap_or(none);
     let words = [
         u64::from(waiter.0) | u64::from(culprit.0) << 32,
         from.0,
         to.0,
         what.in_log() | flags << 16,
-        u64::from(class.0) | u64::from(target.0) << 32,
-        low.0,
-        high.0,
+        whom,
+        low,
+        high,
     ];
     let mut bytes = [0; SIZE];
     for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
@@ -149,13 +147,17 @@ fn decode(bytes: &[u8; SIZE]) -> Option<Edge> {
     for (word, place) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
         *word = u64::from_le_bytes(*place);
     }
-    let [ends, from, to, what, class, low, high] = words;
-    let candidate = Candidate {
-        class: Class(class as u32),
-        target: ProcessNumber((class >> 32) as u32),
-        low: Duration(low),
-        high: Duration(high),
-        is_aligned: what & 2 << 16 != 0,
+    let [ends, from, to, what, whom, low, high] = words;
+    let kind = match what >> 16 {
+        0 => Kind::Certain,
+        1 => Kind::Among(ContextNumber(whom as u32)),
+        flags => Kind::Candidate(Candidate {
+            class: Class(whom as u32),
+            target: ProcessNumber((whom >> 32) as u32),
+            low: Duration(low),
+            high: Duration(high),
+            is_aligned: flags == 3,
+        }),
     };
     Some(Edge {
         waiter: LocationNumber(ends as u32),
@@ -163,7 +165,7 @@ fn decode(bytes: &[u8; SIZE]) -> Option<Edge> {
         from: Time(from),
         to: Time(to),
         what: Quantity::from_log(what & 0xffff)?,
-        candidate: (what & 1 << 16 != 0).then_some(candidate),
+        kind,
     })
 }
 
@@ -252,7 +254,7 @@ mod tests {
             target: ProcessNumber(mixed as u32 >> 3),
             low: Duration(high.0 / 2),
             high,
-            is_aligned: number.is_multiple_of(2),
+            is_aligned: number.is_multiple_of(4),
         };
         Edge {
             waiter: LocationNumber(mixed as u32 % 3),
@@ -260,7 +262,11 @@ mod tests {
             from: Time(to.0 - mixed % 50),
             to,
             what: Quantity::from_log(mixed % 20).unwrap(),
-            candidate: (!number.is_multiple_of(3)).then_some(candidate),
+            kind: match number % 3 {
+                0 => Kind::Certain,
+                1 => Kind::Among(ContextNumber(mixed as u32 % 7)),
+                _ => Kind::Candidate(candidate),
+            },
         }
     }
 

@@ -331,7 +331,7 @@ fn write_edges(
 ) -> io::Result<u64> {
     let (mut bytes, mut length, mut before) = (Vec::new(), 0, Time::BEGIN);
     while let Some(edge) = merged.next_of(at)? {
-        let ruling = edge.candidate.map_or(0, |it| {
+        let ruling = edge.kind.candidate().map_or(0, |it| {
             let key = (world.process(edge.waiter), it.target, it.class);
             rulings.partition_point(|it| (it.origin, it.target, it.class) < key)
         });

@@ -25,17 +25,19 @@
 //! | paths, in one block | how many; then for each, callers first: number of the caller, kind (0 region, 1 region with call site, 2 parameter with value, 3 parameter with all other values; 4 more for calls at which waits are judged), region or parameter, and call site or value |
 //! | rulings, in one block | how many; then for each: origin, target, class, verdict |
 //! | segments | in each block the time at which it begins; then for each: computing before, doubled, plus 1 if the path is the one that followed the path before it last time in the block; length; and the path if it is another one. Before the first is the root |
-//! | waits | for each: begin minus the end of the one before in the block (folded), length, kind times 5 plus state, culprit minus this location (folded); and for candidates the place of the ruling; and for candidates of the states 3 and 4: length minus upper bound (folded), upper minus lower bound |
+//! | waits | for each: begin minus the end of the one before in the block (folded), length, kind times 5 plus state, culprit minus this location (folded); then the context, if there is one; for candidates the place of the ruling; and for candidates of the states 3 and 4: length minus upper bound (folded), upper minus lower bound |
 //! | releases | for each: end minus the end of the one before in the block, and the rest as for waits, with the waiter in place of the culprit |
 //!
 //! The kind of a wait is its place in the catalogue of `dwell_model::waits`, counted from 1, and 0 for polling loops. The
 //! state is 0 for what is certainly a wait, 1 and 2 for candidates whose bounds are both the length, 3 and 4 for all
-//! others; 2 and 4 if the operation ended with an arrival of its target. Folded numbers are those of
+//! others; 2 and 4 if the operation ended with an arrival of its target. Only waits for progress are
+//! candidates; any other has the state 1 in a collective in which all members of a context wait for the last of them.
+//! Folded numbers are those of
 //! [`fold`](crate::engine::log::block::fold).
 
-use crate::archive::ids::{LocationNumber, Ordinal};
+use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal};
 use crate::archive::time::{Duration, Time};
-use crate::engine::edge::{Candidate, Edge, Ruling, Verdict};
+use crate::engine::edge::{Candidate, Edge, Kind, Ruling, Verdict};
 use crate::engine::log::block::{fold, put, take, unfold};
 use crate::engine::log::edges::Side;
 use crate::engine::outstanding::Class;
@@ -153,17 +155,23 @@ pub(crate) fn take_ruling(from: &mut &[u8]) -> Option<Ruling> {
     Some(Ruling { origin, target, class, verdict })
 }
 
-/// State of an edge, by its place: no candidate; a candidate whose bounds are the length, aligned or not; any other
-/// candidate, aligned or not.
+/// Number of states of an edge. Waits for progress are certain; a candidate whose bounds are the length, aligned or not; or
+/// any other candidate, aligned or not. Other waits are between two locations, or among all members of a context.
 const STATES: u64 = 5;
+/// State of an edge among all members of a context.
+const AMONG: u64 = 1;
 
 /// Returns the state of an edge.
 fn state(edge: &Edge) -> u64 {
     let length = edge.to.since(edge.from);
-    edge.candidate.map_or(0, |it| {
-        let is_whole = (it.low, it.high) == (length, length);
-        u64::from(it.is_aligned) + if is_whole { 1 } else { 3 }
-    })
+    match edge.kind {
+        Kind::Certain => 0,
+        Kind::Among(_) => AMONG,
+        Kind::Candidate(it) => {
+            let is_whole = (it.low, it.high) == (length, length);
+            u64::from(it.is_aligned) + if is_whole { 1 } else { 3 }
+        }
+    }
 }
 
 /// Appends an edge as numbers, at one of its locations. `before` is the end of the edge before it. `ruling` is the place
@@ -190,11 +198,15 @@ pub(crate) fn put_edge(
     put(to, length.0);
     put(to, edge.what.in_log() * STATES + state);
     put(to, fold(i64::from(other.0) - i64::from(at.0)));
-    if let Some(Candidate { low, high, .. }) = edge.candidate {
-        put(to, ruling as u64);
-        if state > 2 {
-            put(to, fold(length.0.wrapping_sub(high.0).cast_signed()));
-            put(to, high.saturating_sub(low).0);
+    match edge.kind {
+        Kind::Certain => {}
+        Kind::Among(context) => put(to, context.0.into()),
+        Kind::Candidate(Candidate { low, high, .. }) => {
+            put(to, ruling as u64);
+            if state > 2 {
+                put(to, fold(length.0.wrapping_sub(high.0).cast_signed()));
+                put(to, high.saturating_sub(low).0);
+            }
         }
     }
 }
@@ -228,9 +240,14 @@ pub(crate) fn take_edge(
         Side::Culprit => (other, at),
     };
     let (from_time, to) = (Time(begin), Time(end));
-    let edge = Edge { waiter, culprit, from: from_time, to, what, candidate: None };
-    if state == 0 {
-        return Some((edge, None));
+    let edge = Edge { waiter, culprit, from: from_time, to, what, kind: Kind::Certain };
+    match (state, what.is_for_progress()) {
+        (0, _) => return Some((edge, None)),
+        (AMONG, false) => {
+            let context = ContextNumber(u32::try_from(take(from)?).ok()?);
+            return Some((Edge { kind: Kind::Among(context), ..edge }, None));
+        }
+        (_, is_for_progress) => is_for_progress.then_some(())?,
     }
     let ruling = *rulings.get(usize::try_from(take(from)?).ok()?)?;
     let (low, high) = match state > 2 {
@@ -243,6 +260,6 @@ pub(crate) fn take_edge(
     };
     let (class, target, is_aligned) = (ruling.class, ruling.target, matches!(state, 2 | 4));
     let (low, high) = (Duration(low), Duration(high));
-    let candidate = Some(Candidate { class, target, low, high, is_aligned });
-    Some((Edge { candidate, ..edge }, Some(ruling)))
+    let kind = Kind::Candidate(Candidate { class, target, low, high, is_aligned });
+    Some((Edge { kind, ..edge }, Some(ruling)))
 }

@@ -81,7 +81,7 @@ impl ShardLog {
     pub(crate) fn settle(&mut self, world: &World) {
         for edge in self.fresh.drain(..) {
             self.waits.add(edge);
-            if let Some(candidate) = edge.candidate {
+            if let Some(candidate) = edge.kind.candidate() {
                 let (origin, culprit) = (world.process(edge.waiter), world.process(edge.culprit));
                 if culprit != candidate.target {
                     self.elsewhere.insert((culprit, origin, candidate.target, candidate.class));

@@ -12,9 +12,9 @@ use std::{fmt, io};
 
 use otf2::id::{CallingContextRef, ParameterRef, RegionRef};
 
-use crate::archive::ids::LocationNumber;
+use crate::archive::ids::{ContextNumber, LocationNumber};
 use crate::archive::time::{Duration, Time};
-use crate::engine::edge::{Edge, Ruling};
+use crate::engine::edge::{Edge, Kind, Ruling};
 use crate::engine::log::block::{self, take};
 use crate::engine::log::edges::Side;
 use crate::engine::log::format::{self, ENTRY, Entry, HEADER, Header};
@@ -35,6 +35,19 @@ pub enum LogError {
         /// Reason in words, without a full stop.
         reason: &'static str,
     },
+}
+
+impl LogError {
+    /// Returns the file, and the error without its name.
+    pub(crate) fn parts(&self) -> (&Path, io::Error) {
+        match self {
+            Self::Io(path, error) => (path, io::Error::new(error.kind(), error.to_string())),
+            Self::Damaged { path, offset, reason } => {
+                let text = format!("at byte {offset}: {reason}; analyse the archive again");
+                (path, io::Error::new(io::ErrorKind::InvalidData, text))
+            }
+        }
+    }
 }
 
 impl fmt::Display for LogError {
@@ -109,17 +122,30 @@ pub struct Piece {
     pub low: Duration,
     /// Upper bound of the wait.
     pub high: Duration,
+    /// Context of the collective, if all its members waited for the last of them.
+    pub(crate) among: Option<ContextNumber>,
+}
+
+impl Piece {
+    /// Returns `true` if the location waited in a collective in which all members wait for the last of them.
+    pub fn is_among_all(&self) -> bool {
+        self.among.is_some()
+    }
 }
 
 impl Piece {
     /// Joins an edge with the ruling on it. Returns `None` if the ruling says that it is no wait.
     fn judged(edge: &Edge, ruling: Option<&Ruling>) -> Option<Self> {
-        let Edge { waiter, culprit, from, to, what, candidate } = *edge;
-        let (low, high) = match (candidate, ruling) {
+        let Edge { waiter, culprit, from, to, what, kind } = *edge;
+        let (low, high) = match (kind.candidate(), ruling) {
             (Some(it), Some(ruling)) => ruling.verdict.bounds(it.is_aligned, (it.low, it.high))?,
             _ => (to.since(from), to.since(from)),
         };
-        Some(Self { waiter, culprit, from, to, what, low, high })
+        let among = match kind {
+            Kind::Among(context) => Some(context),
+            Kind::Certain | Kind::Candidate(_) => None,
+        };
+        Some(Self { waiter, culprit, from, to, what, low, high, among })
     }
 }
 
@@ -214,6 +240,12 @@ impl DependencyLog {
     /// Returns the number of locations, in the order of the report.
     pub fn locations(&self) -> u32 {
         self.groups.first().map_or(0, |it| it.header.locations)
+    }
+
+    /// Returns the error of a log that lacks a location.
+    pub(crate) fn incomplete(&self) -> LogError {
+        let path = self.groups.last().map(|it| it.path.clone()).unwrap_or_default();
+        LogError::Damaged { path, offset: 0, reason: "the log does not have all locations" }
     }
 
     /// Returns the size of all files in bytes.
@@ -334,6 +366,11 @@ pub struct LocationLog {
 }
 
 impl LocationLog {
+    /// Returns the number of the location.
+    pub(crate) fn number(&self) -> LocationNumber {
+        self.number
+    }
+
     /// Returns the call paths, callers first. The first is the root.
     pub fn paths(&self) -> &[PathStep] {
         &self.paths
@@ -341,7 +378,7 @@ impl LocationLog {
 
     /// Returns all time of the location from its last event to its first, in segments that follow each other without
     /// gaps. Consecutive segments may have the same path.
-    pub fn segments(&self) -> impl Iterator<Item = Result<Segment, LogError>> + use<> {
+    pub fn segments(&self) -> impl Iterator<Item = Result<Segment, LogError>> + Send + use<> {
         let paths = Arc::clone(&self.paths);
         Backwards::new(self.segments.clone(), move |bytes, list| {
             let mut time = take(bytes)?;
@@ -370,12 +407,12 @@ impl LocationLog {
     }
 
     /// Returns the waits of the location, those that ended last first.
-    pub fn waits(&self) -> impl Iterator<Item = Result<Piece, LogError>> + use<> {
+    pub fn waits(&self) -> impl Iterator<Item = Result<Piece, LogError>> + Send + use<> {
         self.edges(Side::Waiter, &self.waits)
     }
 
     /// Returns the waits of others for the location, those that ended last first.
-    pub fn releases(&self) -> impl Iterator<Item = Result<Piece, LogError>> + use<> {
+    pub fn releases(&self) -> impl Iterator<Item = Result<Piece, LogError>> + Send + use<> {
         self.edges(Side::Culprit, &self.releases)
     }
 
@@ -383,7 +420,7 @@ impl LocationLog {
         &self,
         side: Side,
         stream: &Stream,
-    ) -> impl Iterator<Item = Result<Piece, LogError>> + use<> {
+    ) -> impl Iterator<Item = Result<Piece, LogError>> + Send + use<> {
         let (at, rulings) = (self.number, Arc::clone(&self.rulings));
         Backwards::new(stream.clone(), move |bytes, list| {
             let mut before = Time::BEGIN;

@@ -7,7 +7,7 @@ use dwell_model::waits::Wait;
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
-use crate::engine::booking::Booking;
+use crate::engine::booking::{Booking, Piece};
 use crate::engine::exchange::Asking;
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
@@ -432,8 +432,8 @@ pub(super) fn judge_call(
     let mut add = |what, begin, Duration(amount), it: &Sent, left: Option<Duration>| {
         if amount > 0 {
             let culprit = Some(it.location);
-            let is_piece = left.is_some();
-            book(Booking { location, account, what, amount, begin, culprit, is_piece, left });
+            let piece = Piece::of(left.is_some());
+            book(Booking { location, account, what, amount, begin, culprit, piece, left });
         }
     };
     if let Some(last) = &call.collective {
@@ -470,8 +470,9 @@ pub(super) fn judge_sends(call: &Call, until: Time, book: &mut impl FnMut(Bookin
     };
     let Waiter { location, account, leave, .. } = call.waiter;
     let (what, amount) = (Quantity::Wait(Wait::LateReceiver), (posted - until).0);
-    let (begin, culprit, left, is_piece) = (until, Some(receiver), Some(leave - until), true);
-    book(Booking { location, account, what, amount, begin, culprit, is_piece, left });
+    let (begin, culprit, left) = (until, Some(receiver), Some(leave - until));
+    let piece = Piece::OfTwo;
+    book(Booking { location, account, what, amount, begin, culprit, piece, left });
     posted
 }
 
@@ -480,8 +481,8 @@ pub(super) fn judge_probe(probe: &Probe, message: &Sent, book: &mut impl FnMut(B
     let Probe { location, account, enter, leave } = *probe;
     if message.begin > enter && message.begin < leave {
         let (what, amount) = (Quantity::Wait(Wait::LateSender), (message.begin - enter).0);
-        let (begin, culprit, is_piece) = (enter, Some(message.location), true);
+        let (begin, culprit, piece) = (enter, Some(message.location), Piece::OfTwo);
         let left = Some(leave - enter);
-        book(Booking { location, account, what, amount, begin, culprit, is_piece, left });
+        book(Booking { location, account, what, amount, begin, culprit, piece, left });
     }
 }

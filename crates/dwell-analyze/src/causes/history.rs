@@ -1,0 +1,209 @@
+//! What a location did and for whom it waited, read from the dependency log with the last first.
+//!
+//! The log is read as far back as someone asks. What lies after the time up to which the location has been settled is
+//! forgotten.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::archive::ids::LocationNumber;
+use crate::archive::time::{Duration, Time};
+use crate::causes::activity::{Activity, KnownPaths, Stretch};
+use crate::causes::{MOST_COMPUTING, MOST_STRETCHES};
+use crate::engine::log::read::{LocationLog, LogError, Piece, Segment};
+use crate::engine::paths::Path;
+
+/// A wait, with the costs of later waits that were passed on to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) piece: Piece,
+    pub(crate) propagated: Duration,
+}
+
+/// What a location did from one time to another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Profile {
+    pub(crate) times: BTreeMap<Activity, u64>,
+    /// Time in each wait, by its place among those that are not settled.
+    pub(crate) waits: BTreeMap<usize, u64>,
+}
+
+type Records<T> = Box<dyn Iterator<Item = Result<T, LogError>> + Send>;
+
+/// What a location did and for whom it waited.
+pub(crate) struct History {
+    number: LocationNumber,
+    /// First event of the location.
+    first: Time,
+    pub(crate) paths: KnownPaths,
+    segments: Records<Segment>,
+    /// Stretches that have been read, the last first.
+    stretches: VecDeque<Stretch>,
+    /// Earlier stretches of computing whose call before is not known yet, the last first, and the call after them.
+    computing: Vec<Stretch>,
+    after: Path,
+    waits: Records<Piece>,
+    releases: Records<Piece>,
+    /// Waits and releases that are not settled and have been read, the last first.
+    pub(crate) own: VecDeque<Waiting>,
+    pub(crate) released: VecDeque<Piece>,
+}
+
+impl std::fmt::Debug for History {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("History").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl History {
+    pub(crate) fn new(log: &LocationLog, first: Time, paths: KnownPaths) -> Self {
+        Self {
+            number: log.number(),
+            first,
+            paths,
+            segments: Box::new(log.segments()),
+            stretches: VecDeque::new(),
+            computing: Vec::new(),
+            after: Path::TOP,
+            waits: Box::new(log.waits()),
+            releases: Box::new(log.releases()),
+            own: VecDeque::new(),
+            released: VecDeque::new(),
+        }
+    }
+
+    /// Reads waits until one ends at or before a time.
+    pub(crate) fn read_waits(&mut self, until: Time) -> Result<(), LogError> {
+        while self.own.back().is_none_or(|it| it.piece.to > until) {
+            let Some(piece) = self.waits.next().transpose()? else { break };
+            self.own.push_back(Waiting { piece, propagated: Duration::ZERO });
+        }
+        Ok(())
+    }
+
+    /// Reads releases until one is at or before a time.
+    pub(crate) fn read_releases(&mut self, until: Time) -> Result<(), LogError> {
+        while self.released.back().is_none_or(|it| it.to > until) {
+            let Some(piece) = self.releases.next().transpose()? else { break };
+            self.released.push_back(piece);
+        }
+        Ok(())
+    }
+
+    /// Forgets stretches that begin at or after a time.
+    pub(crate) fn forget(&mut self, from: Time) {
+        while self.stretches.pop_front_if(|it| it.begin >= from).is_some() {}
+    }
+
+    /// Reads further stretches. Returns `false` if there are none.
+    fn read_more(&mut self) -> Result<bool, LogError> {
+        loop {
+            let segment = self.segments.next().transpose()?;
+            let call = segment.filter(|it| self.paths.is_call(Path(it.path as u32)));
+            match (segment, call) {
+                (Some(Segment { begin, end, path }), None) => {
+                    let path = Path(path as u32);
+                    let activity = Activity { path, before: Path::TOP, after: self.after };
+                    self.computing.push(Stretch { begin, end, activity });
+                    if self.computing.len() >= MOST_COMPUTING {
+                        self.stretches.extend(self.computing.drain(..));
+                        return Ok(true);
+                    }
+                }
+                (_, call) => {
+                    let path = call.map(|it| Path(it.path as u32));
+                    let before = path.unwrap_or(Path::TOP);
+                    let known = !self.computing.is_empty() || call.is_some();
+                    let between = self
+                        .computing
+                        .drain(..)
+                        .map(|it| Stretch { activity: Activity { before, ..it.activity }, ..it });
+                    self.stretches.extend(between);
+                    if let Some((Segment { begin, end, .. }, path)) = call.zip(path) {
+                        self.stretches.push_back(Stretch {
+                            begin,
+                            end,
+                            activity: Activity::call(path),
+                        });
+                        self.after = path;
+                    }
+                    return Ok(known);
+                }
+            }
+        }
+    }
+
+    /// Reads stretches until one begins at or before a time.
+    fn read_to(&mut self, since: Time) -> Result<(), LogError> {
+        while self.stretches.back().is_none_or(|it| it.begin > since) && self.read_more()? {}
+        Ok(())
+    }
+
+    /// Returns the activity at a time.
+    pub(crate) fn at(&mut self, time: Time) -> Result<Option<Activity>, LogError> {
+        self.read_to(time)?;
+        let before = self.stretches.partition_point(|it| it.begin > time);
+        Ok(self.stretches.get(before).filter(|it| it.end > time).map(|it| it.activity))
+    }
+
+    /// Returns the begin of the stretch that lies [`MOST_STRETCHES`] before a time, or the begin of the run if the
+    /// location has fewer.
+    pub(crate) fn bound(&mut self, from: Time, begin: Time) -> Result<Time, LogError> {
+        self.read_to(from)?;
+        let place = self.stretches.partition_point(|it| it.begin >= from) + MOST_STRETCHES - 1;
+        while self.stretches.len() <= place && self.read_more()? {}
+        Ok(self.stretches.get(place).map_or(begin, |it| it.begin))
+    }
+
+    /// Adds what the location did from `since` to `end`, `times` over. Waits count as such if `counts` holds for them, and
+    /// otherwise as the activity around them.
+    pub(crate) fn add_to(
+        &mut self,
+        profile: &mut Profile,
+        (since, end): (Time, Time),
+        times: u64,
+        counts: impl Fn(&Piece) -> bool,
+    ) -> Result<(), LogError> {
+        self.read_to(since)?;
+        self.read_waits(since)?;
+        // Waits that do not overlap each other, the last first.
+        let mut spans: Vec<(Time, Time)> = Vec::new();
+        let mut limit = end;
+        for (place, Waiting { piece, .. }) in self.own.iter().enumerate() {
+            if piece.to <= since {
+                break;
+            }
+            let over = piece.from.later_by(piece.low).min(limit);
+            let begin = piece.from.max(since);
+            if counts(piece) && begin < over {
+                *profile.waits.entry(place).or_default() += over.since(begin).0 * times;
+                spans.push((begin, over));
+                limit = begin;
+            }
+        }
+        let mut next = 0;
+        let first = self.stretches.partition_point(|it| it.begin >= end);
+        for stretch in self.stretches.range(first..) {
+            let (begin, over) = (stretch.begin.max(since), stretch.end.min(end));
+            let mut length = over.since(begin).0;
+            while let Some(&(from, to)) = spans.get(next) {
+                length -= over.min(to).since(begin.max(from)).0;
+                // A wait may go on in the stretch before.
+                if from < begin {
+                    break;
+                }
+                next += 1;
+            }
+            if length > 0 {
+                *profile.times.entry(stretch.activity).or_default() += length * times;
+            }
+            if stretch.begin <= since {
+                break;
+            }
+        }
+        let missing = self.first.min(end).since(since).0;
+        if missing > 0 {
+            *profile.times.entry(Activity::NOT_STARTED).or_default() += missing * times;
+        }
+        Ok(())
+    }
+}

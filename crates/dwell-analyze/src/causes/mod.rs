@@ -1,0 +1,37 @@
+//! Causes of waits: what the processes did that others waited for, and what that cost.
+//!
+//! A location waits for another one, the culprit, because the culprit came late. The culprit was late because of what it did
+//! before, or because it had waited itself. [`find`] splits the length of every wait over what the culprit did, and passes
+//! on what falls to waits of the culprit, back to those for whom it waited. What arrives at a call path is its *delay
+//! cost*: direct where it made the waiting location wait, propagated where others have passed it on.
+//!
+//! | wait | is split over |
+//! |---|---|
+//! | for progress, for locks | what the culprit did during the wait |
+//! | in a collective of all | what the culprit did more than the waiting locations since each of them synchronised with it last, summed up over all of them |
+//! | any other | what the culprit did more than the waiting location since the two synchronised last |
+//!
+//! Two locations synchronise where one waits for the other, unless for progress or a lock, and in a collective that both take part in.
+//! The search for that goes back at most [`MOST_STRETCHES`] stretches of the waiting location. However far it goes, the
+//! culprit did at least as much more as the wait is long.
+//!
+//! # One pass backwards
+//! Costs go back in time only. Each location goes through its waits and releases in the dependency log with the last first. At a
+//! wait it tells the culprit the cost, which is known then, and what it did since the two synchronised. At a release it needs
+//! what the waiting locations tell ([`Told`]), splits the cost, and adds what is passed on to waits of its own that lie before. A location
+//! that has to be told something stops until that arrives ([`walk`]). Locations of one shard tell each other at once, others in
+//! rounds ([`pass`]).
+
+mod activity;
+mod history;
+mod pass;
+mod share;
+mod walk;
+
+pub use pass::Delay;
+pub(crate) use pass::find;
+
+/// Number of stretches of a location before a wait in which its last synchronisation with the culprit is searched.
+pub(crate) const MOST_STRETCHES: usize = 256;
+/// Number of stretches of computing without a call for which the call before is searched.
+pub(crate) const MOST_COMPUTING: usize = 1024;
