@@ -3,7 +3,7 @@
 //! The log is read as far back as someone asks. What lies after the time up to which the location has been settled is
 //! forgotten.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::archive::ids::LocationNumber;
 use crate::archive::time::{Duration, Time};
@@ -22,9 +22,45 @@ pub(crate) struct Waiting {
 /// What a location did from one time to another.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Profile {
-    pub(crate) times: BTreeMap<Activity, u64>,
+    /// Time of each activity.
+    pub(crate) times: Vec<(Activity, u64)>,
     /// Time in each wait, by its place among those that are not settled.
-    pub(crate) waits: BTreeMap<usize, u64>,
+    pub(crate) waits: Vec<(usize, u64)>,
+}
+
+impl Profile {
+    /// Adds time to an activity. Loops repeat the same few activities.
+    fn add(&mut self, activity: Activity, time: u64) {
+        match self.times.iter_mut().find(|it| it.0 == activity) {
+            Some(it) => it.1 += time,
+            None => self.times.push((activity, time)),
+        }
+    }
+
+    /// Forgets everything, and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.times.clear();
+        self.waits.clear();
+    }
+
+    /// Sorts activities and waits, each of which is there once afterwards.
+    pub(crate) fn sort(&mut self) {
+        self.times.sort_unstable();
+        // Several begins list the same waits.
+        if !self.waits.is_sorted_by(|a, b| a.0 < b.0) {
+            self.waits.sort_unstable();
+            self.waits.dedup_by(|more, sum| {
+                let is_same = more.0 == sum.0;
+                sum.1 += if is_same { more.1 } else { 0 };
+                is_same
+            });
+        }
+    }
+
+    /// Returns the time in all waits.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waits.iter().map(|it| it.1).sum()
+    }
 }
 
 type Records<T> = Box<dyn Iterator<Item = Result<T, LogError>> + Send>;
@@ -46,6 +82,8 @@ pub(crate) struct History {
     /// Waits and releases that are not settled and have been read, the last first.
     pub(crate) own: VecDeque<Waiting>,
     pub(crate) released: VecDeque<Piece>,
+    /// Memory for begins and ends of waits.
+    spans: Vec<(Time, Time)>,
 }
 
 impl std::fmt::Debug for History {
@@ -68,6 +106,7 @@ impl History {
             releases: Box::new(log.releases()),
             own: VecDeque::new(),
             released: VecDeque::new(),
+            spans: Vec::new(),
         }
     }
 
@@ -138,20 +177,46 @@ impl History {
         Ok(())
     }
 
-    /// Returns the activity at a time.
-    pub(crate) fn at(&mut self, time: Time) -> Result<Option<Activity>, LogError> {
-        self.read_to(time)?;
-        let before = self.stretches.partition_point(|it| it.begin > time);
-        Ok(self.stretches.get(before).filter(|it| it.end > time).map(|it| it.activity))
+    /// Returns a time before another one, or the begin of the stretch that lies [`MOST_STRETCHES`] before that, if this is
+    /// later. Without either it is the begin of the run.
+    pub(crate) fn bounded(
+        &mut self,
+        since: Option<Time>,
+        from: Time,
+        begin: Time,
+    ) -> Result<Time, LogError> {
+        self.read_to(since.unwrap_or(from))?;
+        let place = self.stretches.partition_point(|it| it.begin >= from) + MOST_STRETCHES - 1;
+        while since.is_none() && self.stretches.len() <= place && self.read_more()? {}
+        let bound = self.stretches.get(place).map(|it| it.begin);
+        Ok(bound.max(since).unwrap_or(begin))
     }
 
-    /// Returns the begin of the stretch that lies [`MOST_STRETCHES`] before a time, or the begin of the run if the
-    /// location has fewer.
-    pub(crate) fn bound(&mut self, from: Time, begin: Time) -> Result<Time, LogError> {
-        self.read_to(from)?;
-        let place = self.stretches.partition_point(|it| it.begin >= from) + MOST_STRETCHES - 1;
-        while self.stretches.len() <= place && self.read_more()? {}
-        Ok(self.stretches.get(place).map_or(begin, |it| it.begin))
+    /// Returns the end of the last wait or release for which `counts` holds, unless it lies before the
+    /// [`MOST_STRETCHES`]th stretch before a time.
+    pub(crate) fn last(
+        &mut self,
+        from: Time,
+        counts: impl Fn(&Piece) -> bool,
+    ) -> Result<Option<Time>, LogError> {
+        let found = |it: &Self| {
+            let wait = it.own.iter().map(|it| &it.piece).find(|it| counts(it));
+            let release = it.released.iter().find(|it| counts(it));
+            wait.map(|it| it.to).max(release.map(|it| it.to))
+        };
+        // What was read for other reasons often has it.
+        let mut last = found(self);
+        if last.is_none() {
+            let bound = self.bounded(None, from, Time::BEGIN)?;
+            self.read_waits(bound)?;
+            self.read_releases(bound)?;
+            last = found(self);
+        }
+        if let Some(last) = last {
+            self.read_waits(last)?;
+            self.read_releases(last)?;
+        }
+        Ok(last.max(found(self)))
     }
 
     /// Adds what the location did from `since` to `end`, `times` over. Waits count as such if `counts` holds for them, and
@@ -166,7 +231,8 @@ impl History {
         self.read_to(since)?;
         self.read_waits(since)?;
         // Waits that do not overlap each other, the last first.
-        let mut spans: Vec<(Time, Time)> = Vec::new();
+        let mut spans = std::mem::take(&mut self.spans);
+        spans.clear();
         let mut limit = end;
         for (place, Waiting { piece, .. }) in self.own.iter().enumerate() {
             if piece.to <= since {
@@ -175,7 +241,7 @@ impl History {
             let over = piece.from.later_by(piece.low).min(limit);
             let begin = piece.from.max(since);
             if counts(piece) && begin < over {
-                *profile.waits.entry(place).or_default() += over.since(begin).0 * times;
+                profile.waits.push((place, over.since(begin).0 * times));
                 spans.push((begin, over));
                 limit = begin;
             }
@@ -194,15 +260,16 @@ impl History {
                 next += 1;
             }
             if length > 0 {
-                *profile.times.entry(stretch.activity).or_default() += length * times;
+                profile.add(stretch.activity, length * times);
             }
             if stretch.begin <= since {
                 break;
             }
         }
+        self.spans = spans;
         let missing = self.first.min(end).since(since).0;
         if missing > 0 {
-            *profile.times.entry(Activity::NOT_STARTED).or_default() += missing * times;
+            profile.add(Activity::NOT_STARTED, missing * times);
         }
         Ok(())
     }

@@ -19,11 +19,12 @@
 //! Costs go back in time only. Each location goes through its waits and releases in the dependency log with the last first. At a
 //! wait it tells the culprit the cost, which is known then, and what it did since the two synchronised. At a release it needs
 //! what the waiting locations tell ([`Told`]), splits the cost, and adds what is passed on to waits of its own that lie before. A location
-//! that has to be told something stops until that arrives ([`walk`]). Locations of one shard tell each other at once, others in
-//! rounds ([`pass`]).
+//! that has to be told something stops until that arrives ([`walk`]). Workers of one program
+//! send each other [letters](mail), programs in rounds ([`pass`]).
 
 mod activity;
 mod history;
+mod mail;
 mod pass;
 mod share;
 mod walk;

@@ -1,9 +1,11 @@
 //! Lets all locations go back through the dependency log, in windows of time and in rounds.
 //!
 //! A window bounds how far a location may be ahead of others, and so the memory for what it has told them. In each round
-//! of a window every location goes on until it has to be told something by a location of another shard.
+//! of a window every location goes on until it has to be told something by a location of another program.
 
+use std::ops::Range;
 use std::path::Path as FilePath;
+use std::thread;
 
 use dwell_mpi::Agreement;
 
@@ -12,7 +14,8 @@ use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::causes::activity::{Activity, KnownPaths};
 use crate::causes::history::History;
-use crate::causes::walk::{Cost, Scene, Stop, Told, Walker};
+use crate::causes::mail::Mail;
+use crate::causes::walk::{Cost, Scene, Told, Walker};
 use crate::engine::exchange::{Outboxes, outboxes};
 use crate::engine::location::Location;
 use crate::engine::log::read::{DependencyLog, LogError};
@@ -30,26 +33,31 @@ outboxes! {
     }
 }
 
-/// Number of bytes of the log that are read in a window, over all ranks.
-const BYTES_PER_WINDOW: u64 = 256 << 20;
+/// Number of bytes of the log that are read in a window, over all ranks. What is told takes about 20 times as much memory
+/// at most.
+const BYTES_PER_WINDOW: u64 = 8 << 20;
+/// Number of letters that a worker keeps while it has other work.
+const MOST_LETTERS: usize = 1024;
 
 /// Greatest number of windows, if their length is given.
 const MOST_WINDOWS: u64 = 64;
 
-/// Locations of a shard on their way back.
+/// Locations of consecutive shards on their way back. Each worker has one part, because locations of one part tell each
+/// other everything at once.
 #[derive(Debug)]
 struct Part {
     first: LocationNumber,
     walkers: Vec<Walker>,
     /// Places of locations that can go on.
     ready: Vec<usize>,
-    heard: Heard,
+    heard: Vec<Heard>,
     failed: Option<LogError>,
 }
 
 impl Part {
-    fn new(log: &DependencyLog, processes: &[Process]) -> Self {
-        let locations = || processes.iter().flat_map(|process| &process.locations);
+    fn new(log: &DependencyLog, shards: &[&mut [Process]]) -> Self {
+        let processes = || shards.iter().flat_map(|it| it.iter());
+        let locations = || processes().flat_map(|process| &process.locations);
         let first = locations().next().map_or(LocationNumber(0), |it| it.number);
         let (mut walkers, mut failed) = (Vec::new(), None);
         for location in locations() {
@@ -61,7 +69,11 @@ impl Part {
                 }
             }
         }
-        Self { first, walkers, ready: Vec::new(), heard: Heard::default(), failed }
+        Self { first, walkers, ready: Vec::new(), heard: Vec::new(), failed }
+    }
+
+    fn locations(&self) -> Range<LocationNumber> {
+        self.first..LocationNumber(self.first.0 + self.walkers.len() as u32)
     }
 
     fn place(&self, location: LocationNumber) -> Option<usize> {
@@ -69,23 +81,41 @@ impl Part {
         (place < self.walkers.len()).then_some(place)
     }
 
-    /// Lets all locations go on that can.
-    fn advance(&mut self, scene: Scene<'_>, until: Time, out: &mut Telling) {
-        for told in std::mem::take(&mut self.heard).told.into_messages() {
-            self.hear(told);
+    /// Lets all locations go on until those of other programs have to tell them something.
+    fn advance(
+        &mut self,
+        me: usize,
+        scene: Scene<'_>,
+        mail: &Mail<Told>,
+        post: &Post<'_>,
+    ) -> Telling {
+        for heard in std::mem::take(&mut self.heard) {
+            heard.told.into_messages().for_each(|told| self.hear(told));
         }
-        let mut tells = Vec::new();
-        while let Some(place) = self.ready.pop()
-            && self.failed.is_none()
-        {
-            let Some(walker) = self.walkers.get_mut(place) else { continue };
-            self.failed = walker.go(scene, until, &mut |told| tells.push(told)).err();
-            for told in tells.drain(..) {
-                match self.place(told.culprit) {
-                    Some(_) => self.hear(told),
-                    None => out.told.send(scene.world.process(told.culprit), told),
+        let mut out = Telling::new(post.sharding, post.pools);
+        let (mut tells, mut letters) = (Vec::new(), Vec::new());
+        loop {
+            while let Some(place) = self.ready.pop()
+                && self.failed.is_none()
+            {
+                let Some(walker) = self.walkers.get_mut(place) else { continue };
+                self.failed = walker.go(scene, post.until, &mut |told| tells.push(told)).err();
+                for told in tells.drain(..) {
+                    match post.part(told.culprit) {
+                        Some(part) if part == me => self.hear(told),
+                        Some(part) => letters.push((part, told)),
+                        None => out.told.send(scene.world.process(told.culprit), told),
+                    }
+                }
+                if letters.len() >= MOST_LETTERS {
+                    mail.send(letters.drain(..));
                 }
             }
+            if !letters.is_empty() {
+                mail.send(letters.drain(..));
+            }
+            let Some(heard) = mail.receive(me) else { return out };
+            heard.into_iter().for_each(|told| self.hear(told));
         }
     }
 
@@ -93,13 +123,40 @@ impl Part {
         if let Some(place) = self.place(told.culprit)
             && let Some(walker) = self.walkers.get_mut(place)
         {
-            // One that has reached the end of the window needs this in the next.
-            if walker.last == Stop::Missing {
-                self.ready.push(place);
-            }
-            walker.hear(told);
+            self.ready.extend(walker.hear(told).then_some(place));
         }
     }
+}
+
+/// What workers need to send what they tell.
+struct Post<'a> {
+    sharding: Sharding,
+    pools: &'a Pools,
+    /// Locations of each part of this program.
+    parts: &'a [Range<LocationNumber>],
+    /// Time up to which locations go.
+    until: Time,
+}
+
+impl Post<'_> {
+    /// Returns the part of this program that has a location.
+    fn part(&self, location: LocationNumber) -> Option<usize> {
+        self.parts.iter().position(|it| it.contains(&location))
+    }
+}
+
+/// Lets all parts advance at the same time. Returns what they tell other programs.
+fn advance(parts: &mut [Part], scene: Scene<'_>, post: &Post<'_>) -> Vec<Telling> {
+    let mail = Mail::new(parts.len());
+    let mail = &mail;
+    thread::scope(|scope| {
+        let run = |(me, part): (usize, &'_ mut Part)| part.advance(me, scene, mail, post);
+        let mut workers = parts.iter_mut().enumerate();
+        let first = workers.next();
+        let others: Vec<_> = workers.map(|it| scope.spawn(move || run(it))).collect();
+        let own = first.map(run);
+        own.into_iter().chain(others.into_iter().filter_map(|it| it.join().ok())).collect()
+    })
 }
 
 /// Returns a location at its end.
@@ -151,7 +208,11 @@ pub(crate) fn find(
     let begin = agreed.least.first().map_or(begin, |it| Time(*it));
     let end = agreed.most.first().map_or(end, |it| Time(*it));
     let scene = Scene { world, begin };
-    let mut parts: Vec<Part> = shards.iter().map(|it| Part::new(&log, it)).collect();
+    // Shards of each part, consecutive and about as many locations.
+    let each = shards.len().div_ceil(transport.threads()).max(1);
+    let mut parts: Vec<Part> =
+        transport.map(shards.chunks(each), &|shards| Part::new(&log, shards));
+    let ranges: Vec<Range<LocationNumber>> = parts.iter().map(Part::locations).collect();
     let length = end.since(begin).0;
     let windows = match cut {
         Cut::Budget => (log.bytes() / BYTES_PER_WINDOW).max(1),
@@ -166,27 +227,29 @@ pub(crate) fn find(
         }
         loop {
             let pools = Pools::default();
-            let advance = |part: &mut Part, out: &mut Telling| part.advance(scene, until, out);
-            let sent = transport.run(&mut parts, &|| Telling::new(sharding, &pools), &advance);
+            let post = Post { sharding, pools: &pools, parts: &ranges, until };
+            let sent = advance(&mut parts, scene, &post);
             check(transport, parts.iter().find_map(|it| it.failed.as_ref()))?;
             let heard = Telling::sort(sharding, sent);
             let count = heard.iter().filter(|it| !it.is_empty()).count() as u64;
             let heard = transport.deliver("causes", deal, heard)?;
-            parts.iter_mut().zip(heard).for_each(|(part, heard)| part.heard = heard);
+            let mut heard = heard.into_iter();
+            for part in &mut parts {
+                part.heard = heard.by_ref().take(each).collect();
+            }
             if transport.sum("causes that are told", count)? == 0 {
                 break;
             }
         }
     }
-    let is_left = |it: &Walker| it.last == Stop::Missing;
-    let left = parts.iter().any(|it| it.walkers.iter().any(is_left)).then(|| log.incomplete());
+    let left =
+        parts.iter().any(|it| it.walkers.iter().any(Walker::is_stopped)).then(|| log.incomplete());
     check(transport, left.as_ref())?;
     let mut delays = Vec::new();
-    for (part, processes) in parts.into_iter().zip(shards) {
-        let locations = processes.iter_mut().flat_map(|process| &mut process.locations);
-        for (walker, location) in part.walkers.into_iter().zip(locations) {
-            book(walker, location, &mut delays);
-        }
+    let walkers = parts.into_iter().flat_map(|part| part.walkers);
+    let processes = shards.iter_mut().flat_map(|it| it.iter_mut());
+    for (walker, location) in walkers.zip(processes.flat_map(|it| &mut it.locations)) {
+        book(walker, location, &mut delays);
     }
     Ok(delays)
 }

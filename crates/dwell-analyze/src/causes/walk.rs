@@ -1,5 +1,6 @@
 //! One location on its way back through its waits and releases.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::waits::Wait;
@@ -13,7 +14,6 @@ use crate::causes::history::{History, Profile};
 use crate::causes::share::shares;
 use crate::engine::hash::Mixed;
 use crate::engine::log::read::{LogError, Piece};
-use crate::engine::paths::Path;
 use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
 
@@ -23,8 +23,6 @@ pub(crate) struct Told {
     pub(crate) culprit: LocationNumber,
     key: Key,
     propagated: Duration,
-    /// Signature of the path of the call that waited.
-    site: u64,
     /// Time at which the two synchronised last, and what the location did from then until it waited. All waits count
     /// together.
     since: Time,
@@ -40,12 +38,13 @@ struct Key {
     waiter: LocationNumber,
     from: Time,
     what: Quantity,
+    low: Duration,
 }
 
 impl Key {
     fn of(piece: &Piece) -> Self {
-        let Piece { to, waiter, from, what, .. } = *piece;
-        Self { to, waiter, from, what }
+        let Piece { to, waiter, from, what, low, .. } = *piece;
+        Self { to, waiter, from, what, low }
     }
 }
 
@@ -65,33 +64,46 @@ pub(crate) struct Scene<'a> {
     pub(crate) begin: Time,
 }
 
-/// Reason for which a location stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// Everything after the given time is settled.
-    Reached,
-    /// Another location has to tell something first.
-    Missing,
-}
-
 /// A location on its way back.
 #[derive(Debug)]
 pub(crate) struct Walker {
     history: History,
-    /// What others have told.
+    /// What others have told, and how many waits that end at each time they have told about.
     told: HashMap<Key, Vec<Told>, Mixed>,
+    told_at: HashMap<Time, usize, Mixed>,
     pub(crate) costs: BTreeMap<Activity, Cost>,
-    pub(crate) last: Stop,
+    /// Number of waits about which others have to tell before the next releases can be settled, and when these are.
+    missing: usize,
+    next: Time,
+    /// Memory for what the location did.
+    profile: Profile,
 }
 
 impl Walker {
     pub(crate) fn new(history: History) -> Self {
-        Self { history, told: HashMap::default(), costs: BTreeMap::new(), last: Stop::Reached }
+        Self {
+            history,
+            told: HashMap::default(),
+            told_at: HashMap::default(),
+            costs: BTreeMap::new(),
+            missing: 0,
+            next: Time::END,
+            profile: Profile::default(),
+        }
     }
 
-    /// Takes what another location tells.
-    pub(crate) fn hear(&mut self, told: Told) {
+    /// Takes what another location tells. Returns `true` if this was the last that was missing.
+    pub(crate) fn hear(&mut self, told: Told) -> bool {
+        let is_needed = self.missing > 0 && told.key.to == self.next;
+        *self.told_at.entry(told.key.to).or_default() += 1;
         self.told.entry(told.key).or_default().push(told);
+        self.missing -= usize::from(is_needed);
+        is_needed && self.missing == 0
+    }
+
+    /// Returns `true` if another location has to tell something.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.missing > 0
     }
 
     /// Settles all waits and releases from the last one to a time, as far as what others tell has arrived. `tell` is
@@ -102,24 +114,19 @@ impl Walker {
         until: Time,
         tell: &mut impl FnMut(Told),
     ) -> Result<(), LogError> {
-        self.last = loop {
+        loop {
             self.history.read_waits(Time::END)?;
             self.history.read_releases(Time::END)?;
             let wait = self.history.own.front().map(|it| it.piece.to);
             let release = self.history.released.front().map(|it| it.to);
-            let Some(next) = wait.max(release).filter(|it| *it >= until) else {
-                break Stop::Reached;
-            };
+            let Some(next) = wait.max(release).filter(|it| *it >= until) else { return Ok(()) };
             // What a release passes on goes to waits that ended before it.
             if wait == Some(next) {
-                if let Some(told) = self.wait(scene)? {
-                    tell(told);
-                }
+                self.wait(scene)?.into_iter().for_each(&mut *tell);
             } else if !self.release(next)? {
-                break Stop::Missing;
+                return Ok(());
             }
-        };
-        Ok(())
+        }
     }
 
     /// Takes the last wait that is left, whose cost is known now, and returns what the culprit has to be told.
@@ -129,36 +136,30 @@ impl Walker {
         if piece.low == Duration::ZERO {
             return Ok(None);
         }
-        let site = self.history.at(piece.from)?.map_or(Path::TOP, |it| it.path);
-        let site = self.history.paths.of_path(site);
         let (mut since, mut did) = (piece.from, Vec::new());
         if !is_of_interval(piece.what) {
             since = self.synchronised(scene, &piece)?;
-            let mut profile = Profile::default();
+            self.profile.clear();
             let span = (since, piece.from);
-            self.history.add_to(&mut profile, span, 1, |it| it.to <= piece.from)?;
-            did = self.signed(&profile);
+            self.history.add_to(&mut self.profile, span, 1, |it| it.to <= piece.from)?;
+            did = self.signed();
         }
         self.history.forget(piece.to);
         let (culprit, key, propagated) = (piece.culprit, Key::of(&piece), waiting.propagated);
-        Ok(Some(Told { culprit, key, propagated, site, since, did }))
+        Ok(Some(Told { culprit, key, propagated, since, did }))
     }
 
     /// Returns the time of each activity by its signature, and of all waits.
-    fn signed(&self, profile: &Profile) -> Vec<(Signature, u64)> {
-        let paths = &self.history.paths;
-        let times =
-            profile.times.iter().map(|(activity, time)| (paths.signature(*activity), *time));
-        let waits: u64 = profile.waits.values().sum();
+    fn signed(&self) -> Vec<(Signature, u64)> {
+        let (paths, profile) = (&self.history.paths, &self.profile);
+        let times = profile.times.iter().map(|it| (paths.signature(it.0), it.1));
+        let waits = profile.waiting();
         times.chain((waits > 0).then_some((Signature::WAITING, waits))).collect()
     }
 
     /// Returns the time at which a waiting location and its culprit synchronised last before the wait.
     fn synchronised(&mut self, scene: Scene<'_>, piece: &Piece) -> Result<Time, LogError> {
         let Piece { waiter, culprit, from, among, .. } = *piece;
-        let bound = self.history.bound(from, scene.begin)?;
-        self.history.read_waits(bound)?;
-        self.history.read_releases(bound)?;
         let process = scene.world.process(culprit);
         let is_common = |it: &Piece| {
             let is_between = it.waiter == waiter && it.culprit == culprit
@@ -169,76 +170,78 @@ impl Walker {
             };
             is_between || it.among.is_some() && it.among == among || has_both()
         };
-        let counts = |it: &&Piece| it.to <= from && !is_of_interval(it.what) && is_common(it);
-        let waits = self.history.own.iter().map(|it| &it.piece);
-        let wait = waits.take_while(|it| it.to > bound).find(counts);
-        let releases = self.history.released.iter();
-        let release = releases.take_while(|it| it.to > bound).find(counts);
-        let last = wait.map(|it| it.to).max(release.map(|it| it.to));
-        Ok(last.unwrap_or(bound).min(from))
+        let counts = |it: &Piece| it.to <= from && !is_of_interval(it.what) && is_common(it);
+        let last = self.history.last(from, counts)?;
+        Ok(self.history.bounded(last, from, scene.begin)?.min(from))
     }
 
     /// Settles all releases at a time, which are the last that are left. Returns `false` if something was not told yet.
     fn release(&mut self, at: Time) -> Result<bool, LogError> {
         self.history.read_releases(Time(at.0.saturating_sub(1)))?;
         let same = self.history.released.partition_point(|it| it.to >= at);
-        let mut needed: BTreeMap<Key, usize> = BTreeMap::new();
         let certain = |it: &&Piece| it.low > Duration::ZERO;
-        for piece in self.history.released.range(..same).filter(certain) {
-            *needed.entry(Key::of(piece)).or_default() += 1;
-        }
-        let has = |(key, count): (&Key, &usize)| {
-            self.told.get(key).is_some_and(|list| list.len() == *count)
-        };
-        if !needed.iter().all(has) {
+        let needed = self.history.released.range(..same).filter(certain).count();
+        let known = self.told_at.get(&at).copied().unwrap_or(0);
+        (self.missing, self.next) = (needed.saturating_sub(known), at);
+        if self.missing > 0 {
             return Ok(false);
         }
-        let pieces: Vec<Piece> = self.history.released.drain(..same).collect();
-        for piece in pieces.iter().filter(|it| it.high > it.low) {
-            self.margin(piece)?;
-        }
+        self.told_at.remove(&at);
         // Waits in one collective are settled together, all others apart.
-        let mut groups: BTreeMap<_, Vec<(Piece, Told)>> = BTreeMap::new();
-        for piece in pieces.into_iter().filter(|it| it.low > Duration::ZERO) {
-            let key = Key::of(&piece);
-            let Some(told) = self.told.get_mut(&key).and_then(Vec::pop) else { continue };
-            let apart = piece.among.is_none().then_some(key);
-            let group = (piece.what, piece.among.is_some(), apart);
-            groups.entry(group).or_default().push((piece, told));
-        }
-        needed.keys().for_each(|key| drop(self.told.remove(key)));
-        for ((what, ..), group) in groups {
-            match is_of_interval(what) {
-                true => self.settle_interval(&group)?,
-                false => self.settle_stretch(at, &group)?,
+        let mut together: BTreeMap<Quantity, Vec<(Piece, Told)>> = BTreeMap::new();
+        for _ in 0..same {
+            let Some(piece) = self.history.released.pop_front() else { break };
+            if piece.high > piece.low {
+                self.margin(&piece)?;
             }
+            if piece.low == Duration::ZERO {
+                continue;
+            }
+            let Some(told) = self.take(Key::of(&piece)) else { continue };
+            if is_of_interval(piece.what) {
+                self.settle_interval(&piece, &told)?;
+            } else if piece.among.is_some() {
+                together.entry(piece.what).or_default().push((piece, told));
+            } else {
+                self.settle_stretch(at, &[(piece, told)])?;
+            }
+        }
+        for group in together.into_values() {
+            self.settle_stretch(at, &group)?;
         }
         self.history.forget(at);
         Ok(true)
     }
 
+    /// Takes what was told about a wait.
+    fn take(&mut self, key: Key) -> Option<Told> {
+        let Entry::Occupied(mut list) = self.told.entry(key) else { return None };
+        let told = list.get_mut().pop();
+        if list.get().is_empty() {
+            list.remove();
+        }
+        told
+    }
+
     /// Books the margin between the bounds of a wait on what the location did meanwhile.
     fn margin(&mut self, piece: &Piece) -> Result<(), LogError> {
-        let mut profile = Profile::default();
-        self.history.add_to(&mut profile, (piece.from, piece.to), 1, |_| false)?;
+        self.profile.clear();
+        self.history.add_to(&mut self.profile, (piece.from, piece.to), 1, |_| false)?;
+        self.profile.sort();
         let margin = (piece.high - piece.low).0;
-        let parts = shares(margin, profile.times.values().copied());
-        for (activity, part) in profile.times.keys().zip(parts) {
+        let times = &self.profile.times;
+        for ((activity, _), part) in times.iter().zip(shares(margin, times.iter().map(|it| it.1))) {
             self.costs.entry(*activity).or_default().margin += part;
         }
         Ok(())
     }
 
-    /// Splits the cost of waits over what the location did during each of them.
-    fn settle_interval(&mut self, group: &[(Piece, Told)]) -> Result<(), LogError> {
-        for (piece, told) in group {
-            let mut profile = Profile::default();
-            let span = (piece.from, piece.to);
-            self.history.add_to(&mut profile, span, 1, |it| it.to < piece.to)?;
-            let weights: Vec<(Activity, u64)> = profile.times.into_iter().collect();
-            let waiting = profile.waits.values().sum();
-            self.book((piece.low, told.propagated), &weights, waiting, &profile.waits);
-        }
+    /// Splits the cost of a wait over what the location did during it.
+    fn settle_interval(&mut self, piece: &Piece, told: &Told) -> Result<(), LogError> {
+        self.profile.clear();
+        let span = (piece.from, piece.to);
+        self.history.add_to(&mut self.profile, span, 1, |it| it.to < piece.to)?;
+        self.book((piece.low, told.propagated), self.profile.waiting());
         Ok(())
     }
 
@@ -254,34 +257,30 @@ impl Walker {
             }
             sum = (sum.0 + piece.low, sum.1 + told.propagated);
         }
-        let mut profile = Profile::default();
+        self.profile.clear();
         for (since, times) in begins {
-            self.history.add_to(&mut profile, (since, at), times, |it| it.to < at)?;
+            self.history.add_to(&mut self.profile, (since, at), times, |it| it.to < at)?;
         }
         let more = |signature, time: u64| {
             time.saturating_sub(theirs.get(&signature).copied().unwrap_or(0))
         };
-        let paths = &self.history.paths;
-        let of = |(activity, time)| (activity, more(paths.signature(activity), time));
-        let weights: Vec<(Activity, u64)> = profile.times.into_iter().map(of).collect();
-        let waiting = more(Signature::WAITING, profile.waits.values().sum());
-        self.book(sum, &weights, waiting, &profile.waits);
+        for (activity, time) in &mut self.profile.times {
+            *time = more(self.history.paths.signature(*activity), *time);
+        }
+        let waiting = more(Signature::WAITING, self.profile.waiting());
+        self.book(sum, waiting);
         Ok(())
     }
 
-    /// Books a cost in proportion to weights. What falls to waiting is passed on to these waits, in proportion to their
-    /// times.
-    fn book(
-        &mut self,
-        (direct, propagated): (Duration, Duration),
-        weights: &[(Activity, u64)],
-        waiting: u64,
-        waits: &BTreeMap<usize, u64>,
-    ) {
+    /// Books a cost in proportion to the times of activities, and of waiting. What falls to waiting is passed on to the
+    /// waits, in proportion to their times.
+    fn book(&mut self, (direct, propagated): (Duration, Duration), waiting: u64) {
+        self.profile.sort();
+        let Profile { times: weights, waits } = &mut self.profile;
         // Where the archive lacks what the location did, it did something unknown.
-        let is_known = waiting > 0 || weights.iter().any(|it| it.1 > 0);
-        let unknown = [(Activity::UNKNOWN, 1)];
-        let weights = if is_known { weights } else { &unknown };
+        if waiting == 0 && weights.iter().all(|it| it.1 == 0) {
+            weights.push((Activity::UNKNOWN, 1));
+        }
         let all = weights.iter().map(|it| it.1).chain([waiting]);
         let split = |amount: Duration| shares(amount.0, all.clone());
         let (direct, propagated) = (split(direct), split(propagated));
@@ -295,7 +294,10 @@ impl Walker {
             }
         }
         let passed = [direct, propagated].iter().filter_map(|it| it.last()).sum();
-        for (place, part) in waits.keys().zip(shares(passed, waits.values().copied())) {
+        if passed == 0 {
+            return;
+        }
+        for ((place, _), part) in waits.iter().zip(shares(passed, waits.iter().map(|it| it.1))) {
             if let Some(waiting) = self.history.own.get_mut(*place) {
                 waiting.propagated += Duration(part);
             }

@@ -175,7 +175,7 @@ impl Quantity {
 
     /// Returns `true` for waits for the progress of one or several targets.
     pub(crate) fn is_for_progress(self) -> bool {
-        matches!(self, Q::Wait(Wait::WaitForProgress | Wait::WaitForProgressMulti))
+        self.wait().is_some_and(|wait| wait.about().certainty == Certainty::Visits)
     }
 
     /// Returns the wait whose time this quantity is. `None` for counts, and for bounds and parts of a wait.
