@@ -50,8 +50,8 @@ pub use engine::replay::least_memory;
 use engine::transport::Transport;
 pub use output::division::CallTime;
 pub use output::findings::{
-    Confidence, Doing, Entry, Evidence, Finding, Inefficiency, Instance, LISTED, LOOKED_AT,
-    Meanwhile, Phase, Polling, Serves, Share, Step, Times, Unexplained,
+    Activities, Cause, Caused, Confidence, Doing, Entry, Evidence, Finding, Inefficiency, Instance,
+    LISTED, LOOKED_AT, Meanwhile, Phase, Polling, Serves, Share, Step, Times, Unexplained,
 };
 use output::own::{Own, Section};
 pub use output::profile::{Calls, Profile};
@@ -226,11 +226,17 @@ struct Part {
     /// Part of the communication matrix that this process writes.
     pairs: matrix::Sum,
     threads: usize,
-    /// Costs of what each location did, if the dependency log was written.
-    delays: Option<Vec<Delay>>,
+    /// What each location did that others waited for, if the dependency log was written.
+    done: Option<Vec<causes::Done>>,
 }
 
 impl Part {
+    /// Returns the costs of what each location did.
+    fn delays(&self) -> Option<Vec<Delay>> {
+        let of = |(location, done): (&Location, &causes::Done)| Delay::of(location.number, done);
+        Some(self.locations().zip(self.done.as_ref()?).flat_map(of).collect())
+    }
+
     fn locations(&self) -> impl Iterator<Item = &Location> {
         let processes = self.replayed.parts.iter().flat_map(|part| &part.processes);
         processes.flat_map(|process| &process.locations)
@@ -278,10 +284,10 @@ impl Joint {
     }
 
     /// Returns the costs of what the locations of this process did, as [`Analysis::delays`] does.
-    pub fn delays(&self) -> Option<&[Delay]> {
+    pub fn delays(&self) -> Option<Vec<Delay>> {
         match &self.result {
             AtRank::First(analysis) => analysis.delays(),
-            AtRank::Other(part) => part.delays.as_deref(),
+            AtRank::Other(part) => part.delays(),
         }
     }
 
@@ -383,22 +389,23 @@ fn replay_on(
     let plan = replay::Plan { memory, cut, events_per_rank };
     let log = options.log.as_deref();
     let mut replayed: Replayed = replay::replay(transport, archive, &world, plan, log, progress)?;
-    let mut delays = None;
+    let mut done = None;
     if let Some(log) = log {
         let at = (replayed.sharding, &replayed.deal);
         let parts = replayed.parts.iter_mut();
         let mut shards: Vec<_> = parts.map(|it| it.processes.as_mut_slice()).collect();
-        delays = Some(causes::find(transport, &world, at, cut, log, &mut shards)?);
+        done = Some(causes::find(transport, &world, at, cut, log, &mut shards)?);
     }
     let (mut tree, sections) = own::join_trees(transport, &replayed)?;
     tree.classify(&world);
     let matrices = replayed.parts.iter().map(|part| &part.matrix);
     let pairs = matrix::distribute(transport, world.system.parties(), matrices)?;
     let ground = findings::Ground::new(&defs, &world, &tree);
-    let summary = findings::Summary::of(transport, &ground, &replayed, &sections, &pairs)?;
+    let summary =
+        findings::Summary::of(transport, &ground, &replayed, &sections, &pairs, done.as_deref())?;
     let lists = summary.map(|summary| Lists::of(archive, &ground, &replayed, summary));
     let threads = transport.threads();
-    let part = Part { defs, world, replayed, tree, sections, pairs, threads, delays };
+    let part = Part { defs, world, replayed, tree, sections, pairs, threads, done };
     let result = match lists {
         Some(lists) => {
             let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
@@ -449,6 +456,7 @@ struct Lists {
     polling: Vec<Polling>,
     not_computed: Vec<NotComputed>,
     damage: Vec<String>,
+    causes: Vec<Cause>,
 }
 
 impl Lists {
@@ -463,10 +471,11 @@ impl Lists {
         let inefficient = findings::inefficient(ground, &summary, ranking.times.run);
         let unexplained = findings::unexplained(ground, &summary);
         let polling = findings::polling(ground, &summary);
+        let causes = findings::causes(ground, &summary, ranking.times.run);
         let counts = summary.counts;
         let (not_computed, damage) =
             notes::collect(archive.anchor(), ground, &replayed.unjudged, &counts);
-        Self { counts, ranking, inefficient, unexplained, polling, not_computed, damage }
+        Self { counts, ranking, inefficient, unexplained, polling, not_computed, damage, causes }
     }
 }
 
@@ -500,6 +509,12 @@ impl Analysis {
     /// findings refer to the run, because a program can do little about start-up and shutdown.
     pub fn times(&self) -> Times {
         self.lists.ranking.times
+    }
+
+    /// Returns what processes did in the run that made others wait, what cost most first. Only what costs at least 0.1 % of
+    /// the run is listed. The list is empty if the analysis did not write the dependency log.
+    pub fn causes(&self) -> &[Cause] {
+        &self.lists.causes
     }
 
     /// Returns communication of the run that could take less time although nobody waits, the greatest saving first.
@@ -566,8 +581,8 @@ impl Analysis {
     /// Returns the costs of what each location did that others waited for, or `None` if the analysis did not write the
     /// dependency log. Costs at all locations add up to the lower bounds of all waits whose culprits are known, and to the
     /// polling loops whose releases are.
-    pub fn delays(&self) -> Option<&[Delay]> {
-        self.part.delays.as_deref()
+    pub fn delays(&self) -> Option<Vec<Delay>> {
+        self.part.delays()
     }
 
     /// Returns the number of events that were read, over all locations.

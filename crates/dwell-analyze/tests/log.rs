@@ -43,7 +43,7 @@ fn log(archive: &Archive, options: &Options) -> Made {
     let mut options = options.clone();
     options.log = Some(directory.path().join("log"));
     let analysis = analyze(archive, &options, &|_| {}).unwrap();
-    let delays = analysis.delays().unwrap().to_vec();
+    let delays = analysis.delays().unwrap();
     Made { files: files(&directory.path().join("log")), delays }
 }
 
@@ -62,7 +62,7 @@ fn log_among(archive: &Archive, options: &Options, ranks: usize) -> Made {
             })
             .collect();
         for joint in ranks.drain(..).map(|it| it.join().unwrap()) {
-            delays.extend_from_slice(joint.delays().unwrap());
+            delays.extend(joint.delays().unwrap());
         }
     });
     Made { files: files(directory.path()), delays }

@@ -3,20 +3,22 @@
 //! The log is read as far back as someone asks. What lies after the time up to which the location has been settled is
 //! forgotten.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use crate::archive::ids::LocationNumber;
-use crate::archive::time::{Duration, Time};
+use crate::archive::time::Time;
 use crate::causes::activity::{Activity, KnownPaths, Stretch};
+use crate::causes::origin::Costs;
 use crate::causes::{MOST_COMPUTING, MOST_STRETCHES};
+use crate::engine::hash::Mixed;
 use crate::engine::log::read::{LocationLog, LogError, Piece, Segment};
 use crate::engine::paths::Path;
 
-/// A wait, with the costs of later waits that were passed on to it.
-#[derive(Clone, Copy, Debug)]
+/// A wait, with the costs of later waits that were passed on to it, by their origins.
+#[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) piece: Piece,
-    pub(crate) propagated: Duration,
+    pub(crate) passed: Costs,
 }
 
 /// What a location did from one time to another.
@@ -82,8 +84,15 @@ pub(crate) struct History {
     /// Waits and releases that are not settled and have been read, the last first.
     pub(crate) own: VecDeque<Waiting>,
     pub(crate) released: VecDeque<Piece>,
+    /// Time of computing so far, by activity.
+    computed: HashMap<Activity, u64, Mixed>,
     /// Memory for begins and ends of waits.
     spans: Vec<(Time, Time)>,
+}
+
+/// Adds a stretch to the time of its activity.
+fn count(computed: &mut HashMap<Activity, u64, Mixed>, it: &Stretch) {
+    *computed.entry(it.activity).or_default() += it.end.since(it.begin).0;
 }
 
 impl std::fmt::Debug for History {
@@ -106,6 +115,7 @@ impl History {
             releases: Box::new(log.releases()),
             own: VecDeque::new(),
             released: VecDeque::new(),
+            computed: HashMap::default(),
             spans: Vec::new(),
         }
     }
@@ -114,7 +124,7 @@ impl History {
     pub(crate) fn read_waits(&mut self, until: Time) -> Result<(), LogError> {
         while self.own.back().is_none_or(|it| it.piece.to > until) {
             let Some(piece) = self.waits.next().transpose()? else { break };
-            self.own.push_back(Waiting { piece, propagated: Duration::ZERO });
+            self.own.push_back(Waiting { piece, passed: Costs::default() });
         }
         Ok(())
     }
@@ -144,6 +154,7 @@ impl History {
                     let activity = Activity { path, before: Path::TOP, after: self.after };
                     self.computing.push(Stretch { begin, end, activity });
                     if self.computing.len() >= MOST_COMPUTING {
+                        self.computing.iter().for_each(|it| count(&mut self.computed, it));
                         self.stretches.extend(self.computing.drain(..));
                         return Ok(true);
                     }
@@ -152,11 +163,11 @@ impl History {
                     let path = call.map(|it| Path(it.path as u32));
                     let before = path.unwrap_or(Path::TOP);
                     let known = !self.computing.is_empty() || call.is_some();
-                    let between = self
-                        .computing
-                        .drain(..)
-                        .map(|it| Stretch { activity: Activity { before, ..it.activity }, ..it });
-                    self.stretches.extend(between);
+                    for mut stretch in self.computing.drain(..) {
+                        stretch.activity.before = before;
+                        count(&mut self.computed, &stretch);
+                        self.stretches.push_back(stretch);
+                    }
                     if let Some((Segment { begin, end, .. }, path)) = call.zip(path) {
                         self.stretches.push_back(Stretch {
                             begin,
@@ -175,6 +186,23 @@ impl History {
     fn read_to(&mut self, since: Time) -> Result<(), LogError> {
         while self.stretches.back().is_none_or(|it| it.begin > since) && self.read_more()? {}
         Ok(())
+    }
+
+    /// Returns the path of the call or computing at a time.
+    pub(crate) fn path_at(&mut self, time: Time) -> Result<Path, LogError> {
+        self.read_to(time)?;
+        let place = self.stretches.partition_point(|it| it.begin > time);
+        Ok(self.stretches.get(place).map_or(Path::TOP, |it| it.activity.path))
+    }
+
+    /// Reads everything that is left, and returns the time that the location spent computing, by activity.
+    pub(crate) fn finish(mut self) -> Result<Vec<(Activity, u64)>, LogError> {
+        while self.read_more()? {
+            self.stretches.clear();
+        }
+        let mut list: Vec<(Activity, u64)> = self.computed.into_iter().collect();
+        list.sort_unstable();
+        Ok(list)
     }
 
     /// Returns a time before another one, or the begin of the stretch that lies [`MOST_STRETCHES`] before that, if this is

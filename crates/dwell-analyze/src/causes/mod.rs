@@ -23,14 +23,19 @@
 //! send each other [letters](mail), programs in rounds ([`pass`]).
 
 mod activity;
+mod delay;
 mod history;
 mod mail;
+mod origin;
 mod pass;
 mod share;
 mod walk;
 
-pub use pass::Delay;
+pub(crate) use activity::Activity;
+pub use delay::Delay;
+pub(crate) use origin::Origin;
 pub(crate) use pass::find;
+pub(crate) use walk::Done;
 
 /// Number of stretches of a location before a wait in which its last synchronisation with the culprit is searched.
 pub(crate) const MOST_STRETCHES: usize = 256;

@@ -15,7 +15,7 @@ use crate::archive::world::World;
 use crate::causes::activity::{Activity, KnownPaths};
 use crate::causes::history::History;
 use crate::causes::mail::Mail;
-use crate::causes::walk::{Cost, Scene, Told, Walker};
+use crate::causes::walk::{Done, Scene, Told, Walker};
 use crate::engine::exchange::{Outboxes, outboxes};
 use crate::engine::location::Location;
 use crate::engine::log::read::{DependencyLog, LogError};
@@ -170,25 +170,8 @@ fn walker(log: &DependencyLog, location: &Location) -> Result<Walker, LogError> 
     Ok(Walker::new(History::new(&of, first, paths)))
 }
 
-/// Costs of what one location did. The numbers of paths are those of the location in the dependency log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delay {
-    /// Location that others waited for.
-    pub location: LocationNumber,
-    /// Call path on which it was, and `None` before its first event.
-    pub path: Option<usize>,
-    /// Calls before and after it, if it was computing. 0 stands for none.
-    pub between: (usize, usize),
-    /// Waits of others for the location that this caused, in nanoseconds, by their lower bounds.
-    pub direct: u64,
-    /// Waits for others that waited for the location, and passed on its delay.
-    pub propagated: u64,
-    /// Time by which the waits of others for the location may be longer than their lower bounds.
-    pub margin: u64,
-}
-
-/// Books delay costs on the call paths of all locations of this rank, given the processes of each of its shards. Returns the
-/// costs of everything that each location did.
+/// Books delay costs on the call paths of all locations of this rank, given the processes of each of its shards. Returns what
+/// each location did that others waited for, in the order of locations.
 pub(crate) fn find(
     transport: &Transport<'_>,
     world: &World,
@@ -196,7 +179,7 @@ pub(crate) fn find(
     cut: Cut,
     directory: &FilePath,
     shards: &mut [&mut [Process]],
-) -> Result<Vec<Delay>, Failure> {
+) -> Result<Vec<Done>, Failure> {
     let log = DependencyLog::open(directory);
     check(transport, log.as_ref().err())?;
     let log = log.map_err(|error| failure(&error))?;
@@ -245,35 +228,31 @@ pub(crate) fn find(
     let left =
         parts.iter().any(|it| it.walkers.iter().any(Walker::is_stopped)).then(|| log.incomplete());
     check(transport, left.as_ref())?;
-    let mut delays = Vec::new();
     let walkers = parts.into_iter().flat_map(|part| part.walkers);
+    let done = transport.map(walkers, &Walker::finish);
+    let failed = done.iter().find_map(|it| it.as_ref().err());
+    check(transport, failed)?;
     let processes = shards.iter_mut().flat_map(|it| it.iter_mut());
-    for (walker, location) in walkers.zip(processes.flat_map(|it| &mut it.locations)) {
-        book(walker, location, &mut delays);
-    }
-    Ok(delays)
+    let locations = processes.flat_map(|it| &mut it.locations);
+    let done = done.into_iter().flatten().zip(locations);
+    Ok(done.map(|(done, location)| booked(done, location)).collect())
 }
 
 /// Books the costs of a location.
-fn book(walker: Walker, location: &mut Location, delays: &mut Vec<Delay>) {
-    for (activity, cost) in walker.costs {
-        let Activity { path, before, after } = activity;
-        let Cost { direct, propagated, margin } = cost;
-        let has_started = activity != Activity::NOT_STARTED;
-        delays.push(Delay {
-            location: location.number,
-            path: has_started.then_some(path.0 as usize),
-            between: (before.0 as usize, after.0 as usize),
-            direct,
-            propagated,
-            margin,
-        });
-        // What lies outside of all calls counts for the program.
-        let path = if has_started { path.max(Path(1)) } else { Path(1) };
-        location.paths.book(path, Quantity::DelayDirect, direct);
-        location.paths.book(path, Quantity::DelayPropagated, propagated);
-        location.paths.book(path, Quantity::DelayMargin, margin);
+fn booked(done: Done, location: &mut Location) -> Done {
+    // What lies outside of all calls counts for the program.
+    let path = |it: Activity| match it {
+        Activity::NOT_STARTED => Path(1),
+        it => it.path.max(Path(1)),
+    };
+    for (activity, _, cost) in &done.costs {
+        location.paths.book(path(*activity), Quantity::DelayDirect, cost.direct);
+        location.paths.book(path(*activity), Quantity::DelayPropagated, cost.propagated);
     }
+    for (activity, margin) in &done.margins {
+        location.paths.book(path(*activity), Quantity::DelayMargin, *margin);
+    }
+    done
 }
 
 fn failure(error: &LogError) -> Failure {

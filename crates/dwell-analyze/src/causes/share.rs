@@ -1,25 +1,27 @@
 //! Divides amounts in proportion to weights, in whole numbers.
 
-/// Returns the part of an amount for each weight, in the order of the weights. The parts add up to the amount, unless all
-/// weights are 0. What rounding leaves goes to the first weight above 0.
-pub(crate) fn shares(amount: u64, weights: impl Iterator<Item = u64> + Clone) -> Vec<u64> {
+/// Calculates the part of an amount for each weight, in the order of the weights, and replaces `parts` by them. They add up
+/// to the amount, unless all weights are 0. What rounding leaves goes to the first weight above 0.
+pub(crate) fn share(amount: u64, weights: impl Iterator<Item = u64> + Clone, parts: &mut Vec<u64>) {
     let all: u128 = weights.clone().map(u128::from).sum();
     let part = |weight: u64| {
         (u128::from(amount) * u128::from(weight)).checked_div(all).unwrap_or(0) as u64
     };
-    let mut parts: Vec<u64> = weights.clone().map(part).collect();
+    parts.clear();
+    parts.extend(weights.clone().map(part));
     let left = amount - parts.iter().sum::<u64>();
-    let first = weights.zip(&mut parts).find(|it| it.0 > 0);
+    let first = weights.zip(parts).find(|it| it.0 > 0);
     first.into_iter().for_each(|(_, part)| *part += left);
-    parts
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shares;
+    use super::share;
 
     fn of(amount: u64, weights: &[u64]) -> Vec<u64> {
-        shares(amount, weights.iter().copied())
+        let mut parts = vec![7];
+        share(amount, weights.iter().copied(), &mut parts);
+        parts
     }
 
     #[test]

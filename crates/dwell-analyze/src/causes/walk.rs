@@ -11,7 +11,8 @@ use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::causes::activity::{Activity, Signature};
 use crate::causes::history::{History, Profile};
-use crate::causes::share::shares;
+use crate::causes::origin::{Costs, Origin};
+use crate::causes::share::share;
 use crate::engine::hash::Mixed;
 use crate::engine::log::read::{LogError, Piece};
 use crate::engine::quantity::Quantity;
@@ -22,7 +23,10 @@ use crate::engine::transport::Message;
 pub(crate) struct Told {
     pub(crate) culprit: LocationNumber,
     key: Key,
-    propagated: Duration,
+    /// Signature of the path of the call that waited.
+    site: u64,
+    /// Costs of other waits that were passed on to this one.
+    passed: Costs,
     /// Time at which the two synchronised last, and what the location did from then until it waited. All waits count
     /// together.
     since: Time,
@@ -48,13 +52,22 @@ impl Key {
     }
 }
 
-/// Costs of an activity of a location.
+/// Costs of an activity of a location, for waits of one origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub(crate) direct: u64,
     pub(crate) propagated: u64,
-    /// Direct cost by which the upper bounds of waits exceed the lower ones.
-    pub(crate) margin: u64,
+}
+
+/// What a location did that others waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// Costs of each activity, by the origins of the waits.
+    pub(crate) costs: Vec<(Activity, Origin, Cost)>,
+    /// Direct costs by which the upper bounds of waits exceed the lower ones.
+    pub(crate) margins: Vec<(Activity, u64)>,
+    /// Time of computing.
+    pub(crate) computed: Vec<(Activity, u64)>,
 }
 
 /// Begin of the run, and who belongs to which context.
@@ -71,12 +84,14 @@ pub(crate) struct Walker {
     /// What others have told, and how many waits that end at each time they have told about.
     told: HashMap<Key, Vec<Told>, Mixed>,
     told_at: HashMap<Time, usize, Mixed>,
-    pub(crate) costs: BTreeMap<Activity, Cost>,
+    costs: HashMap<(Activity, Origin), Cost, Mixed>,
+    margins: BTreeMap<Activity, u64>,
     /// Number of waits about which others have to tell before the next releases can be settled, and when these are.
     missing: usize,
     next: Time,
-    /// Memory for what the location did.
+    /// Memory for what the location did, and for parts of costs.
     profile: Profile,
+    parts: (Vec<u64>, Vec<u64>),
 }
 
 impl Walker {
@@ -85,10 +100,12 @@ impl Walker {
             history,
             told: HashMap::default(),
             told_at: HashMap::default(),
-            costs: BTreeMap::new(),
+            costs: HashMap::default(),
+            margins: BTreeMap::new(),
             missing: 0,
             next: Time::END,
             profile: Profile::default(),
+            parts: Default::default(),
         }
     }
 
@@ -104,6 +121,16 @@ impl Walker {
     /// Returns `true` if another location has to tell something.
     pub(crate) fn is_stopped(&self) -> bool {
         self.missing > 0
+    }
+
+    /// Returns what the location did that others waited for.
+    pub(crate) fn finish(self) -> Result<Done, LogError> {
+        let costs =
+            self.costs.into_iter().map(|((activity, origin), cost)| (activity, origin, cost));
+        let mut costs: Vec<(Activity, Origin, Cost)> = costs.collect();
+        costs.sort_unstable_by_key(|it| (it.0, it.1));
+        let margins = self.margins.into_iter().collect();
+        Ok(Done { costs, margins, computed: self.history.finish()? })
     }
 
     /// Settles all waits and releases from the last one to a time, as far as what others tell has arrived. `tell` is
@@ -136,6 +163,8 @@ impl Walker {
         if piece.low == Duration::ZERO {
             return Ok(None);
         }
+        let site = self.history.path_at(piece.from)?;
+        let site = self.history.paths.of_path(site);
         let (mut since, mut did) = (piece.from, Vec::new());
         if !is_of_interval(piece.what) {
             since = self.synchronised(scene, &piece)?;
@@ -145,8 +174,8 @@ impl Walker {
             did = self.signed();
         }
         self.history.forget(piece.to);
-        let (culprit, key, propagated) = (piece.culprit, Key::of(&piece), waiting.propagated);
-        Ok(Some(Told { culprit, key, propagated, since, did }))
+        let (culprit, key, passed) = (piece.culprit, Key::of(&piece), waiting.passed);
+        Ok(Some(Told { culprit, key, site, passed, since, did }))
     }
 
     /// Returns the time of each activity by its signature, and of all waits.
@@ -230,8 +259,10 @@ impl Walker {
         self.profile.sort();
         let margin = (piece.high - piece.low).0;
         let times = &self.profile.times;
-        for ((activity, _), part) in times.iter().zip(shares(margin, times.iter().map(|it| it.1))) {
-            self.costs.entry(*activity).or_default().margin += part;
+        let parts = &mut self.parts.0;
+        share(margin, times.iter().map(|it| it.1), parts);
+        for ((activity, _), part) in times.iter().zip(parts) {
+            *self.margins.entry(*activity).or_default() += *part;
         }
         Ok(())
     }
@@ -241,7 +272,9 @@ impl Walker {
         self.profile.clear();
         let span = (piece.from, piece.to);
         self.history.add_to(&mut self.profile, span, 1, |it| it.to < piece.to)?;
-        self.book((piece.low, told.propagated), self.profile.waiting());
+        let origin = Origin { site: told.site, what: piece.what };
+        let waiting = self.profile.waiting();
+        self.book(&Costs::one(origin, piece.low.0), &told.passed, waiting);
         Ok(())
     }
 
@@ -249,13 +282,14 @@ impl Walker {
     fn settle_stretch(&mut self, at: Time, group: &[(Piece, Told)]) -> Result<(), LogError> {
         let mut begins: BTreeMap<Time, u64> = BTreeMap::new();
         let mut theirs: HashMap<Signature, u64, Mixed> = HashMap::default();
-        let mut sum = (Duration::ZERO, Duration::ZERO);
+        let (mut direct, mut passed) = (Costs::default(), Costs::default());
         for (piece, told) in group {
             *begins.entry(told.since).or_default() += 1;
             for (signature, time) in &told.did {
                 *theirs.entry(*signature).or_default() += time;
             }
-            sum = (sum.0 + piece.low, sum.1 + told.propagated);
+            direct.add(Origin { site: told.site, what: piece.what }, piece.low.0);
+            told.passed.iter().for_each(|(origin, amount)| passed.add(origin, amount));
         }
         self.profile.clear();
         for (since, times) in begins {
@@ -268,38 +302,33 @@ impl Walker {
             *time = more(self.history.paths.signature(*activity), *time);
         }
         let waiting = more(Signature::WAITING, self.profile.waiting());
-        self.book(sum, waiting);
+        self.book(&direct, &passed, waiting);
         Ok(())
     }
 
-    /// Books a cost in proportion to the times of activities, and of waiting. What falls to waiting is passed on to the
+    /// Books costs in proportion to the times of activities, and of waiting. What falls to waiting is passed on to the
     /// waits, in proportion to their times.
-    fn book(&mut self, (direct, propagated): (Duration, Duration), waiting: u64) {
+    fn book(&mut self, direct: &Costs, passed: &Costs, waiting: u64) {
         self.profile.sort();
         let Profile { times: weights, waits } = &mut self.profile;
         // Where the archive lacks what the location did, it did something unknown.
         if waiting == 0 && weights.iter().all(|it| it.1 == 0) {
             weights.push((Activity::UNKNOWN, 1));
         }
-        let all = weights.iter().map(|it| it.1).chain([waiting]);
-        let split = |amount: Duration| shares(amount.0, all.clone());
-        let (direct, propagated) = (split(direct), split(propagated));
-        for ((activity, weight), (direct, propagated)) in
-            weights.iter().zip(direct.iter().zip(&propagated))
-        {
-            if *weight > 0 {
-                let cost = self.costs.entry(*activity).or_default();
-                cost.direct += direct;
-                cost.propagated += propagated;
+        let (parts, further) = &mut self.parts;
+        let costs = direct.iter().map(|it| (it, true)).chain(passed.iter().map(|it| (it, false)));
+        for ((origin, amount), is_direct) in costs {
+            share(amount, weights.iter().map(|it| it.1).chain([waiting]), parts);
+            for ((activity, _), part) in weights.iter().zip(&*parts).filter(|it| *it.1 > 0) {
+                let cost = self.costs.entry((*activity, origin)).or_default();
+                *(if is_direct { &mut cost.direct } else { &mut cost.propagated }) += part;
             }
-        }
-        let passed = [direct, propagated].iter().filter_map(|it| it.last()).sum();
-        if passed == 0 {
-            return;
-        }
-        for ((place, _), part) in waits.iter().zip(shares(passed, waits.iter().map(|it| it.1))) {
-            if let Some(waiting) = self.history.own.get_mut(*place) {
-                waiting.propagated += Duration(part);
+            let Some(&on) = parts.last().filter(|it| **it > 0) else { continue };
+            share(on, waits.iter().map(|it| it.1), further);
+            for ((place, _), part) in waits.iter().zip(&*further).filter(|it| *it.1 > 0) {
+                if let Some(waiting) = self.history.own.get_mut(*place) {
+                    waiting.passed.add(origin, *part);
+                }
             }
         }
     }

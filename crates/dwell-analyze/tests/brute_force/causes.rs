@@ -120,6 +120,10 @@ fn shares(amount: u64, weights: &[u64]) -> Vec<u64> {
     list
 }
 
+/// Call path and kind of a wait, and costs by these.
+type Origin = (String, Quantity);
+type Costs = BTreeMap<Origin, u64>;
+
 /// Computes all costs.
 struct Search<'a> {
     locations: Vec<Location>,
@@ -127,7 +131,8 @@ struct Search<'a> {
     processes: &'a [usize],
     /// Waits, the last first.
     waits: Vec<Known>,
-    passed: Vec<u64>,
+    /// Costs that were passed on to each wait, by call path and kind of the waits that they come from.
+    passed: Vec<Costs>,
     begin: u64,
     costs: BTreeMap<(usize, Activity), [u64; 3]>,
 }
@@ -159,17 +164,25 @@ impl Search<'_> {
         last.unwrap_or(0).max(bound).min(of.when.0)
     }
 
+    /// Returns call path and kind of a wait.
+    fn origin(&self, wait: usize) -> Origin {
+        let Piece { waiter, when, what, .. } = self.waits[wait].piece;
+        let location = &self.locations[waiter];
+        let at = location.stretches.iter().find(|it| (it.0..it.1).contains(&when.0)).unwrap();
+        (format!("{:?}", location.paths[at.2.0].0), what)
+    }
+
     fn book(
         &mut self,
         at: usize,
-        amounts: [u64; 2],
+        amounts: [Costs; 2],
         times: &[(Activity, u64)],
         waiting: (u64, &BTreeMap<usize, u64>),
     ) {
         let mut weights: Vec<u64> = times.iter().map(|it| it.1).collect();
         weights.push(waiting.0);
-        let mut pass = 0;
-        for (kind, amount) in amounts.into_iter().enumerate() {
+        let of = |(kind, list): (usize, Costs)| list.into_iter().map(move |it| (kind, it));
+        for (kind, (origin, amount)) in amounts.into_iter().enumerate().flat_map(of) {
             if weights.iter().all(|it| *it == 0) {
                 self.costs.entry((at, (0, 0, 0))).or_default()[kind] += amount;
                 continue;
@@ -178,13 +191,12 @@ impl Search<'_> {
             for ((activity, _), part) in times.iter().zip(&parts) {
                 self.costs.entry((at, *activity)).or_default()[kind] += part;
             }
-            pass += parts.last().unwrap();
-        }
-        // The last wait takes what rounding leaves.
-        let list: Vec<(usize, u64)> = waiting.1.iter().map(|it| (*it.0, *it.1)).collect();
-        let lengths: Vec<u64> = list.iter().map(|it| it.1).collect();
-        for ((wait, _), part) in list.iter().zip(shares(pass, &lengths)) {
-            self.passed[*wait] += part;
+            // The last wait takes what rounding leaves.
+            let list: Vec<(usize, u64)> = waiting.1.iter().map(|it| (*it.0, *it.1)).collect();
+            let lengths: Vec<u64> = list.iter().map(|it| it.1).collect();
+            for ((wait, _), part) in list.iter().zip(shares(*parts.last().unwrap(), &lengths)) {
+                *self.passed[*wait].entry(origin.clone()).or_default() += part;
+            }
         }
     }
 
@@ -192,10 +204,12 @@ impl Search<'_> {
     fn settle(&mut self, group: &[usize]) {
         let of = |at: &usize| self.waits[*at].piece;
         let (culprit, end) = (of(&group[0]).culprit, of(&group[0]).when.1);
-        let mut sum = [0, 0];
+        let mut sum = [Costs::new(), Costs::new()];
         for at in group {
-            sum[0] += of(at).bounds.0;
-            sum[1] += self.passed[*at];
+            *sum[0].entry(self.origin(*at)).or_default() += of(at).bounds.0;
+            for (origin, amount) in &self.passed[*at] {
+                *sum[1].entry(origin.clone()).or_default() += amount;
+            }
         }
         let earlier = self.before(culprit, |it| it < end);
         let interval = self.waits[group[0]].is_of_interval();
@@ -283,7 +297,7 @@ pub(crate) fn hold(
     let locations: Vec<Location> =
         (0..log.locations() as usize).map(|it| Location::load(log, it)).collect();
     let begin = locations.iter().filter(|it| !it.stretches.is_empty()).map(|it| it.first).min();
-    let passed = vec![0; waits.len()];
+    let passed = vec![Costs::new(); waits.len()];
     let (processes, begin, costs) = (&*expected.processes, begin.unwrap_or(0), BTreeMap::new());
     let mut search = Search { locations, processes, waits, passed, begin, costs };
     search.all();

@@ -4,6 +4,7 @@
 //! people read. Entries are ranked by what can be gained: by the middle of their bounds.
 
 mod beside;
+mod causes;
 mod concerned;
 mod ground;
 mod inefficient;
@@ -28,6 +29,7 @@ use crate::engine::quantity::Quantity as Q;
 use crate::engine::regions::Span;
 pub use beside::Polling;
 pub(crate) use beside::polling;
+pub use causes::{Activities, Cause, Caused};
 use concerned::{Concerns, Top};
 pub(crate) use ground::Ground;
 pub(crate) use inefficient::list as inefficient;
@@ -234,6 +236,11 @@ fn shares<N: Ordinal + Ord>(top: &Top<N>, name: impl Fn(N) -> Option<String>) ->
         at_most,
     };
     top.iter().map(share).collect()
+}
+
+/// Lists the causes of waits, the greatest first.
+pub(crate) fn causes(ground: &Ground<'_>, summary: &Summary, run: u64) -> Vec<Cause> {
+    causes::list(ground, &summary.causes, run)
 }
 
 /// Computes the findings of all call paths, groups them by call path and ranks the groups.

@@ -5,9 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::causes;
 use super::concerned::{self, Concerns};
 use super::ground::Ground;
 use super::inefficient::{AllSavers, AllSavings, join_savers, join_savings, savers, savings};
+use crate::causes::Done;
 use crate::engine::matrix;
 use crate::engine::transport::{Error, Transport};
 use crate::output::Replayed;
@@ -24,6 +26,8 @@ pub(crate) struct Summary {
     /// Atomics on each party.
     pub(super) atomics: Received,
     pub(crate) counts: Counts,
+    /// What was done that others waited for.
+    pub(super) causes: causes::Sums,
 }
 
 impl Summary {
@@ -35,6 +39,7 @@ impl Summary {
         replayed: &Replayed,
         sections: &[Section],
         pairs: &matrix::Sum,
+        done: Option<&[Done]>,
     ) -> Result<Option<Self>, Error> {
         let own = Own::of(replayed);
         let blame = replayed.parts.iter().map(|part| &part.blame);
@@ -57,7 +62,10 @@ impl Summary {
         let mut savers = AllSavers::new();
         found.into_iter().for_each(|more| join_savers(&mut savers, more));
         let savings = AllSavings::new();
-        let own = Self { concerns, savings, savers, atomics: received(pairs), counts };
+        let locations =
+            replayed.parts.iter().flat_map(|it| &it.processes).flat_map(|it| &it.locations);
+        let causes = causes::sums(ground, locations.zip(done.unwrap_or_default()));
+        let own = Self { concerns, savings, savers, atomics: received(pairs), counts, causes };
         let joined = transport.reduce("findings", own, Self::join)?;
         Ok(joined.map(|joined| Self { savings: all, ..joined }))
     }
@@ -67,5 +75,6 @@ impl Summary {
         join_savers(&mut self.savers, more.savers);
         join_received(&mut self.atomics, more.atomics);
         self.counts.join(more.counts);
+        causes::join(&mut self.causes, more.causes);
     }
 }

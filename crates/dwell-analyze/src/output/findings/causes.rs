@@ -1,0 +1,254 @@
+//! Lists what processes did that others waited for: the causes of waits.
+//!
+//! The costs of single locations become sums by what was done: by call path and, for computing, the calls before and after.
+//! Call paths that differ only in the values of parameters are one.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::concerned::{ByProcess, Top};
+use super::ground::Ground;
+use super::phase::Phase;
+use super::{LISTED, Share, Step, shares};
+use crate::archive::ids::{CallPathNumber, Ordinal, ProcessNumber};
+use crate::causes::{Activity, Done, Origin};
+use crate::engine::location::Location;
+use crate::engine::paths::Path;
+use crate::engine::quantity::Quantity as Q;
+
+/// Least part of the run that makes a cause worth listing: one in this many.
+const LEAST: u64 = 1000;
+
+/// Something that processes did while or before others waited for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Activities {
+    /// They ran their own code, outside of all calls of runtimes.
+    Computing,
+    /// They were in a call of a runtime, without its waits.
+    Call,
+    /// They had not begun, because their first event is later than that of others.
+    NotStarted,
+    /// Their events do not say what they did.
+    Unknown,
+}
+
+/// Something that processes did and that made others wait. All times are in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// What the processes did.
+    pub what: Activities,
+    /// Calls from the outermost to the one that computed or communicated, which is the last element. Empty if nothing is
+    /// known about it.
+    pub path: Vec<Step>,
+    /// Number of the call path in the Cube report, or `None` if nothing is known about it.
+    pub call_path: Option<u32>,
+    /// The last call of a runtime before the computing, if there was one.
+    pub after: Option<Step>,
+    /// The first call of a runtime after the computing, if there was one.
+    pub before: Option<Step>,
+    /// Waits for these processes that it caused, by lower bounds.
+    pub direct: u64,
+    /// Waits for others that waited for these processes and passed the delay on.
+    pub propagated: u64,
+    /// Time by which the waits for these processes may be longer than their lower bounds, over all phases.
+    pub margin: u64,
+    /// Processes that caused most, most first. The list has at most [`LISTED`] elements.
+    pub processes: Vec<Share>,
+    /// Time that the first of them spent computing there, and the mean of all other locations that do so. `None` for
+    /// calls.
+    pub computing: Option<(u64, u64)>,
+    /// Waits that it caused, the longest first. The list has at most [`LISTED`] elements.
+    pub waits: Vec<Caused>,
+}
+
+impl Cause {
+    /// Returns what it cost in all, by lower bounds.
+    pub fn cost(&self) -> u64 {
+        self.direct + self.propagated
+    }
+}
+
+/// Waits at one call path that something caused. All times are in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caused {
+    /// Number of the call path in the Cube report, and the call that waited.
+    pub call_path: u32,
+    /// The call that waited.
+    pub call: Step,
+    /// Id of the wait as `dwell_model::waits` lists it, or `polling` for a polling loop.
+    pub pattern: &'static str,
+    /// Waits for the processes that did it.
+    pub direct: u64,
+    /// Waits for others, which passed on the delay.
+    pub propagated: u64,
+}
+
+/// What was done, by places of call paths without their parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Key {
+    what: Activities,
+    place: Option<u32>,
+    /// Calls before and after computing.
+    between: (Option<u32>, Option<u32>),
+}
+
+/// Costs of something that was done, over all locations.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Sum {
+    /// Direct and propagated costs by place and kind of the waits.
+    waits: BTreeMap<(u32, Q), (u64, u64)>,
+    margin: u64,
+    top: Top<ProcessNumber>,
+    /// The process that caused most, with its cost and its time of computing.
+    worst: Option<(u64, Reverse<ProcessNumber>, u64)>,
+    /// Time of computing, and the number of locations that did so.
+    computed: u64,
+    locations: u64,
+}
+
+/// Costs of everything that was done.
+pub(crate) type Sums = BTreeMap<Key, Sum>;
+
+/// Adds what other locations did.
+pub(crate) fn join(all: &mut Sums, more: Sums) {
+    for (key, more) in more {
+        let sum = all.entry(key).or_default();
+        for (wait, (direct, propagated)) in more.waits {
+            let cost = sum.waits.entry(wait).or_default();
+            *cost = (cost.0 + direct, cost.1 + propagated);
+        }
+        sum.margin += more.margin;
+        sum.top.join(more.top);
+        sum.worst = sum.worst.max(more.worst);
+        sum.computed += more.computed;
+        sum.locations += more.locations;
+    }
+}
+
+/// Places of call paths by their signatures.
+struct Places(HashMap<u64, u32>);
+
+impl Places {
+    fn of(ground: &Ground<'_>) -> Self {
+        let places = (0..).zip(&ground.folds);
+        let of = |(place, fold): (u32, &crate::output::tree::Fold<'_>)| {
+            fold.branches().map(move |branch| (branch.signature, place)).collect::<Vec<_>>()
+        };
+        Self(places.flat_map(of).collect())
+    }
+
+    fn get(&self, location: &Location, path: Path) -> Option<u32> {
+        let node = location.paths.get(path).filter(|_| path != Path::TOP)?;
+        self.0.get(&node.signature).copied()
+    }
+
+    fn key(&self, ground: &Ground<'_>, location: &Location, activity: Activity) -> Key {
+        let place = self.get(location, activity.path);
+        let is_call =
+            |place: u32| ground.folds.get(place as usize).is_some_and(|it| it.class.is_some());
+        let what = match (activity, place) {
+            (Activity::NOT_STARTED, _) => Activities::NotStarted,
+            (Activity::UNKNOWN, _) => Activities::Unknown,
+            (_, Some(place)) if is_call(place) => Activities::Call,
+            _ => Activities::Computing,
+        };
+        let between = [activity.before, activity.after].map(|path| self.get(location, path));
+        Key { what, place, between: between.into() }
+    }
+}
+
+/// Adds up what the locations of this rank did.
+pub(crate) fn sums<'l>(
+    ground: &Ground<'_>,
+    done: impl Iterator<Item = (&'l Location, &'l Done)>,
+) -> Sums {
+    let places = Places::of(ground);
+    let mut sums = Sums::new();
+    // Costs of the locations of one process, which come one after the other.
+    let mut by_process: BTreeMap<Key, ByProcess> = BTreeMap::new();
+    for (location, done) in done {
+        let process = ground.world.process(location.number);
+        let mut costs: BTreeMap<Key, u64> = BTreeMap::new();
+        for &(activity, Origin { site, what }, cost) in &done.costs {
+            let Some(&at) = places.0.get(&site) else { continue };
+            // Programs can do little about what happens while they start and end.
+            if !is_of_run(ground, at) {
+                continue;
+            }
+            let key = places.key(ground, location, activity);
+            let sum = sums.entry(key).or_default().waits.entry((at, what)).or_default();
+            *sum = (sum.0 + cost.direct, sum.1 + cost.propagated);
+            *costs.entry(key).or_default() += cost.direct + cost.propagated;
+        }
+        let mut computed: BTreeMap<Key, u64> = BTreeMap::new();
+        for &(activity, time) in &done.computed {
+            *computed.entry(places.key(ground, location, activity)).or_default() += time;
+        }
+        for (key, time) in &computed {
+            let sum = sums.entry(*key).or_default();
+            sum.computed += time;
+            sum.locations += 1;
+        }
+        for &(activity, margin) in &done.margins {
+            sums.entry(places.key(ground, location, activity)).or_default().margin += margin;
+        }
+        for (key, cost) in costs {
+            by_process.entry(key).or_default().add(process, (cost, cost));
+            let time = computed.get(&key).copied().unwrap_or(0);
+            let worst = &mut sums.entry(key).or_default().worst;
+            *worst = (*worst).max(Some((cost, Reverse(process), time)));
+        }
+    }
+    for (key, found) in by_process {
+        sums.entry(key).or_default().top = found.top();
+    }
+    sums
+}
+
+/// Returns `true` if a call path belongs to neither start-up nor shutdown.
+fn is_of_run(ground: &Ground<'_>, place: u32) -> bool {
+    let path = ground.folds.get(place as usize).map(|fold| fold.first());
+    path.is_none_or(|path| ground.phases.get(path.index()).is_none_or(|it| *it == Phase::Run))
+}
+
+/// Lists the causes of waits of the run that cost at least a thousandth of its time, the greatest first. `run` is the time
+/// of the run over all locations.
+pub(crate) fn list(ground: &Ground<'_>, sums: &Sums, run: u64) -> Vec<Cause> {
+    let cost = |sum: &Sum| sum.waits.values().map(|it| it.0 + it.1).sum::<u64>();
+    let is_large = |sum: &Sum| cost(sum) > 0 && cost(sum).saturating_mul(LEAST) >= run;
+    let mut large: Vec<(&Key, &Sum)> = sums.iter().filter(|it| is_large(it.1)).collect();
+    large.sort_by_key(|it| (Reverse(cost(it.1)), *it.0));
+    large.into_iter().map(|(key, sum)| one(ground, key, sum)).collect()
+}
+
+fn one(ground: &Ground<'_>, key: &Key, sum: &Sum) -> Cause {
+    let path_of = |place: u32| ground.folds.get(place as usize).map(|fold| fold.first());
+    let call = |place: u32| path_of(place).and_then(|path| ground.steps(path).pop());
+    let path: Option<CallPathNumber> = key.place.and_then(path_of);
+    let mut waits: Vec<(&(u32, Q), &(u64, u64))> = sum.waits.iter().collect();
+    waits.sort_by_key(|(wait, cost)| (Reverse(cost.0 + cost.1), **wait));
+    let caused = |&(&(place, what), &(direct, propagated)): &(&(u32, Q), &(u64, u64))| {
+        let pattern = what.wait().map_or("polling", |wait| wait.about().id);
+        let call_path = path_of(place)?.0;
+        Some(Caused { call_path, call: call(place)?, pattern, direct, propagated })
+    };
+    let others = sum.locations.saturating_sub(1);
+    let computing = sum.worst.filter(|_| key.what == Activities::Computing).map(|(_, _, time)| {
+        (time, sum.computed.saturating_sub(time).checked_div(others).unwrap_or(0))
+    });
+    Cause {
+        what: key.what,
+        path: path.map(|path| ground.steps(path)).unwrap_or_default(),
+        call_path: path.map(|path| path.0),
+        after: key.between.0.and_then(call),
+        before: key.between.1.and_then(call),
+        direct: sum.waits.values().map(|it| it.0).sum(),
+        propagated: sum.waits.values().map(|it| it.1).sum(),
+        margin: sum.margin,
+        processes: shares(&sum.top, |index| ground.process(index)),
+        computing,
+        waits: waits.iter().filter_map(caused).take(LISTED).collect(),
+    }
+}
