@@ -226,7 +226,7 @@ impl Profile {
                 Source::Time(..) => Sums::has_time(has),
                 Source::Visits => Sums::has_visits(has),
                 Source::Shortest | Source::Longest => Sums::has_extremes(has),
-                Source::Wait(..) | Source::Sum(..) => false,
+                Source::Wait(..) | Source::Sum(..) | Source::AnySum(_) => false,
                 Source::Counter(id, _) => counted.contains(&(path, id)),
                 Source::Count(_, what) => {
                     let place = COUNTS.iter().position(|count| *count == what);
@@ -471,7 +471,9 @@ impl Columns {
             Source::Count(_, what) => {
                 self.counts.get(COUNTS.iter().position(|count| *count == what)?)?
             }
-            Source::Wait(..) | Source::Sum(..) | Source::Counter(..) => return None,
+            Source::Wait(..) | Source::Sum(..) | Source::AnySum(_) | Source::Counter(..) => {
+                return None;
+            }
         })
     }
 }

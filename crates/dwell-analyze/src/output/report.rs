@@ -40,6 +40,8 @@ pub(crate) enum Source {
     Wait(Layer, &'static [Class], Wait),
     /// A sum of times in nanoseconds, on paths of a layer.
     Sum(Layer, &'static [Q]),
+    /// A sum of times in nanoseconds, on any path.
+    AnySum(&'static [Q]),
     /// A count, on paths of a layer.
     Count(Layer, Q),
     /// A statistic over the values of a counter.
@@ -131,6 +133,46 @@ const BESIDE: &[BesideRow] = &[
     ),
 ];
 
+/// Metrics about causes of waits: the place of the metric above among them, and the rest as for [`BESIDE`].
+const CAUSES: &[(Option<usize>, BesideRow)] = &[
+    (
+        None,
+        (
+            "delay_costs",
+            "Delay costs",
+            "Waits of other processes that what was done on this call path caused, by lower bounds",
+            &[Q::DelayDirect, Q::DelayPropagated],
+        ),
+    ),
+    (
+        Some(0),
+        (
+            "delay_costs_direct",
+            "Direct delay costs",
+            "Waits of other processes for this one",
+            &[Q::DelayDirect],
+        ),
+    ),
+    (
+        Some(0),
+        (
+            "delay_costs_propagated",
+            "Propagated delay costs",
+            "Waits for processes that waited for this one and passed its delay on",
+            &[Q::DelayPropagated],
+        ),
+    ),
+    (
+        None,
+        (
+            "delay_costs_margin",
+            "Delay costs, margin",
+            "Time by which waits of other processes for this one may be longer than their lower bounds",
+            &[Q::DelayMargin],
+        ),
+    ),
+];
+
 /// Metrics of counts and volumes.
 const COUNTS: &[(&str, &str, &str, Q)] = &[
     ("comms_rma_puts", "Put operations", "occ", Q::Puts),
@@ -211,6 +253,11 @@ fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
             rows.push(beside(name, format!("{of} {title}"), unit, Source::Count(layer, what)));
         }
     }
+    let first = rows.len();
+    for &(above, (name, title, description, sum)) in CAUSES {
+        let row = beside(name.into(), title.into(), "sec", Source::AnySum(sum));
+        rows.push(Row { description, parent: above.map(|above| first + above), ..row });
+    }
     let mut names = BTreeSet::new();
     for counter in counters.iter() {
         // Counters of one name that differ in their units or types are told apart.
@@ -235,6 +282,7 @@ impl Source {
             | Self::Visits
             | Self::Shortest
             | Self::Longest
+            | Self::AnySum(_)
             | Self::Counter(..) => true,
             Self::Time(Some(layer), classes) | Self::Wait(layer, classes, _) => {
                 class.is_some_and(|(of, class)| of == layer && classes.contains(&class))
@@ -250,7 +298,7 @@ impl Source {
             Self::Time(..) => totals.time > 0,
             Self::Visits => totals.visits > 0,
             Self::Wait(_, _, wait) => totals.get(Q::Wait(wait)) > 0,
-            Self::Sum(_, all) => all.iter().any(|&what| totals.get(what) > 0),
+            Self::Sum(_, all) | Self::AnySum(all) => all.iter().any(|&what| totals.get(what) > 0),
             Self::Count(_, what) => totals.get(what) > 0,
             Self::Shortest | Self::Longest => false,
             Self::Counter(id, _) => totals.has_counter(id),
@@ -315,7 +363,7 @@ impl Source {
             Self::Time(..) => node.time.0,
             Self::Visits => node.visits,
             Self::Wait(_, _, wait) => node.get(Q::Wait(wait)),
-            Self::Sum(_, all) => all.iter().map(|&what| node.get(what)).sum(),
+            Self::Sum(_, all) | Self::AnySum(all) => all.iter().map(|&what| node.get(what)).sum(),
             Self::Count(_, what) => node.get(what),
             // Shortest and longest calls come from profiles; counters are not in nanoseconds or calls.
             Self::Shortest | Self::Longest | Self::Counter(..) => self.nothing(),

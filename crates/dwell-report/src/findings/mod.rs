@@ -43,6 +43,9 @@ macro_rules! objects {
 objects! {
     /// The findings of one run, as `dwell analyze` writes them into `findings.json`.
     Findings {
+        /// What processes did in the run that made others wait, what cost most first, down to 0.1 % of the run. Empty if
+        /// the analysis was told not to search for causes.
+        causes: Vec<Cause>,
         /// Greatest error of clocks of different nodes after correction; null if the run used one node. A single wait
         /// between nodes may be wrong by that.
         clock_residual_seconds: Option<f64>,
@@ -88,6 +91,50 @@ objects! {
         waits_seconds: f64,
         /// Upper bound of all waits of the run.
         waits_seconds_at_most: f64,
+    }
+
+    /// Something that processes did and that made others wait.
+    Cause {
+        /// The last call of a runtime before the computing; null if there was none, and for calls.
+        after: Option<Step>,
+        /// The first call of a runtime after the computing; null if there was none, and for calls.
+        before: Option<Step>,
+        /// Number of the call path in `trace.cubex`; null if nothing is known about it.
+        call_path: Option<u32>,
+        /// Time that the process which caused most spent computing there; null for calls.
+        computing_seconds: Option<f64>,
+        /// Part of `seconds` that are waits for these processes. The rest are waits for others that waited for them.
+        direct_seconds: f64,
+        /// Time by which waits for these processes may be longer than their lower bounds.
+        margin_seconds: f64,
+        /// Mean time that other locations spent computing there; null if no other did, and for calls.
+        others_seconds: Option<f64>,
+        /// Calls from the outermost to the one that computed or communicated.
+        path: Vec<Step>,
+        /// Processes that caused most, most first; at most 5.
+        processes: Vec<Share>,
+        /// Waits that it caused, over all locations.
+        seconds: f64,
+        /// The waits as a part of `run_seconds`, from 0 to 1; null for a run without time.
+        share: Option<f64>,
+        /// Waits that it caused, by call path and kind, the longest first; at most 5.
+        waits: Vec<Caused>,
+        /// What the processes did.
+        what: Activity,
+    }
+
+    /// Waits at one call path that something caused.
+    Caused {
+        /// The call that waited.
+        call: Step,
+        /// Number of its call path in `trace.cubex`.
+        call_path: u32,
+        /// Part of `seconds` that are waits for the processes that did it.
+        direct_seconds: f64,
+        /// Id of the wait, or `polling` for a polling loop.
+        pattern: String,
+        /// Waits that it caused here.
+        seconds: f64,
     }
 
     /// All findings of one call path.
@@ -370,6 +417,19 @@ macro_rules! texts {
 }
 
 texts! {
+    /// What processes did that made others wait.
+    Activity {
+        /// They ran their own code, outside of all calls of runtimes.
+        Computing = "computing",
+        /// They were in a call of a runtime, without its waits.
+        Call = "call",
+        /// They had not begun, because their first event is later than that of others.
+        NotStarted = "not started",
+        /// Their events do not say what they did.
+        #[default]
+        Unknown = "unknown",
+    }
+
     /// Phase of a program, which the calls of its runtimes delimit.
     Phase {
         /// Everything outside of start-up and shutdown.

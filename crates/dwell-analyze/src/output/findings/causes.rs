@@ -17,6 +17,7 @@ use crate::causes::{Activity, Done, Origin};
 use crate::engine::location::Location;
 use crate::engine::paths::Path;
 use crate::engine::quantity::Quantity as Q;
+use crate::output::tree::Fold;
 
 /// Least part of the run that makes a cause worth listing: one in this many.
 const LEAST: u64 = 1000;
@@ -56,9 +57,9 @@ pub struct Cause {
     pub margin: u64,
     /// Processes that caused most, most first. The list has at most [`LISTED`] elements.
     pub processes: Vec<Share>,
-    /// Time that the first of them spent computing there, and the mean of all other locations that do so. `None` for
-    /// calls.
-    pub computing: Option<(u64, u64)>,
+    /// Time that the first of them spent computing there, and the mean of all other locations that do so, if there are
+    /// any. `None` for calls.
+    pub computing: Option<(u64, Option<u64>)>,
     /// Waits that it caused, the longest first. The list has at most [`LISTED`] elements.
     pub waits: Vec<Caused>,
 }
@@ -133,7 +134,7 @@ struct Places(HashMap<u64, u32>);
 impl Places {
     fn of(ground: &Ground<'_>) -> Self {
         let places = (0..).zip(&ground.folds);
-        let of = |(place, fold): (u32, &crate::output::tree::Fold<'_>)| {
+        let of = |(place, fold): (u32, &Fold<'_>)| {
             fold.branches().map(move |branch| (branch.signature, place)).collect::<Vec<_>>()
         };
         Self(places.flat_map(of).collect())
@@ -209,7 +210,7 @@ pub(crate) fn sums<'l>(
 
 /// Returns `true` if a call path belongs to neither start-up nor shutdown.
 fn is_of_run(ground: &Ground<'_>, place: u32) -> bool {
-    let path = ground.folds.get(place as usize).map(|fold| fold.first());
+    let path = ground.folds.get(place as usize).map(Fold::first);
     path.is_none_or(|path| ground.phases.get(path.index()).is_none_or(|it| *it == Phase::Run))
 }
 
@@ -224,20 +225,22 @@ pub(crate) fn list(ground: &Ground<'_>, sums: &Sums, run: u64) -> Vec<Cause> {
 }
 
 fn one(ground: &Ground<'_>, key: &Key, sum: &Sum) -> Cause {
-    let path_of = |place: u32| ground.folds.get(place as usize).map(|fold| fold.first());
+    let path_of = |place: u32| ground.folds.get(place as usize).map(Fold::first);
     let call = |place: u32| path_of(place).and_then(|path| ground.steps(path).pop());
     let path: Option<CallPathNumber> = key.place.and_then(path_of);
-    let mut waits: Vec<(&(u32, Q), &(u64, u64))> = sum.waits.iter().collect();
-    waits.sort_by_key(|(wait, cost)| (Reverse(cost.0 + cost.1), **wait));
-    let caused = |&(&(place, what), &(direct, propagated)): &(&(u32, Q), &(u64, u64))| {
+    let caused = |(&(place, what), &(direct, propagated)): (&(u32, Q), &(u64, u64))| {
         let pattern = what.wait().map_or("polling", |wait| wait.about().id);
         let call_path = path_of(place)?.0;
         Some(Caused { call_path, call: call(place)?, pattern, direct, propagated })
     };
+    let mut waits: Vec<Caused> = sum.waits.iter().filter_map(caused).collect();
+    waits.sort_by_key(|it| Reverse(it.direct + it.propagated));
+    waits.truncate(LISTED);
     let others = sum.locations.saturating_sub(1);
-    let computing = sum.worst.filter(|_| key.what == Activities::Computing).map(|(_, _, time)| {
-        (time, sum.computed.saturating_sub(time).checked_div(others).unwrap_or(0))
-    });
+    let computing = sum
+        .worst
+        .filter(|_| key.what == Activities::Computing)
+        .map(|(_, _, time)| (time, sum.computed.saturating_sub(time).checked_div(others)));
     Cause {
         what: key.what,
         path: path.map(|path| ground.steps(path)).unwrap_or_default(),
@@ -249,6 +252,6 @@ fn one(ground: &Ground<'_>, key: &Key, sum: &Sum) -> Cause {
         margin: sum.margin,
         processes: shares(&sum.top, |index| ground.process(index)),
         computing,
-        waits: waits.iter().filter_map(caused).take(LISTED).collect(),
+        waits,
     }
 }

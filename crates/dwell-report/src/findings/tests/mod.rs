@@ -106,6 +106,27 @@ fn full() -> Findings {
         small: false,
     };
     Findings {
+        causes: vec![Cause {
+            after: path().pop(),
+            before: None,
+            call_path: Some(3),
+            computing_seconds: Some(0.5),
+            direct_seconds: 0.25,
+            margin_seconds: 0.0,
+            others_seconds: None,
+            path: path(),
+            processes: vec![share("PE 1")],
+            seconds: 0.375,
+            share: Some(0.1875),
+            waits: vec![Caused {
+                call: path().pop().unwrap(),
+                call_path: 4,
+                direct_seconds: 0.25,
+                pattern: "wait_for_progress".into(),
+                seconds: 0.375,
+            }],
+            what: Activity::Computing,
+        }],
         clock_residual_seconds: Some(1e-6),
         crowds: vec![crowd.clone()],
         damage: vec!["7.evt ends early".into()],

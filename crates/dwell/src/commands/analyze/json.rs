@@ -1,8 +1,8 @@
 //! Converts an analysis to the document `findings.json`, whose format [`dwell_report::findings`] describes.
 
 use dwell_analyze::{
-    Analysis, Crowd, Doing, Entry, Finding, Inefficiency, Instance, Meanwhile, Phase, Polling,
-    Serves, Share, Step, Unexplained,
+    Activities, Analysis, Cause, Caused, Crowd, Doing, Entry, Finding, Inefficiency, Instance,
+    Meanwhile, Phase, Polling, Serves, Share, Step, Unexplained,
 };
 use dwell_report::findings;
 
@@ -16,6 +16,7 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Fi
     let of_run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
     let unexplained_or_away = |it: &&Unexplained| it.is_finding || it.away > 0;
     findings::Findings {
+        causes: analysis.causes().iter().map(|it| cause(it, times.run)).collect(),
         clock_residual_seconds: analysis.clock_residual().map(in_seconds),
         crowds: analysis.crowds().map(crowd).collect(),
         damage: analysis.damage().to_vec(),
@@ -66,6 +67,40 @@ fn phase(it: Phase) -> findings::Phase {
         Phase::Run => findings::Phase::Run,
         Phase::StartUp => findings::Phase::StartUp,
         Phase::Shutdown => findings::Phase::Shutdown,
+    }
+}
+
+fn cause(it: &Cause, run: u64) -> findings::Cause {
+    let step = |it: &Option<Step>| it.iter().flat_map(|it| path(std::slice::from_ref(it))).next();
+    findings::Cause {
+        after: step(&it.after),
+        before: step(&it.before),
+        call_path: it.call_path,
+        computing_seconds: it.computing.map(|it| in_seconds(it.0)),
+        direct_seconds: in_seconds(it.direct),
+        margin_seconds: in_seconds(it.margin),
+        others_seconds: it.computing.and_then(|it| it.1).map(in_seconds),
+        path: path(&it.path),
+        processes: shares(&it.processes),
+        seconds: in_seconds(it.cost()),
+        share: share(it.cost(), Phase::Run, run),
+        waits: it.waits.iter().map(caused).collect(),
+        what: match it.what {
+            Activities::Computing => findings::Activity::Computing,
+            Activities::Call => findings::Activity::Call,
+            Activities::NotStarted => findings::Activity::NotStarted,
+            Activities::Unknown => findings::Activity::Unknown,
+        },
+    }
+}
+
+fn caused(it: &Caused) -> findings::Caused {
+    findings::Caused {
+        call: path(std::slice::from_ref(&it.call)).pop().unwrap_or_default(),
+        call_path: it.call_path,
+        direct_seconds: in_seconds(it.direct),
+        pattern: it.pattern.to_owned(),
+        seconds: in_seconds(it.direct + it.propagated),
     }
 }
 

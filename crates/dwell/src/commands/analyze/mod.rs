@@ -34,7 +34,7 @@ use ranks::Joined;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Writes DIR/trace.cubex, which `dwell report`, CubeGUI and others read, and DIR/findings.json, and prints \
-the longest waits. What could not be computed is named, never reported as 0.
+what makes processes wait and the longest waits. What could not be computed is named, never reported as 0.
 
 Exit code: 0 if all was analysed, 1 if something in the archive is damaged, 2 if it cannot be read.
 
@@ -74,6 +74,10 @@ pub(crate) struct Args {
     /// million.
     #[arg(long, value_name = "N")]
     events_per_rank: Option<u64>,
+    /// Whether to search for the causes of waits: auto, always or never. It takes two to four times as long as
+    /// finding the waits, and disk space of a quarter of the trace meanwhile; auto does it up to 100 million events.
+    #[arg(long, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
+    causes: When,
     /// Write what the analysis cost each process to this file, as comma-separated values: seconds, memory,
     /// reads and messages.
     #[arg(long, value_name = "FILE")]
@@ -85,6 +89,18 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 }
+
+/// When to do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum When {
+    /// If it does not take long.
+    Auto,
+    Always,
+    Never,
+}
+
+/// Number of events up to which causes are searched unless the user says otherwise.
+const MOST_EVENTS: u64 = 100_000_000;
 
 fn layer(name: &str) -> Result<Layer, String> {
     let names = || Layer::ALL.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(", ");
@@ -106,6 +122,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let bar = progress::bar(input.events, "events");
             let analysis = analyze(&input.archive, &options, &|events| bar.inc(events));
             bar.finish_and_clear();
+            input.remove_log();
             let analysis = analysis.with_context(|| input.path.display().to_string())?;
             analysis.write_report(&input.report())?;
             let code = finish(args, &input, &analysis)?;
@@ -149,6 +166,17 @@ impl Input {
     /// Returns the path of the report.
     fn report(&self) -> PathBuf {
         self.directory().join("trace.cubex")
+    }
+
+    /// Returns the directory of the dependency log, which the analysis needs to find causes.
+    fn log(&self) -> PathBuf {
+        self.directory().join("dependencies")
+    }
+
+    /// Removes the dependency log, which nothing else needs.
+    fn remove_log(&self) {
+        // A log that stays takes room and does no harm; the next analysis replaces it.
+        let _ = std::fs::remove_dir_all(self.log());
     }
 
     /// Returns the directory that results are written to.
@@ -211,6 +239,15 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
     if let Some(events) = args.events_per_rank {
         options.events_per_rank = events;
     }
+    let are_wanted = match args.causes {
+        When::Auto => input.events <= MOST_EVENTS,
+        When::Always => true,
+        When::Never => false,
+    };
+    if !are_wanted && args.causes == When::Auto && division.speaks {
+        note!("causes of waits are not searched above {MOST_EVENTS} events: --causes always does");
+    }
+    options.log = are_wanted.then(|| input.log());
     options
 }
 

@@ -168,5 +168,8 @@ fn replay(world: &mut World, hosts: &[String], args: &Args, input: &Input) -> Re
         bar.iter().for_each(|bar| bar.inc(events));
     });
     bar.iter().for_each(indicatif::ProgressBar::finish_and_clear);
+    if rank == 0 {
+        input.remove_log();
+    }
     joint
 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use dwell_analyze::{
-    Analysis, Entry, Finding, Inefficiency, Instance, Meanwhile, Phase, Ranked, Serves,
+    Activities, Analysis, Cause, Caused, Entry, Finding, Inefficiency, Instance, Meanwhile, Phase,
+    Ranked, Serves, Step,
 };
 use dwell_report::findings::words::{self as sentences, Often, OneWait};
 
@@ -33,6 +34,7 @@ pub(super) fn summary(
 ) -> String {
     let mut page = Page { text: String::new(), width };
     head(&mut page, path, analysis);
+    causes(&mut page, analysis, top);
     entries(&mut page, analysis, advice, top);
     apart(&mut page, analysis);
     unexplained(&mut page, analysis);
@@ -129,6 +131,119 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
     }
 }
 
+/// Adds what processes did that made others wait.
+fn causes(page: &mut Page, analysis: &Analysis, top: usize) {
+    let (run, all) = (analysis.times().run, analysis.causes());
+    if all.is_empty() {
+        return;
+    }
+    page.end();
+    page.say("what makes others wait, what costs most first", 2);
+    for (letter, cause) in ('A'..='Z').zip(all.iter().take(top)) {
+        page.end();
+        let bounds = (cause.cost(), cause.cost());
+        page.say(
+            &format!(
+                "{letter}. {} {}: {} of waits, {} of the run",
+                culprits(cause),
+                does(cause),
+                amount(bounds),
+                percent(bounds, run)
+            ),
+            3,
+        );
+        if !cause.path.is_empty() {
+            page.tell("path", &shorten(&path(&cause.path), page.width - INDENT));
+        }
+        if let Some((own, others)) = cause.computing {
+            let others = match others {
+                Some(others) => format!("others take {} on average", time(others)),
+                None => "no other process computes there".to_owned(),
+            };
+            page.tell("how long", &format!("{} there; {others}", time(own)));
+        }
+        let waits: Vec<String> = cause.waits.iter().map(caused).collect();
+        page.tell("costs", &waits.join("; "));
+        if cause.propagated > 0 {
+            let passed = time(cause.propagated);
+            let text = format!("{passed} of it by processes that had to wait and made others wait");
+            page.tell("passed on", &text);
+        }
+        if cause.processes.len() > 1 {
+            page.tell("who", &format!("most: {}", shares(&cause.processes)));
+        }
+    }
+    let rest = all.len().saturating_sub(top) as u64;
+    if rest > 0 {
+        page.end();
+        page.say(&format!("{} more in findings.json", counted(rest, "cause", "causes")), 2);
+    }
+    page.end();
+    page.say("where processes wait, the longest first", 2);
+}
+
+/// Names the processes that caused most of a cost.
+fn culprits(cause: &Cause) -> String {
+    let first = cause.processes.first();
+    let name = first.map_or("a process", |it| it.who.as_str());
+    // One that caused nearly everything is named alone.
+    match first.is_some_and(|it| u128::from(it.nanoseconds) * 10 >= u128::from(cause.cost()) * 9) {
+        true => name.to_owned(),
+        false => format!("{name} and others"),
+    }
+}
+
+/// Says what processes did that made others wait, as the rest of a sentence.
+fn does(cause: &Cause) -> String {
+    let place = |it: &Step| call(std::slice::from_ref(it));
+    let (one, several) = match cause.processes.len() {
+        0 | 1 => ("computes", "was in"),
+        _ => ("compute", "were in"),
+    };
+    match (cause.what, &cause.after, &cause.before) {
+        (Activities::Call, ..) => format!("{several} {}", call(&cause.path)),
+        (Activities::NotStarted, ..) => "had not started".to_owned(),
+        (Activities::Unknown, ..) => "did something that was not recorded".to_owned(),
+        (Activities::Computing, Some(after), Some(before)) if after == before => {
+            format!("{one} between calls of {}", place(after))
+        }
+        (Activities::Computing, Some(after), Some(before)) => {
+            format!("{one} between {} and {}", place(after), place(before))
+        }
+        (Activities::Computing, Some(after), None) => format!("{one} after {}", place(after)),
+        (Activities::Computing, None, Some(before)) => format!("{one} before {}", place(before)),
+        (Activities::Computing, None, None) => one.to_owned(),
+    }
+}
+
+/// Greatest number of causes that a finding names.
+const CAUSES_NAMED: usize = 3;
+
+/// Names the causes of a wait by their letters, with the part that each of them has.
+fn causes_of(analysis: &Analysis, finding: &Finding) -> String {
+    let part = |(letter, cause): (char, &Cause)| {
+        let of = |it: &&Caused| it.call_path == finding.call_path && it.pattern == finding.pattern;
+        let it = cause.waits.iter().find(of)?;
+        Some((it.direct + it.propagated, letter, format!("{} {}", culprits(cause), does(cause))))
+    };
+    let mut parts: Vec<_> = ('A'..='Z').zip(analysis.causes()).filter_map(part).collect();
+    parts.sort_by_key(|it| (std::cmp::Reverse(it.0), it.1));
+    let parts = parts.iter().take(CAUSES_NAMED);
+    let texts: Vec<String> =
+        parts.map(|(cost, letter, text)| format!("{} by {letter}: {text}", time(*cost))).collect();
+    texts.join("; ")
+}
+
+/// Says where waits that something caused show.
+fn caused(it: &Caused) -> String {
+    let what = match it.pattern {
+        "polling" => "polling loop",
+        pattern => pattern,
+    };
+    let place = call(std::slice::from_ref(&it.call));
+    format!("{} at {place} ({what})", time(it.direct + it.propagated))
+}
+
 /// Adds the ranking of the run: call paths that wait, and inefficient communication.
 fn entries(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, top: usize) {
     let run = analysis.times().run;
@@ -191,6 +306,10 @@ fn entry(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, number: usiz
         if let (Some(who), Some(doing)) = (&worst.partner, &worst.meanwhile) {
             page.tell("meanwhile", &meanwhile(who, doing, main.latency.is_some()));
         }
+    }
+    let because = causes_of(analysis, main);
+    if !because.is_empty() {
+        page.tell("because", &because);
     }
     page.tell("who waits", &format!("most: {}", shares(&main.origins)));
     if !main.targets.is_empty() {
