@@ -386,7 +386,8 @@ fn replay_on(
 ) -> Result<Joint, Error> {
     let (defs, world) = read_definitions(transport, archive, options.layer)?;
     let Options { memory, cut, events_per_rank, .. } = *options;
-    let plan = replay::Plan { memory, cut, events_per_rank };
+    let enough_room = replay::ENOUGH_ROOM;
+    let plan = replay::Plan { memory, enough_room, cut, events_per_rank };
     let log = options.log.as_deref();
     let mut replayed: Replayed = replay::replay(transport, archive, &world, plan, log, progress)?;
     let mut done = None;

@@ -38,8 +38,10 @@ const LEAST_BUFFER: u64 = 4 * 1024;
 const MOST_BUFFER: u64 = otf2::read::WINDOW as u64;
 /// Three times the useful size of all read buffers together in bytes. Touching more pages would cost time.
 const MOST_BUFFERS: u64 = 3 << 29;
-/// Memory in bytes per location for facts and questions beyond which longer windows are not faster.
-const ENOUGH_ROOM: u64 = 16 * 1024;
+/// Memory in bytes for the facts and questions of a window beyond which longer windows are not faster: for all locations
+/// together, if they are few, and for each.
+pub(crate) const ENOUGH_ROOM: u64 = MOST_BUFFERS / 8;
+const ENOUGH_ROOM_PER_LOCATION: u64 = 16 * 1024;
 /// Memory in bytes for the program itself, for definitions, and for memory that was freed and is not reused.
 const BASE: u64 = 16 << 20;
 /// Memory in bytes that a location always takes: its call tree, its reader, its operations in flight and its last calls.
@@ -97,6 +99,8 @@ pub(crate) struct Results<O> {
 pub(crate) struct Plan {
     /// Memory budget of this program in bytes.
     pub(crate) memory: u64,
+    /// Memory in bytes that a window may take if there are few locations: [`ENOUGH_ROOM`], except in tests.
+    pub(crate) enough_room: u64,
     pub(crate) cut: Cut,
     /// Least number of events of a rank that gets any.
     pub(crate) events_per_rank: u64,
@@ -160,13 +164,15 @@ struct Share {
 }
 
 impl Share {
-    fn of(memory: u64, locations: u64) -> Self {
+    /// Divides `memory` among the read buffers, what is kept and the windows of some locations. A window that may take
+    /// `enough` need not be longer.
+    fn of(memory: u64, enough: u64, locations: u64) -> Self {
         let locations = locations.max(1);
         let fixed = locations.saturating_mul(PER_LOCATION).saturating_add(BASE);
         let rest = memory.saturating_sub(fixed);
         let buffer = (rest.min(MOST_BUFFERS) / 3 / locations).clamp(LEAST_BUFFER, MOST_BUFFER);
         let all = rest.saturating_sub(buffer.saturating_mul(locations));
-        let enough = ENOUGH_ROOM.saturating_mul(locations).max(MOST_BUFFERS / 8);
+        let enough = ENOUGH_ROOM_PER_LOCATION.saturating_mul(locations).max(enough);
         // The memory of a window is known only after it.
         let all = (all / 4 * 3).max(least_room(locations));
         let room = all.min(enough / 4 * 3).max(least_room(locations));
@@ -381,7 +387,7 @@ impl Part {
         let own = deal.shards(rank).flat_map(|shard| sharding.processes(shard, count));
         let own = || own.clone().filter_map(|process| world.system.processes.get(process));
         let locations = own().map(|process| u64::from(process.count)).sum();
-        let Share { buffer, all, room } = Share::of(plan.memory, locations);
+        let Share { buffer, all, room } = Share::of(plan.memory, plan.enough_room, locations);
         let sharding = sharding.within(room / 8);
         let each = room / 4 / own().count().max(1) as u64;
         let most_open = (each / BYTES_PER_OPERATION).max(LEAST_OPEN) as usize;
@@ -575,7 +581,10 @@ fn divide<P: Pattern>(
 
 #[cfg(test)]
 mod tests {
+    use dwell_synth::srumma;
+
     use super::*;
+    use crate::patterns::All;
 
     /// Returns the number of windows of a trace, given the memory that is kept between windows and the memory that a
     /// window adds for each nanosecond.
@@ -598,10 +607,11 @@ mod tests {
 
     #[test]
     fn a_window_gets_what_helps_it_and_the_rest_is_for_what_is_kept() {
-        let large = Share::of(12 << 30, 8_192);
-        assert_eq!(large.room, Share::of(24 << 30, 8_192).room);
+        let of = |memory| Share::of(memory, ENOUGH_ROOM, 8_192);
+        let large = of(12 << 30);
+        assert_eq!(large.room, of(24 << 30).room);
         assert!(large.all > 4 * large.room, "{} and {}", large.all, large.room);
-        let small = Share::of(1 << 20, 8_192);
+        let small = of(1 << 20);
         assert_eq!((small.all, small.room), (least_room(8_192), least_room(8_192)));
     }
 
@@ -616,5 +626,21 @@ mod tests {
         // A single nanosecond takes more than there is.
         assert!(windows(1 << 30, 1 << 40) <= MOST_WINDOWS + 10);
         assert!(windows(0, 0) < LEAST_WINDOWS);
+    }
+
+    /// In `srumma` every process waits for its row and its column of the grid, and the sums of these waits are kept until
+    /// the end: 10 MB for 1,024 locations. A window may take 12.6 MB, and all of it together 1.5 GB. If what is kept counts
+    /// against the window, this trace is read in 21 windows, and large ones in thousands.
+    #[test]
+    fn programs_with_many_partners_are_read_in_few_windows() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = srumma::Options { ranks: 1_024, blocks: 60, rounds: 8, seed: 1 };
+        srumma::generate(&options, directory.path(), &|_| {}).unwrap();
+        let archive = Archive::open(directory.path()).unwrap();
+        let world = World::of(archive.anchor(), &archive.definitions().unwrap(), None);
+        let plan = Plan { memory: 2 << 30, enough_room: 0, cut: Cut::Budget, events_per_rank: 1 };
+        let transport = Transport::new(2);
+        let replayed = replay::<All>(&transport, &archive, &world, plan, None, &|_| {}).unwrap();
+        assert!(replayed.windows <= 12, "{} windows", replayed.windows);
     }
 }
