@@ -72,9 +72,9 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         let points: Vec<Point> = points
             .map(|&count| bench.measure(&archive, count, count as f64))
             .collect::<Result<_>>()?;
-        let title = format!("{kind}, {middle} locations, by number of processes");
+        let title = format!("{kind}, {} locations, by number of processes", grouped(middle));
         println!("{}", table(&title, "processes", &points));
-        plot(options, &format!("scale-processes-{name}"), &title, &points)?;
+        plot(options, &format!("scale-processes-{name}"), &title, "processes", &points)?;
     }
     let mut points = Vec::new();
     for &count in &options.locations {
@@ -83,7 +83,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     }
     let title = format!("sor, {} processes, by number of locations", options.fixed);
     println!("{}", table(&title, "locations", &points));
-    plot(options, "scale-locations", &title, &points)
+    plot(options, "scale-locations", &title, "locations", &points)
 }
 
 struct Bench<'o> {
@@ -143,29 +143,64 @@ fn table(title: &str, what: &str, points: &[Point]) -> String {
     text += "\n|";
     (0..=COLUMNS.len()).for_each(|_| text += " --- |");
     for point in points {
-        let _ = write!(text, "\n| {} |", point.at);
+        let _ = write!(text, "\n| {} |", grouped(point.at as u64));
         for value in point.most {
-            let digits = if value.fract() == 0.0 { 0 } else { digits(value) };
-            let _ = write!(text, " {value:.digits$} |");
+            let _ = match digits(value) {
+                0 => write!(text, " {} |", grouped(value.round() as u64)),
+                _ if value.fract() == 0.0 => write!(text, " {value} |"),
+                digits => write!(text, " {value:.digits$} |"),
+            };
         }
     }
     text + "\n"
 }
 
+/// Formats a number with a comma after each three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Writes a plot with logarithmic axes, one line for each column, each in relation to its first value above 0.
-fn plot(options: &Options, name: &str, title: &str, points: &[Point]) -> Result<()> {
+fn plot(options: &Options, name: &str, title: &str, what: &str, points: &[Point]) -> Result<()> {
     let Some(folder) = &options.pictures else { return Ok(()) };
     let path = folder.join(format!("{name}.svg"));
-    fs::write(&path, svg(title, points)).with_context(|| path.display().to_string())
+    fs::write(&path, svg(title, what, points)).with_context(|| path.display().to_string())
 }
 
 /// Size of a plot, and room around it for text.
 const SIZE: (f64, f64) = (640.0, 360.0);
-const ROOM: (f64, f64) = (56.0, 40.0);
+const ROOM: (f64, f64) = (64.0, 48.0);
+/// Least distance between the names of two lines.
+const LINE: f64 = 15.0;
 const COLOURS: [&str; COLUMNS.len()] =
     ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"];
 
-fn svg(title: &str, points: &[Point]) -> String {
+/// Returns the places of names that want to stand at `wanted`, in ascending order: at least [`LINE`] apart, and none below
+/// `lowest`.
+fn apart(wanted: &[f64], lowest: f64) -> Vec<f64> {
+    let mut places = Vec::new();
+    let mut above = f64::NEG_INFINITY;
+    for &at in wanted {
+        above = at.max(above + LINE);
+        places.push(above);
+    }
+    let mut below = lowest + LINE;
+    for place in places.iter_mut().rev() {
+        *place = place.min(below - LINE);
+        below = *place;
+    }
+    places
+}
+
+fn svg(title: &str, what: &str, points: &[Point]) -> String {
     let lines: Vec<(usize, Vec<(f64, f64)>)> = (0..COLUMNS.len())
         .map(|column| {
             let value = |point: &Point| point.most.get(column).copied().unwrap_or(0.0);
@@ -204,22 +239,30 @@ fn svg(title: &str, points: &[Point]) -> String {
             text,
             "<text x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             SIZE.1 - ROOM.1 + 18.0,
-            point.at
+            grouped(point.at as u64)
         );
     }
+    let _ = writeln!(
+        text,
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{what}</text>",
+        ROOM.0 + width / 2.0,
+        SIZE.1 - ROOM.1 + 36.0
+    );
     // Names stand beside the ends of their lines, pushed apart where they would overlap.
     let end = |line: &(usize, Vec<(f64, f64)>)| line.1.last().map_or(0.0, |it| y(it.1));
     let mut order: Vec<_> = lines.iter().filter(|line| !line.1.is_empty()).collect();
     order.sort_by(|one, other| end(one).total_cmp(&end(other)));
-    let mut below = f64::NEG_INFINITY;
-    for line in order {
+    let ends: Vec<f64> = order.iter().map(|line| end(line)).collect();
+    for (line, at) in order.into_iter().zip(apart(&ends, ROOM.1 + height)) {
         let (column, points) = line;
         let colour = COLOURS.get(*column).copied().unwrap_or("black");
         let name = COLUMNS.get(*column).map_or("", |it| it.1);
         let corners: Vec<String> =
             points.iter().map(|it| format!("{:.1},{:.1}", x(it.0), y(it.1))).collect();
-        let at = end(line).max(below + 15.0);
-        below = at;
+        for it in points {
+            let (x, y) = (x(it.0), y(it.1));
+            let _ = write!(text, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
+        }
         let _ = writeln!(
             text,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\
@@ -245,13 +288,27 @@ mod tests {
     fn tables_have_a_row_for_each_point() {
         let table = table("title", "processes", &points());
         assert!(table.contains("| processes | seconds | MB of memory | reads |"), "{table}");
-        assert!(table.ends_with("| 4 | 2 | 100 | 2048 | 23 | 3 | 0.25 |\n"), "{table}");
+        assert!(table.ends_with("| 4 | 2 | 100 | 2,048 | 23 | 3 | 0.25 |\n"), "{table}");
     }
 
     #[test]
     fn plots_have_a_line_for_each_column_and_no_invalid_numbers() {
-        let svg = svg("title", &points());
+        let svg = svg("title", "processes", &points());
         assert_eq!(svg.matches("<polyline").count(), COLUMNS.len());
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+
+    #[test]
+    fn names_of_lines_do_not_overlap_and_stay_beside_the_plot() {
+        assert_eq!(apart(&[10.0, 50.0], 100.0), [10.0, 50.0]);
+        assert_eq!(apart(&[10.0, 12.0, 50.0], 100.0), [10.0, 25.0, 50.0]);
+        // Two lines end at the bottom: the upper name makes way, since numbers stand below.
+        assert_eq!(apart(&[10.0, 100.0, 100.0], 100.0), [10.0, 85.0, 100.0]);
+        assert_eq!(apart(&[80.0, 98.0, 100.0], 100.0), [70.0, 85.0, 100.0]);
+    }
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }
