@@ -2,9 +2,10 @@
 //!
 //! `dwell synth` makes the archives: `sor` has blocking gets, `srumma` non-blocking ones, `ring` messages. The example
 //! `replay` of `dwell-analyze` performs the analysis, and the example `bench` of `otf2` only reads. libotf2 opens all
-//! files at the same time and so cannot read many; it is compared on an archive of fewer locations.
+//! files at the same time and so cannot read many; it is compared on an archive of fewer locations. Where valgrind is
+//! installed, the instructions of both programs are counted as well, on small archives.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::{fmt, fs};
 
@@ -37,12 +38,21 @@ pub(crate) struct Options {
     /// Memory budget for the large archives, in MiB
     #[arg(long, default_value_t = 2048)]
     memory: u64,
+    /// Number of threads of the analysis and of bare reading
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
     /// Rounds that are measured, after one to warm up
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// Only count instructions
+    #[arg(long)]
+    instructions_only: bool,
     /// Do not fail when a goal is missed
     #[arg(long)]
     no_goals: bool,
+    /// Gets of a rank in the smaller archive whose instructions are counted
+    #[arg(skip = 375.0)]
+    counted: f64,
     #[arg(skip = Build::Release)]
     build: Build,
 }
@@ -50,7 +60,17 @@ pub(crate) struct Options {
 impl Options {
     /// Returns options for a small run without goals: see [`super::Options::smoke`].
     pub(crate) fn smoke() -> Options {
-        Options { ranks: 64, gets: 0.02, memory: 64, rounds: 1, no_goals: true, build: Build::Dev }
+        Options {
+            ranks: 64,
+            gets: 0.02,
+            memory: 64,
+            threads: 2,
+            rounds: 1,
+            instructions_only: false,
+            no_goals: true,
+            counted: 8.0,
+            build: Build::Dev,
+        }
     }
 }
 
@@ -59,8 +79,20 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if options.rounds == 0 || options.ranks < 2 {
         bail!("at least one round and two ranks are needed");
     }
-    let bench = Bench::build(workspace, options.build)?;
-    println!("\n{}", harness::machine());
+    let bench = Bench::build(workspace, options)?;
+    println!("\n{}\n", harness::machine());
+    let mut missed = bench.instructions(options.ranks.min(256), options.counted)?;
+    if !options.instructions_only {
+        missed.extend(measure(&bench, options)?);
+    }
+    if !missed.is_empty() && !options.no_goals {
+        bail!("goals missed: {}", missed.join(", "));
+    }
+    Ok(())
+}
+
+/// Measures times. Returns the goals that were missed.
+fn measure(bench: &Bench, options: &Options) -> Result<Vec<String>> {
     println!("{} rounds, alternating, after one to warm up\n", options.rounds);
     let mut missed = Vec::new();
     let large = options.gets * 1e6 / options.ranks as f64;
@@ -102,10 +134,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     };
     println!("{}  {messages}\n", group.measure(options.rounds)?);
     missed.extend(bench.growth(few, large / 16.0, memory / 16, options.rounds)?);
-    if !missed.is_empty() && !options.no_goals {
-        bail!("goals missed: {}", missed.join(", "));
-    }
-    Ok(())
+    Ok(missed)
 }
 
 /// Programs to run, and the directory of their archives.
@@ -115,6 +144,7 @@ struct Bench {
     bare: PathBuf,
     libotf2: PathBuf,
     directory: PathBuf,
+    threads: usize,
 }
 
 /// A synthetic archive and its size.
@@ -144,7 +174,8 @@ impl fmt::Display for Made {
 }
 
 impl Bench {
-    fn build(workspace: &Workspace, build: Build) -> Result<Bench> {
+    fn build(workspace: &Workspace, options: &Options) -> Result<Bench> {
+        let build = options.build;
         let directory = PathBuf::from(workspace.relative(&workspace.target.join("bench")));
         fs::create_dir_all(&directory)?;
         Ok(Bench {
@@ -153,6 +184,7 @@ impl Bench {
             bare: otf2::build_ours(workspace, build)?,
             libotf2: otf2::build_libotf2(&directory)?,
             directory,
+            threads: options.threads,
         })
     }
 
@@ -192,9 +224,7 @@ impl Bench {
     }
 
     fn bare(&self, archive: &Made) -> Contestant {
-        let mut command = read(&self.bare, &archive.directory);
-        command.args(["--threads", "2"]);
-        Contestant::command("otf2, 2 threads", command)
+        Contestant::command("otf2", self.bare_command(archive, self.threads))
     }
 
     fn libotf2(&self, archive: &Made) -> Contestant {
@@ -204,14 +234,56 @@ impl Bench {
     }
 
     fn replay(&self, archive: &Made, memory: u64) -> Contestant {
-        Contestant::command("analysis, 2 threads", self.replay_command(archive, memory))
+        Contestant::command("analysis", self.replay_command(archive, self.threads, memory))
     }
 
-    fn replay_command(&self, archive: &Made, memory: u64) -> Command {
+    fn bare_command(&self, archive: &Made, threads: usize) -> Command {
+        let mut command = Command::new(&self.bare);
+        command.arg("read").arg(archive.directory.join("traces.otf2"));
+        command.args(["--threads", &threads.to_string()]);
+        command
+    }
+
+    fn replay_command(&self, archive: &Made, threads: usize, memory: u64) -> Command {
         let mut command = Command::new(&self.replay);
         command.arg(archive.directory.join("traces.otf2"));
-        command.args(["--threads", "2", "--memory", &memory.to_string()]);
+        command.args(["--threads", &threads.to_string(), "--memory", &memory.to_string()]);
         command
+    }
+
+    /// Counts the instructions of bare reading and of the analysis for an event, with one thread. Work that is done once
+    /// cancels out in the difference of two archives, one with `each` gets for each rank and one with four times as many.
+    /// Returns the goals that were missed.
+    fn instructions(&self, ranks: u64, each: f64) -> Result<Vec<String>> {
+        if !process::is_on_path("valgrind") {
+            println!("instructions are not counted, which needs valgrind\n");
+            return Ok(Vec::new());
+        }
+        let mut missed = Vec::new();
+        for (kind, _) in GOALS {
+            let mut counts = Vec::new();
+            for each in [each, 4.0 * each] {
+                let archive = self.archive("counted", kind, ranks, each)?;
+                let bare = harness::instructions(&self.bare_command(&archive, 1))?;
+                let replay = harness::instructions(&self.replay_command(&archive, 1, 2 << 30))?;
+                counts.push((archive.events as f64, bare, replay));
+                fs::remove_dir_all(&archive.directory)?;
+            }
+            let [few, many] = counts.as_slice() else { bail!("two archives are counted") };
+            let events = many.0 - few.0;
+            let (bare, replay) = ((many.1 - few.1) / events, (many.2 - few.2) / events);
+            let ratio = replay / bare;
+            let verdict = if ratio <= RATIO { "met" } else { "missed" };
+            println!(
+                "{kind}, {ranks} locations: {bare:.0} instructions an event for bare reading, {replay:.0} for the analysis, \
+                 {ratio:.2} times as many; goal {RATIO:.0} {verdict}"
+            );
+            if ratio > RATIO {
+                missed.push(format!("{kind}: instructions"));
+            }
+        }
+        println!();
+        Ok(missed)
     }
 
     /// Analyses archives with 1, 4 and 16 times as many events within the same memory. Memory must stay within the
@@ -226,7 +298,8 @@ impl Bench {
         let mut samples = vec![Vec::new(); archives.len()];
         for _ in 0..rounds {
             for (archive, samples) in archives.iter().zip(&mut samples) {
-                let output = process::output(&mut self.replay_command(archive, memory))?;
+                let output =
+                    process::output(&mut self.replay_command(archive, self.threads, memory))?;
                 samples.push(Sample::parse(&output)?);
             }
         }
@@ -257,10 +330,4 @@ impl Bench {
         archives.iter().try_for_each(|archive| fs::remove_dir_all(&archive.directory))?;
         Ok(missed)
     }
-}
-
-fn read(program: &Path, directory: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.arg("read").arg(directory.join("traces.otf2"));
-    command
 }

@@ -277,10 +277,8 @@ impl Bench {
         let count = |calls: u64| {
             let events = Folder(self.folder.0.join("events"));
             fs::create_dir(&events.0)?;
-            let mut valgrind = Command::new("valgrind");
-            valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--log-fd=1"]);
-            valgrind.arg(program).arg(&events.0).arg(calls.to_string());
-            instructions(&process::output(&mut valgrind)?)
+            let mut command = Command::new(program);
+            harness::instructions(command.arg(&events.0).arg(calls.to_string()))
         };
         let (few, many) = (10_000, 50_000);
         // As many gets as puts.
@@ -396,13 +394,6 @@ fn add(calls: &mut Vec<Call>, way: Way, stdout: &str) -> Result<()> {
         calls[at].ns[way as usize].push(ns);
     }
     Ok(())
-}
-
-/// Reads the number of instructions from the output of callgrind.
-fn instructions(text: &str) -> Result<f64> {
-    text.lines()
-        .find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
-        .with_context(|| format!("callgrind counted nothing:\n{text}"))
 }
 
 /// A median with its range.
@@ -717,8 +708,5 @@ mod tests {
             "time 1.5\ndwell: out: 26 calls of 2 processes, 1.7 KiB, about 0.0 % overhead.\n";
         assert_eq!(recorded_calls(said), Some(26));
         assert_eq!(recorded_calls("time 1.5\n"), None);
-        let counted = "==7== \n==7== Collected : 123456\n";
-        assert_eq!(instructions(counted).expect("a number"), 123_456.0);
-        assert!(instructions("").is_err());
     }
 }
