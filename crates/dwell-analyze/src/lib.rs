@@ -50,8 +50,9 @@ pub use engine::replay::least_memory;
 use engine::transport::Transport;
 pub use output::division::CallTime;
 pub use output::findings::{
-    Activities, Cause, Caused, Confidence, Doing, Entry, Evidence, Finding, Inefficiency, Instance,
-    LISTED, LOOKED_AT, Meanwhile, Phase, Polling, Serves, Share, Step, Times, Unexplained,
+    Activities, Cause, Caused, Confidence, Doing, Efficiency, Entry, Evidence, Finding,
+    Inefficiency, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling, Serves, Share, Step,
+    Times, Unexplained,
 };
 use output::own::{Own, Section};
 pub use output::profile::{Calls, Profile};
@@ -458,6 +459,7 @@ struct Lists {
     not_computed: Vec<NotComputed>,
     damage: Vec<String>,
     causes: Vec<Cause>,
+    efficiency: Option<Efficiency>,
 }
 
 impl Lists {
@@ -473,10 +475,21 @@ impl Lists {
         let unexplained = findings::unexplained(ground, &summary);
         let polling = findings::polling(ground, &summary);
         let causes = findings::causes(ground, &summary, ranking.times.run);
+        let efficiency = summary.efficiency();
         let counts = summary.counts;
         let (not_computed, damage) =
             notes::collect(archive.anchor(), ground, &replayed.unjudged, &counts);
-        Self { counts, ranking, inefficient, unexplained, polling, not_computed, damage, causes }
+        Self {
+            counts,
+            ranking,
+            inefficient,
+            unexplained,
+            polling,
+            not_computed,
+            damage,
+            causes,
+            efficiency,
+        }
     }
 }
 
@@ -510,6 +523,11 @@ impl Analysis {
     /// findings refer to the run, because a program can do little about start-up and shutdown.
     pub fn times(&self) -> Times {
         self.lists.ranking.times
+    }
+
+    /// Returns how well the run uses its processes, or `None` if nothing was computed in it.
+    pub fn efficiency(&self) -> Option<Efficiency> {
+        self.lists.efficiency
     }
 
     /// Returns what processes did in the run that made others wait, what cost most first. Only what costs at least 0.1 % of

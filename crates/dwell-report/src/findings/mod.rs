@@ -54,6 +54,8 @@ objects! {
         /// Defects of the archive, such as an event file that ends early: the first 20, and the number of all others
         /// as the last text. If there are any, `dwell analyze` exits with 1.
         damage: Vec<String>,
+        /// How well the run uses its processes; null if nothing was computed in it.
+        efficiency: Option<Efficiency>,
         /// Call paths that wait. Those of the run come first, then start-up, then shutdown; within a phase, the entry
         /// with the greatest middle of its bounds comes first.
         entries: Vec<Entry>,
@@ -91,6 +93,16 @@ objects! {
         waits_seconds: f64,
         /// Upper bound of all waits of the run.
         waits_seconds_at_most: f64,
+    }
+
+    /// How well a run uses its processes, without start-up and shutdown: the factors of the POP project, each a part of 1.
+    Efficiency {
+        /// Computing of the location that computes longest, as a part of the length of the run.
+        communication: f64,
+        /// Mean computing of all locations, as a part of that of the location which computes longest.
+        load_balance: f64,
+        /// Mean computing of all locations, as a part of the length of the run: the product of the other two.
+        parallel: f64,
     }
 
     /// Something that processes did and that made others wait.

@@ -6,6 +6,7 @@
 mod beside;
 mod causes;
 mod concerned;
+mod efficiency;
 mod ground;
 mod inefficient;
 mod meanwhile;
@@ -31,6 +32,7 @@ pub use beside::Polling;
 pub(crate) use beside::polling;
 pub use causes::{Activities, Cause, Caused};
 use concerned::{Concerns, Top};
+pub use efficiency::Efficiency;
 pub(crate) use ground::Ground;
 pub(crate) use inefficient::list as inefficient;
 pub use inefficient::{Evidence, Inefficiency};

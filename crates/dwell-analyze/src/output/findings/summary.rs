@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::causes;
 use super::concerned::{self, Concerns};
+use super::efficiency::{self, Efficiency};
 use super::ground::Ground;
 use super::inefficient::{AllSavers, AllSavings, join_savers, join_savings, savers, savings};
 use crate::causes::Done;
@@ -26,6 +27,7 @@ pub(crate) struct Summary {
     /// Atomics on each party.
     pub(super) atomics: Received,
     pub(crate) counts: Counts,
+    pub(super) efficiency: efficiency::Times,
     /// What was done that others waited for.
     pub(super) causes: causes::Sums,
 }
@@ -47,10 +49,13 @@ impl Summary {
         let found = transport.map(sections, &|section| {
             let concerns = concerned::of(ground, &own, section);
             let counts = Counts::of(section.processes(replayed));
-            (concerns, counts, savings(ground, &own, section))
+            let efficiency = efficiency::Times::of(ground, &own, section);
+            (concerns, counts, savings(ground, &own, section), efficiency)
         });
+        let mut efficiency = efficiency::Times::default();
         let (mut concerns, mut counts, mut all) = (targets, Counts::default(), AllSavings::new());
-        for (more_concerns, more_counts, more_savings) in found {
+        for (more_concerns, more_counts, more_savings, more) in found {
+            efficiency.join(more);
             concerned::join(&mut concerns, more_concerns);
             counts.join(more_counts);
             join_savings(&mut all, more_savings);
@@ -65,9 +70,22 @@ impl Summary {
         let locations =
             replayed.parts.iter().flat_map(|it| &it.processes).flat_map(|it| &it.locations);
         let causes = causes::sums(ground, locations.zip(done.unwrap_or_default()));
-        let own = Self { concerns, savings, savers, atomics: received(pairs), counts, causes };
+        let own = Self {
+            concerns,
+            savings,
+            savers,
+            atomics: received(pairs),
+            counts,
+            efficiency,
+            causes,
+        };
         let joined = transport.reduce("findings", own, Self::join)?;
         Ok(joined.map(|joined| Self { savings: all, ..joined }))
+    }
+
+    /// Returns how well the run uses its processes, or `None` if nothing was computed.
+    pub(crate) fn efficiency(&self) -> Option<Efficiency> {
+        self.efficiency.efficiency()
     }
 
     fn join(&mut self, more: Self) {
@@ -75,6 +93,7 @@ impl Summary {
         join_savers(&mut self.savers, more.savers);
         join_received(&mut self.atomics, more.atomics);
         self.counts.join(more.counts);
+        self.efficiency.join(more.efficiency);
         causes::join(&mut self.causes, more.causes);
     }
 }

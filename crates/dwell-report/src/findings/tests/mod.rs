@@ -130,6 +130,7 @@ fn full() -> Findings {
         clock_residual_seconds: Some(1e-6),
         crowds: vec![crowd.clone()],
         damage: vec!["7.evt ends early".into()],
+        efficiency: Some(Efficiency { communication: 0.75, load_balance: 0.5, parallel: 0.375 }),
         entries: vec![entry(0, Phase::Run), entry(1, Phase::StartUp)],
         events: 48,
         findings: vec![finding, start],

@@ -20,6 +20,11 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Fi
         clock_residual_seconds: analysis.clock_residual().map(in_seconds),
         crowds: analysis.crowds().map(crowd).collect(),
         damage: analysis.damage().to_vec(),
+        efficiency: analysis.efficiency().map(|it| findings::Efficiency {
+            communication: it.communication,
+            load_balance: it.load_balance,
+            parallel: it.parallel,
+        }),
         entries: analysis.entries().iter().map(|it| entry(it, times.run)).collect(),
         events: analysis.events(),
         findings: analysis.findings().iter().map(|it| finding(it, advice, times.run)).collect(),

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use dwell_analyze::{
-    Activities, Analysis, Cause, Caused, Entry, Finding, Inefficiency, Instance, Meanwhile, Phase,
-    Ranked, Serves, Step,
+    Activities, Analysis, Cause, Caused, Efficiency, Entry, Finding, Inefficiency, Instance,
+    Meanwhile, Phase, Ranked, Serves, Step,
 };
 use dwell_report::findings::words::{self as sentences, Often, OneWait};
 
@@ -119,6 +119,17 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
         &format!("waits take {} of the run, {}", amount(bounds), percent(bounds, times.run)),
         2,
     );
+    if let Some(Efficiency { parallel, load_balance, communication }) = analysis.efficiency() {
+        let [parallel, balance, communication] =
+            [parallel, load_balance, communication].map(|part| format!("{:.0} %", 100.0 * part));
+        page.say(
+            &format!(
+                "parallel efficiency {parallel} = load balance {balance} x communication \
+                 efficiency {communication}"
+            ),
+            2,
+        );
+    }
     if let Some(residual) = analysis.clock_residual() {
         page.say(
             &format!(

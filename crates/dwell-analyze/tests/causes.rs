@@ -1,0 +1,144 @@
+//! Causes of waits in small programs, whose answers can be written down. Times are in nanoseconds.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod support;
+
+use dwell_analyze::{Activities, Analysis, Cut, Options, analyze};
+use otf2::Archive;
+use otf2::enums::{CollectiveOp, CollectiveRoot, RmaSyncLevel};
+use otf2::event::{Enter, Leave, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking};
+use otf2::id::{MatchingId, Rank, RegionRef, RmaWinRef};
+use support::{SEQUENCE, Thread, WINDOW, World};
+
+const MAIN: RegionRef = RegionRef(0);
+const SOLVE: RegionRef = RegionRef(1);
+const BARRIER: RegionRef = RegionRef(2);
+const GET: RegionRef = RegionRef(3);
+
+const REGIONS: &[(&str, &str)] = &[
+    ("main", ""),
+    ("solve", ""),
+    ("shmem_barrier_all", "layer=shmem operation=barrier progress=always completes=remote"),
+    ("shmem_get", "layer=shmem operation=get progress=never"),
+];
+
+/// Windows of the first and of the second further group.
+const FIRST: RmaWinRef = RmaWinRef(1);
+const SECOND: RmaWinRef = RmaWinRef(2);
+
+/// Adds the first barrier of a window.
+fn barrier(thread: Thread, win: RmaWinRef, enter: u64, leave: u64) -> Thread {
+    let end = RmaCollectiveEnd {
+        collective_op: CollectiveOp::Barrier,
+        sync_level: RmaSyncLevel::PROCESS,
+        win,
+        root: CollectiveRoot::None,
+        bytes_sent: 0,
+        bytes_received: 0,
+    };
+    thread
+        .at(enter, Enter { region: BARRIER })
+        .with(leave, (SEQUENCE, 0), end)
+        .at(leave, Leave { region: BARRIER })
+}
+
+/// Returns a thread that is in `main` from a time on.
+fn main_from(begin: u64) -> Thread {
+    Thread::default().at(begin, Enter { region: MAIN })
+}
+
+/// Analyses a program, with several ways of cutting windows.
+fn analyzed(threads: Vec<Thread>, groups: &[Vec<u64>], check: impl Fn(&Analysis)) {
+    let processes: Vec<Vec<Thread>> =
+        threads.into_iter().map(|it| vec![it.at(200, Leave { region: MAIN })]).collect();
+    let world = World {
+        regions: REGIONS,
+        processes: &processes,
+        per_node: 4,
+        groups,
+        latency: [0; 2],
+        cores: &[],
+    };
+    let directory = tempfile::tempdir().unwrap();
+    world.write(directory.path());
+    let archive = Archive::open(directory.path()).unwrap();
+    for cut in [Cut::Budget, Cut::EveryEvent, Cut::Nanoseconds(37)] {
+        let mut options = Options::default();
+        (options.cut, options.threads) = (cut, 2);
+        options.log = Some(directory.path().join("dependencies"));
+        check(&analyze(&archive, &options, &|_| {}).unwrap());
+    }
+}
+
+/// Returns direct and propagated costs of each location.
+fn costs(analysis: &Analysis) -> Vec<(u64, u64)> {
+    let mut costs = vec![(0, 0); analysis.locations()];
+    for it in analysis.delays().unwrap() {
+        let sum = &mut costs[it.location.place() as usize];
+        *sum = (sum.0 + it.direct, sum.1 + it.propagated);
+    }
+    costs
+}
+
+/// Process 0 computes until 100. Process 1 waits for it since 10, and meets process 2, which waits since 10, at 110.
+#[test]
+fn a_delay_that_is_passed_on() {
+    let solve = main_from(0).at(0, Enter { region: SOLVE }).at(100, Leave { region: SOLVE });
+    let threads = vec![
+        barrier(solve, FIRST, 100, 105),
+        barrier(barrier(main_from(0), FIRST, 10, 105), SECOND, 110, 115),
+        barrier(main_from(0), SECOND, 10, 115),
+    ];
+    analyzed(threads, &[vec![0, 1], vec![1, 2]], |analysis| {
+        // Of the 100 that process 2 waits, process 1 has waited 90, was in its barrier for 5 more, and computed for 5.
+        assert_eq!(costs(analysis), [(90, 90), (10, 0), (0, 0)]);
+        let [first, ..] = analysis.causes() else { panic!("no cause") };
+        assert_eq!(first.what, Activities::Computing);
+        assert_eq!(first.path.last().unwrap().region, "solve");
+        assert_eq!(first.processes[0].who, "process 0");
+        assert_eq!((first.direct, first.propagated), (90, 90));
+        assert_eq!(first.computing, Some((100, None)));
+        assert_eq!(first.waits[0].pattern, "barrier_wait");
+    });
+}
+
+/// Both compute alike, but process 1 begins at 50.
+#[test]
+fn a_late_start() {
+    let threads =
+        vec![barrier(main_from(0), WINDOW, 10, 65), barrier(main_from(50), WINDOW, 60, 65)];
+    analyzed(threads, &[], |analysis| {
+        assert_eq!(costs(analysis), [(0, 0), (50, 0)]);
+        assert_eq!(analysis.causes()[0].what, Activities::NotStarted);
+        // Process 1 runs from 50 to 200, and both are outside of the barrier for 145.
+        let found = analysis.efficiency().unwrap();
+        let near = |value: f64, expected: f64| (value - expected).abs() < 1e-9;
+        assert!(near(found.load_balance, 145.0 / 145.0), "{found:?}");
+        assert!(near(found.communication, 145.0 / 200.0), "{found:?}");
+        assert!(near(found.parallel, 145.0 / 200.0), "{found:?}");
+    });
+}
+
+/// Process 0 waits at a barrier for process 1, which is late because it had to wait for process 0.
+#[test]
+fn a_process_that_causes_its_own_wait() {
+    let solve = main_from(0).at(0, Enter { region: SOLVE }).at(96, Leave { region: SOLVE });
+    let (win, remote, matching_id) = (WINDOW, Rank(0), MatchingId(1));
+    let get = main_from(0)
+        .at(8, Enter { region: GET })
+        .at(8, RmaGet { win, remote, bytes: 8, matching_id })
+        .at(104, RmaOpCompleteBlocking { win, matching_id })
+        .at(104, Leave { region: GET });
+    let threads = vec![barrier(solve, WINDOW, 96, 130), barrier(get, WINDOW, 128, 130)];
+    analyzed(threads, &[], |analysis| {
+        // Since the begin, process 1 has computed for 8, waited for 88, was in the call for 8 more, and computed for 24. A
+        // quarter of this is the wait of process 0.
+        assert_eq!(costs(analysis), [(88, 22), (10, 0)]);
+        let [first, ..] = analysis.causes() else { panic!("no cause") };
+        assert_eq!(first.path.last().unwrap().region, "solve");
+        let waits: Vec<(&str, u64, u64)> =
+            first.waits.iter().map(|it| (it.pattern, it.direct, it.propagated)).collect();
+        assert_eq!(waits, [("wait_for_progress", 88, 0), ("barrier_wait", 0, 22)]);
+    });
+}
