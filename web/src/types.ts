@@ -64,6 +64,10 @@ waits_at_most: number | null, parts: Array<PartOfTime>,
  */
 entries: Entry[], findings: Array<Finding>,
 /**
+ * What processes did that made others wait, what cost most first.
+ */
+causes: Array<Cause>,
+/**
  * Number of entries that are not listed.
  */
 more: number,
@@ -71,6 +75,48 @@ more: number,
  * Notes on what could not be judged, is in doubt or is damaged.
  */
 notes: Array<Note>, };
+
+export type Cause = {
+/**
+ * Who did what, as a sentence without a full stop.
+ */
+head: string,
+/**
+ * Index of the metric of delay costs, if the report has it.
+ */
+metric: number | null,
+/**
+ * Index of the call path, if the report has it.
+ */
+call: number | null,
+/**
+ * Regions of the call path, from the root on.
+ */
+path: Array<string>,
+/**
+ * Waits that it caused in seconds, over all locations.
+ */
+seconds: number,
+/**
+ * Share of the run.
+ */
+share: number | null,
+/**
+ * Sentence about the time of computing; null for calls.
+ */
+how_long: string | null,
+/**
+ * Sentence about the waits that it caused.
+ */
+costs: string,
+/**
+ * Sentence about what was passed on; null if nothing was.
+ */
+passed_on: string | null,
+/**
+ * Processes that caused most.
+ */
+processes: Share[], };
 
 export type Fact = { label: string, value: string, };
 
@@ -121,6 +167,10 @@ condition: string | null, explanation: string, remedy: string,
  * Sentence about the number of calls that waited; null if the report does not say.
  */
 how_often: string | null,
+/**
+ * Causes of the wait, by their letters; null if they are not known.
+ */
+because: string | null,
 /**
  * Sentence about the longest wait of a single call.
  */

@@ -98,7 +98,7 @@ export async function book(browser) {
   await shot(page, "panes");
   await page.goBack();
   await settled(page);
-  await page.getByRole("link", { name: "Call path and source" }).click();
+  await page.locator(".finding.open").getByRole("link", { name: "Call path and source" }).click();
   await shot(page, "calls");
   await shot(page, "processes", { view: "processes" });
   const dark = await open(browser, (await serve(first, second)).address, { theme: "dark" });

@@ -3,19 +3,23 @@
 use dwell_model::operation::Operation;
 use dwell_model::registry;
 use dwell_model::waits::Wait;
+use dwell_report::findings::causes::{Said, because};
 use dwell_report::findings::words::{self, Often, OneWait};
 use dwell_report::findings::{self, Entry, Findings, Phase, Share, Step};
 use dwell_report::format::{grouped, seconds as seconds_text};
 use dwell_report::{CnodeId, Flavour, Owner, Result, share};
 
 use crate::run::Run;
-use crate::types::{Fact, Finding, Note, Overview, PartOfTime};
+use crate::types::{Cause, Fact, Finding, Note, Overview, PartOfTime};
 
 /// The largest number of findings that are listed.
 const LISTED: usize = 50;
 
 /// The smallest share of the time that is shown by itself.
 const LEAST_SHARE: f64 = 0.001;
+
+/// The largest number of causes that are listed. They are named by letters.
+const MOST_CAUSES: usize = 26;
 
 /// The largest number of notes that are listed.
 const MOST_NOTES: usize = 40;
@@ -68,6 +72,7 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
         more: (more - entries.len()) as u32,
         entries,
         findings,
+        causes: run.findings.as_ref().map(|it| causes(run, it)).unwrap_or_default(),
         notes: notes(run),
     })
 }
@@ -177,22 +182,53 @@ fn recorded(run: &Run, document: &Findings) -> (Vec<Finding>, Vec<Entry>) {
             seconds: (it.seconds, it.seconds_at_most),
             locations: (it.locations, locations),
         })),
+        because: because(&document.causes, it.call_path, &it.pattern),
         ..finding(run, it)
     });
     (findings.collect(), document.entries.clone())
 }
 
+/// Returns the call path of the report that findings name by its number and its steps.
+fn call_path(run: &Run, number: u32, path: &[Step]) -> Option<CnodeId> {
+    let region = path.last()?.region.as_str();
+    // The number holds only for the report it was written with. Equal names are the evidence.
+    let numbered = Some(CnodeId(number))
+        .filter(|&it| run.query.meta().callee(it).is_some_and(|callee| callee.name == region));
+    let step = |step: &'_ Step| {
+        // The report uses the name of the caller where there is no file.
+        let file = step.file.clone().or_else(|| step.caller.clone());
+        (step.region.clone(), file, step.line)
+    };
+    let steps: Vec<(String, Option<String>, Option<u32>)> = path.iter().map(step).collect();
+    let steps: Vec<(&str, Option<&str>, Option<u32>)> =
+        steps.iter().map(|(region, file, line)| (&**region, file.as_deref(), *line)).collect();
+    numbered.or_else(|| run.find_path(&steps))
+}
+
+/// Returns what processes did that made others wait.
+fn causes(run: &Run, document: &Findings) -> Vec<Cause> {
+    let metric = run.query.meta().find_metric("delay_costs").map(|it| it.0);
+    let cause = |it: &findings::Cause| {
+        let Said { head, how_long, costs, passed_on } = it.said();
+        let call = it.call_path.and_then(|number| call_path(run, number, &it.path));
+        Cause {
+            head,
+            metric,
+            call: call.map(|it| it.0),
+            path: it.path.iter().map(|step| step.region.clone()).collect(),
+            seconds: it.seconds,
+            share: it.share,
+            how_long,
+            costs,
+            passed_on,
+            processes: it.processes.clone(),
+        }
+    };
+    document.causes.iter().take(MOST_CAUSES).map(cause).collect()
+}
+
 fn finding(run: &Run, found: &findings::Finding) -> Finding {
     let meta = run.query.meta();
-    let steps: Vec<(&str, Option<&str>, Option<u32>)> = found
-        .path
-        .iter()
-        .map(|step| {
-            // The report uses the name of the caller where there is no file.
-            let file = step.file.as_deref().or(step.caller.as_deref());
-            (step.region.as_str(), file, step.line)
-        })
-        .collect();
     let last = found.path.last();
     let region = last.map_or("?", |step| step.region.as_str());
     let metric = meta.find_metric(&found.metric);
@@ -206,14 +242,11 @@ fn finding(run: &Run, found: &findings::Finding) -> Finding {
             begin: it.begin_seconds,
         })
     };
-    // The number holds only for the report it was written with. Equal names are the evidence.
-    let numbered = Some(CnodeId(found.call_path))
-        .filter(|&it| meta.callee(it).is_some_and(|callee| callee.name == region));
     Finding {
         title: title.unwrap_or_else(|| found.pattern.replace('_', " ")),
         pattern: found.pattern.clone(),
         metric: metric.map(|it| it.0),
-        call: numbered.or_else(|| run.find_path(&steps)).map(|it| it.0),
+        call: call_path(run, found.call_path, &found.path).map(|it| it.0),
         region: region.to_owned(),
         path: found.path.iter().map(|step| step.region.clone()).collect(),
         file: last.and_then(|it| it.file.clone()),
@@ -229,6 +262,7 @@ fn finding(run: &Run, found: &findings::Finding) -> Finding {
         explanation: found.explanation.clone(),
         remedy: found.remedy.clone(),
         how_often: None,
+        because: None,
         worst_text: found.worst.as_ref().map(one_wait),
         worst: found.worst.clone(),
         origins: found.origins.clone(),
@@ -295,6 +329,7 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
             explanation: words.map_or("", |it| it.meaning).to_owned(),
             remedy: words.map_or("", |it| it.remedy).to_owned(),
             how_often,
+            because: None,
             worst_text: None,
             worst: None,
             origins: worst

@@ -88,10 +88,37 @@ crossing! {
         #[cfg_attr(test, ts(type = "Entry[]"))]
         entries: Vec<Entry>,
         findings: Vec<Finding>,
+        /// What processes did that made others wait, what cost most first.
+        causes: Vec<Cause>,
         /// Number of entries that are not listed.
         more: u32,
         /// Notes on what could not be judged, is in doubt or is damaged.
         notes: Vec<Note>,
+    }
+
+    /// Something that processes did and that made others wait.
+    struct Cause {
+        /// Who did what, as a sentence without a full stop.
+        head: String,
+        /// Index of the metric of delay costs, if the report has it.
+        metric: Option<u32>,
+        /// Index of the call path, if the report has it.
+        call: Option<u32>,
+        /// Regions of the call path, from the root on.
+        path: Vec<String>,
+        /// Waits that it caused in seconds, over all locations.
+        seconds: f64,
+        /// Share of the run.
+        share: Option<f64>,
+        /// Sentence about the time of computing; null for calls.
+        how_long: Option<String>,
+        /// Sentence about the waits that it caused.
+        costs: String,
+        /// Sentence about what was passed on; null if nothing was.
+        passed_on: Option<String>,
+        /// Processes that caused most.
+        #[cfg_attr(test, ts(type = "Share[]"))]
+        processes: Vec<Share>,
     }
 
     /// A property of the run, such as its runtime.
@@ -143,6 +170,8 @@ crossing! {
         remedy: String,
         /// Sentence about the number of calls that waited; null if the report does not say.
         how_often: Option<String>,
+        /// Causes of the wait, by their letters; null if they are not known.
+        because: Option<String>,
         /// Sentence about the longest wait of a single call.
         worst_text: Option<String>,
         /// The longest wait of a single call.

@@ -8,7 +8,7 @@ import { below, bounds, fileName, grouped, percent, percents, seconds, share, si
 import { type Models, of, type Shown, useModels } from "../runs";
 import { go, link, state } from "../state";
 import type { Doing, Entry, Instance, Share } from "../findings";
-import type { Bars, Finding, Overview } from "../types";
+import type { Bars, Cause, Finding, Overview } from "../types";
 
 export function Findings({ shown }: { shown: Shown }): JSX.Element {
   const { value: overview, error } = useAnswer<Overview>(of(shown.first, "overview"));
@@ -35,6 +35,7 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
       <div class="overview-main">
         <Headline overview={overview} beside={beside} />
         <WholeBar run={shown.first} beside={shown.second} />
+        {overview.causes.length > 0 && <Causes overview={overview} models={models} />}
         <section aria-labelledby="waits-title">
           <h2 id="waits-title">What waits, by what can be gained</h2>
           {all.length === 0 && (
@@ -88,6 +89,70 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
         )}
       </aside>
     </div>
+  );
+}
+
+/** Number of causes that are shown at once. */
+const CAUSES = 3;
+
+/** What processes did that made others wait. */
+function Causes({ overview, models }: { overview: Overview; models: Models | undefined }): JSX.Element {
+  const all = overview.causes.map((cause, at) => ({ cause, letter: String.fromCharCode(65 + at) }));
+  const list = (some: typeof all) => (
+    <ol class="findings">
+      {some.map(({ cause, letter }) => <CauseItem key={letter} cause={cause} letter={letter} models={models} />)}
+    </ol>
+  );
+  const rest = all.slice(CAUSES);
+  return (
+    <section aria-labelledby="causes-title">
+      <h2 id="causes-title">What makes others wait</h2>
+      {list(all.slice(0, CAUSES))}
+      {rest.length > 0 && (
+        <details class="fold">
+          <summary>{rest.length} more, {seconds(rest.reduce((sum, { cause }) => sum + cause.seconds, 0))} of waits in all</summary>
+          {list(rest)}
+        </details>
+      )}
+    </section>
+  );
+}
+
+function CauseItem({ cause, letter, models }: { cause: Cause; letter: string; models: Models | undefined }): JSX.Element {
+  const metric = cause.metric === null ? undefined : models?.metrics.list[cause.metric]?.name;
+  const call = cause.call === null ? undefined : models?.calls.list[models.calls.from[0][cause.call] ?? -1]?.key;
+  const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined });
+  return (
+    <li>
+      <details class="cause" open={letter === "A"}>
+        <summary class="finding-head">
+          <span class="finding-number">{letter}</span>
+          <span class="cause-what">{cause.head}</span>
+          <span class="finding-amount">
+            <span class="num">{seconds(cause.seconds)}</span>
+            {cause.share !== null && (
+              <span class="finding-share">
+                <span class="meter" aria-hidden="true"><span style={{ width: `${Math.min(100, 100 * cause.share)}%` }} /></span>
+                <span class="num">{percent(cause.share)}</span>
+              </span>
+            )}
+          </span>
+        </summary>
+        <div class="finding-body">
+          <dl class="finding-facts">
+            {cause.how_long && <><dt>How long</dt><dd>{cause.how_long}</dd></>}
+            <dt>Costs</dt><dd>{cause.costs}</dd>
+            {cause.passed_on && <><dt>Passed on</dt><dd>{cause.passed_on}</dd></>}
+            {cause.processes.length > 1 && <><dt>Who</dt><dd><Parties list={cause.processes} /></dd></>}
+          </dl>
+          <p class="finding-links">
+            <a href={to("panes")}>Where it is</a>
+            <a href={to("calls")}>Call path and source</a>
+            <a href={to("spread")}>Which processes</a>
+          </p>
+        </div>
+      </details>
+    </li>
   );
 }
 
@@ -296,6 +361,7 @@ function Part({ finding, at, models }: { finding: Finding; at: number; models: M
             <dd><Doings worst={finding.worst} progress={finding.condition !== null} /></dd>
           </>
         )}
+        {finding.because && <><dt>Because</dt><dd>{finding.because}</dd></>}
         {finding.origins.length > 0 && <><dt>Who waits</dt><dd><Parties list={finding.origins} /></dd></>}
         {finding.targets.length > 0 && <><dt>On whom</dt><dd><Parties list={finding.targets} /></dd></>}
         {sure(finding) && <><dt>How sure</dt><dd>{sure(finding)}</dd></>}

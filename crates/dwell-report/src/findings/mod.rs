@@ -10,6 +10,7 @@
 //!   missing. A field that changes its meaning, or goes, needs a new [`VERSION`], and [`read`](Findings::read) must
 //!   keep reading the older ones.
 
+pub mod causes;
 mod read;
 #[cfg(test)]
 mod tests;

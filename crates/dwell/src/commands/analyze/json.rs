@@ -16,7 +16,7 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Fi
     let of_run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
     let unexplained_or_away = |it: &&Unexplained| it.is_finding || it.away > 0;
     findings::Findings {
-        causes: analysis.causes().iter().map(|it| cause(it, times.run)).collect(),
+        causes: causes(analysis),
         clock_residual_seconds: analysis.clock_residual().map(in_seconds),
         crowds: analysis.crowds().map(crowd).collect(),
         damage: analysis.damage().to_vec(),
@@ -73,6 +73,12 @@ fn phase(it: Phase) -> findings::Phase {
         Phase::StartUp => findings::Phase::StartUp,
         Phase::Shutdown => findings::Phase::Shutdown,
     }
+}
+
+/// Returns the causes of waits.
+pub(super) fn causes(analysis: &Analysis) -> Vec<findings::Cause> {
+    let run = analysis.times().run;
+    analysis.causes().iter().map(|it| cause(it, run)).collect()
 }
 
 fn cause(it: &Cause, run: u64) -> findings::Cause {

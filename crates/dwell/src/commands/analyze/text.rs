@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use dwell_analyze::{
-    Activities, Analysis, Cause, Caused, Efficiency, Entry, Finding, Inefficiency, Instance,
-    Meanwhile, Phase, Ranked, Serves, Step,
+    Analysis, Efficiency, Entry, Finding, Inefficiency, Instance, Meanwhile, Phase, Ranked, Serves,
 };
+use dwell_report::findings::Cause;
+use dwell_report::findings::causes::because;
 use dwell_report::findings::words::{self as sentences, Often, OneWait};
 
 use super::advice::Advice;
 use super::inefficient::evidence;
+use super::json;
 use super::words::{amount, call, counted, in_seconds, meaning, path, percent, shares, time};
 use crate::format::{grouped, shorten, wrap};
 use crate::terminal::visible;
@@ -34,8 +36,9 @@ pub(super) fn summary(
 ) -> String {
     let mut page = Page { text: String::new(), width };
     head(&mut page, path, analysis);
-    causes(&mut page, analysis, top);
-    entries(&mut page, analysis, advice, top);
+    let found = json::causes(analysis);
+    causes(&mut page, analysis, &found, top);
+    entries(&mut page, analysis, advice, &found, top);
     apart(&mut page, analysis);
     unexplained(&mut page, analysis);
     polling(&mut page, analysis);
@@ -143,48 +146,33 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
 }
 
 /// Adds what processes did that made others wait.
-fn causes(page: &mut Page, analysis: &Analysis, top: usize) {
-    let (run, all) = (analysis.times().run, analysis.causes());
-    if all.is_empty() {
+fn causes(page: &mut Page, analysis: &Analysis, causes: &[Cause], top: usize) {
+    if causes.is_empty() {
         return;
     }
     page.end();
     page.say("what makes others wait, what costs most first", 2);
-    for (letter, cause) in ('A'..='Z').zip(all.iter().take(top)) {
+    for (letter, (cause, of)) in ('A'..='Z').zip(causes.iter().zip(analysis.causes()).take(top)) {
         page.end();
-        let bounds = (cause.cost(), cause.cost());
-        page.say(
-            &format!(
-                "{letter}. {} {}: {} of waits, {} of the run",
-                culprits(cause),
-                does(cause),
-                amount(bounds),
-                percent(bounds, run)
-            ),
-            3,
-        );
-        if !cause.path.is_empty() {
-            page.tell("path", &shorten(&path(&cause.path), page.width - INDENT));
+        let said = cause.said();
+        let bounds = (of.cost(), of.cost());
+        let (time, part) = (amount(bounds), percent(bounds, analysis.times().run));
+        let head = visible(&said.head);
+        page.say(&format!("{letter}. {head}: {time} of waits, {part} of the run"), 3);
+        if !of.path.is_empty() {
+            page.tell("path", &shorten(&path(&of.path), page.width - INDENT));
         }
-        if let Some((own, others)) = cause.computing {
-            let others = match others {
-                Some(others) => format!("others take {} on average", time(others)),
-                None => "no other process computes there".to_owned(),
-            };
-            page.tell("how long", &format!("{} there; {others}", time(own)));
-        }
-        let waits: Vec<String> = cause.waits.iter().map(caused).collect();
-        page.tell("costs", &waits.join("; "));
-        if cause.propagated > 0 {
-            let passed = time(cause.propagated);
-            let text = format!("{passed} of it by processes that had to wait and made others wait");
-            page.tell("passed on", &text);
-        }
-        if cause.processes.len() > 1 {
-            page.tell("who", &format!("most: {}", shares(&cause.processes)));
+        let facts = [
+            ("how long", said.how_long),
+            ("costs", Some(said.costs)),
+            ("passed on", said.passed_on),
+            ("who", (of.processes.len() > 1).then(|| format!("most: {}", shares(&of.processes)))),
+        ];
+        for (label, fact) in facts {
+            fact.into_iter().for_each(|fact| page.tell(label, &visible(&fact)));
         }
     }
-    let rest = all.len().saturating_sub(top) as u64;
+    let rest = causes.len().saturating_sub(top) as u64;
     if rest > 0 {
         page.end();
         page.say(&format!("{} more in findings.json", counted(rest, "cause", "causes")), 2);
@@ -193,77 +181,21 @@ fn causes(page: &mut Page, analysis: &Analysis, top: usize) {
     page.say("where processes wait, the longest first", 2);
 }
 
-/// Names the processes that caused most of a cost.
-fn culprits(cause: &Cause) -> String {
-    let first = cause.processes.first();
-    let name = first.map_or("a process", |it| it.who.as_str());
-    // One that caused nearly everything is named alone.
-    match first.is_some_and(|it| u128::from(it.nanoseconds) * 10 >= u128::from(cause.cost()) * 9) {
-        true => name.to_owned(),
-        false => format!("{name} and others"),
-    }
-}
-
-/// Says what processes did that made others wait, as the rest of a sentence.
-fn does(cause: &Cause) -> String {
-    let place = |it: &Step| call(std::slice::from_ref(it));
-    let (one, several) = match cause.processes.len() {
-        0 | 1 => ("computes", "was in"),
-        _ => ("compute", "were in"),
-    };
-    match (cause.what, &cause.after, &cause.before) {
-        (Activities::Call, ..) => format!("{several} {}", call(&cause.path)),
-        (Activities::NotStarted, ..) => "had not started".to_owned(),
-        (Activities::Unknown, ..) => "did something that was not recorded".to_owned(),
-        (Activities::Computing, Some(after), Some(before)) if after == before => {
-            format!("{one} between calls of {}", place(after))
-        }
-        (Activities::Computing, Some(after), Some(before)) => {
-            format!("{one} between {} and {}", place(after), place(before))
-        }
-        (Activities::Computing, Some(after), None) => format!("{one} after {}", place(after)),
-        (Activities::Computing, None, Some(before)) => format!("{one} before {}", place(before)),
-        (Activities::Computing, None, None) => one.to_owned(),
-    }
-}
-
-/// Greatest number of causes that a finding names.
-const CAUSES_NAMED: usize = 3;
-
-/// Names the causes of a wait by their letters, with the part that each of them has.
-fn causes_of(analysis: &Analysis, finding: &Finding) -> String {
-    let part = |(letter, cause): (char, &Cause)| {
-        let of = |it: &&Caused| it.call_path == finding.call_path && it.pattern == finding.pattern;
-        let it = cause.waits.iter().find(of)?;
-        Some((it.direct + it.propagated, letter, format!("{} {}", culprits(cause), does(cause))))
-    };
-    let mut parts: Vec<_> = ('A'..='Z').zip(analysis.causes()).filter_map(part).collect();
-    parts.sort_by_key(|it| (std::cmp::Reverse(it.0), it.1));
-    let parts = parts.iter().take(CAUSES_NAMED);
-    let texts: Vec<String> =
-        parts.map(|(cost, letter, text)| format!("{} by {letter}: {text}", time(*cost))).collect();
-    texts.join("; ")
-}
-
-/// Says where waits that something caused show.
-fn caused(it: &Caused) -> String {
-    let what = match it.pattern {
-        "polling" => "polling loop",
-        pattern => pattern,
-    };
-    let place = call(std::slice::from_ref(&it.call));
-    format!("{} at {place} ({what})", time(it.direct + it.propagated))
-}
-
 /// Adds the ranking of the run: call paths that wait, and inefficient communication.
-fn entries(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, top: usize) {
+fn entries(
+    page: &mut Page,
+    analysis: &Analysis,
+    advice: &Advice<'_>,
+    causes: &[Cause],
+    top: usize,
+) {
     let run = analysis.times().run;
     let of_run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
     let ranked = analysis.ranked();
     for (number, one) in (1..).zip(ranked.iter().take(top)) {
         page.end();
         match one {
-            Ranked::Waits(it) => entry(page, analysis, advice, number, it),
+            Ranked::Waits(it) => entry(page, analysis, advice, (number, it), causes),
             Ranked::Inefficient(it) => inefficiency(page, analysis, advice, number, it),
         }
     }
@@ -295,7 +227,13 @@ fn entries(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, top: usize
 }
 
 /// Adds a call path that waits.
-fn entry(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, number: usize, entry: &Entry) {
+fn entry(
+    page: &mut Page,
+    analysis: &Analysis,
+    advice: &Advice<'_>,
+    (number, entry): (usize, &Entry),
+    causes: &[Cause],
+) {
     let run = analysis.times().run;
     let findings = analysis.findings().get(entry.findings.clone()).unwrap_or_default();
     let Some((main, others)) = findings.split_first() else { return };
@@ -318,9 +256,8 @@ fn entry(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, number: usiz
             page.tell("meanwhile", &meanwhile(who, doing, main.latency.is_some()));
         }
     }
-    let because = causes_of(analysis, main);
-    if !because.is_empty() {
-        page.tell("because", &because);
+    if let Some(because) = because(causes, main.call_path, main.pattern) {
+        page.tell("because", &visible(&because));
     }
     page.tell("who waits", &format!("most: {}", shares(&main.origins)));
     if !main.targets.is_empty() {

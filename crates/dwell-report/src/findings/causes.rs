@@ -1,0 +1,195 @@
+//! Sentences about causes of waits that the terminal and the page share.
+
+use dwell_model::units::seconds;
+
+use super::{Activity, Cause, Caused, Step};
+
+/// What a reader is told about a cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Who did what, as a sentence without a full stop.
+    pub head: String,
+    /// How long the process that caused most computed there, beside others.
+    pub how_long: Option<String>,
+    /// At which calls processes waited because of it.
+    pub costs: String,
+    /// How much of it was passed on.
+    pub passed_on: Option<String>,
+}
+
+impl Cause {
+    /// Puts a cause into words.
+    pub fn said(&self) -> Said {
+        let others = |others: Option<f64>| match others {
+            Some(others) => format!("others take {} on average", seconds(others)),
+            None => "no other process computes there".to_owned(),
+        };
+        let how_long = self.computing_seconds;
+        let passed_on = self.seconds - self.direct_seconds;
+        let costs: Vec<String> = self.waits.iter().map(Caused::said).collect();
+        Said {
+            head: format!("{} {}", self.culprits(), self.does()),
+            how_long: how_long
+                .map(|own| format!("{} there; {}", seconds(own), others(self.others_seconds))),
+            costs: costs.join("; "),
+            passed_on: (passed_on > 0.5e-9).then(|| {
+                let passed_on = seconds(passed_on);
+                format!("{passed_on} of it by processes that had to wait and made others wait")
+            }),
+        }
+    }
+
+    /// Names the processes that caused most of the cost. One that caused nearly everything is named alone.
+    fn culprits(&self) -> String {
+        match self.processes.first() {
+            None => "a process".to_owned(),
+            Some(it) if self.is_of_one() => it.who.clone(),
+            Some(it) => format!("{} and others", it.who),
+        }
+    }
+
+    fn is_of_one(&self) -> bool {
+        self.processes.first().is_none_or(|it| it.seconds >= 0.9 * self.seconds)
+    }
+
+    /// Says what the processes did, as the rest of a sentence.
+    fn does(&self) -> String {
+        let (computes, was) =
+            if self.is_of_one() { ("computes", "is") } else { ("compute", "are") };
+        match (self.what, &self.after, &self.before) {
+            (Activity::Call, ..) => {
+                format!("{was} in {}", self.path.last().map(Step::said).unwrap_or_default())
+            }
+            (Activity::NotStarted, ..) => format!("{was} not started"),
+            (Activity::Unknown, ..) => format!("{was} not recorded"),
+            (Activity::Computing, Some(after), Some(before)) if after == before => {
+                format!("{computes} between calls of {}", after.said())
+            }
+            (Activity::Computing, Some(after), Some(before)) => {
+                format!("{computes} between {} and {}", after.said(), before.said())
+            }
+            (Activity::Computing, Some(after), None) => {
+                format!("{computes} after {}", after.said())
+            }
+            (Activity::Computing, None, Some(before)) => {
+                format!("{computes} before {}", before.said())
+            }
+            (Activity::Computing, None, None) => computes.to_owned(),
+        }
+    }
+
+    /// Returns the part of the waits at a call path that it caused, in seconds.
+    pub fn part_of(&self, call_path: u32, pattern: &str) -> Option<f64> {
+        let is = |it: &&Caused| it.call_path == call_path && it.pattern == pattern;
+        self.waits.iter().find(is).map(|it| it.seconds)
+    }
+}
+
+impl Caused {
+    fn said(&self) -> String {
+        let what = match self.pattern.as_str() {
+            "polling" => "polling loop",
+            pattern => pattern,
+        };
+        format!("{} at {} ({what})", seconds(self.seconds), self.call.said())
+    }
+}
+
+impl Step {
+    /// Names the call with its place in the source.
+    pub fn said(&self) -> String {
+        let Self { caller, column, file, line, nth_on_line, region } = self;
+        let place = match (file, line) {
+            (Some(file), Some(line)) => {
+                let order = match (column, nth_on_line) {
+                    (Some(column), _) => format!(":{column}"),
+                    (None, Some(nth)) => format!(" (call {nth} on this line)"),
+                    (None, None) => String::new(),
+                };
+                format!(" at {}:{line}{order}", file.rsplit('/').next().unwrap_or(file))
+            }
+            _ => String::new(),
+        };
+        let caller = caller.as_ref().map_or(String::new(), |it| format!(" in {it}"));
+        format!("{region}{place}{caller}")
+    }
+}
+
+/// Greatest number of causes that a wait names.
+const NAMED: usize = 3;
+
+/// Names the causes of a wait, with letters that stand for their places in the list and with the part of each.
+pub fn because(causes: &[Cause], call_path: u32, pattern: &str) -> Option<String> {
+    let part = |(letter, cause): (char, &Cause)| {
+        let text = format!("{} {}", cause.culprits(), cause.does());
+        Some((cause.part_of(call_path, pattern)?, letter, text))
+    };
+    let mut parts: Vec<(f64, char, String)> = ('A'..='Z').zip(causes).filter_map(part).collect();
+    parts.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let said = |(part, letter, text): &(f64, char, String)| {
+        format!("{} by {letter}: {text}", seconds(*part))
+    };
+    let said: Vec<String> = parts.iter().take(NAMED).map(said).collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::Share;
+
+    fn step(region: &str, line: u32) -> Step {
+        Step {
+            region: region.into(),
+            file: Some("src/halo.c".into()),
+            line: Some(line),
+            caller: Some("main".into()),
+            ..Step::default()
+        }
+    }
+
+    fn cause() -> Cause {
+        Cause {
+            after: Some(step("shmem_barrier_all", 30)),
+            before: Some(step("shmem_put", 33)),
+            computing_seconds: Some(0.86),
+            direct_seconds: 0.79,
+            others_seconds: Some(0.46),
+            processes: vec![Share { who: "PE 2".into(), seconds: 1.19, seconds_at_most: 1.19 }],
+            seconds: 1.19,
+            waits: vec![Caused {
+                call: step("shmem_barrier_all", 30),
+                call_path: 7,
+                direct_seconds: 0.79,
+                pattern: "barrier_wait".into(),
+                seconds: 1.19,
+            }],
+            what: Activity::Computing,
+            ..Cause::default()
+        }
+    }
+
+    #[test]
+    fn a_cause_names_who_did_what() {
+        let said = cause().said();
+        assert_eq!(
+            said.head,
+            "PE 2 computes between shmem_barrier_all at halo.c:30 in main and shmem_put at halo.c:33 in main"
+        );
+        assert_eq!(said.how_long.unwrap(), "860.000 ms there; others take 460.000 ms on average");
+        assert_eq!(said.costs, "1.190 s at shmem_barrier_all at halo.c:30 in main (barrier_wait)");
+        assert!(said.passed_on.unwrap().starts_with("400.000 ms of it"));
+        let several = Cause { seconds: 2.0, ..cause() };
+        assert!(several.said().head.starts_with("PE 2 and others compute between"));
+        let call = Cause { what: Activity::Call, path: vec![step("shmem_get", 9)], ..cause() };
+        assert_eq!(call.said().head, "PE 2 is in shmem_get at halo.c:9 in main");
+    }
+
+    #[test]
+    fn a_wait_names_its_causes() {
+        let causes = [Cause { waits: Vec::new(), ..cause() }, cause()];
+        let said = because(&causes, 7, "barrier_wait").unwrap();
+        assert!(said.starts_with("1.190 s by B: PE 2 computes"), "{said}");
+        assert_eq!(because(&causes, 8, "barrier_wait"), None);
+    }
+}
