@@ -1,6 +1,5 @@
 //! One location on its way back through its waits and releases.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::waits::Wait;
@@ -81,9 +80,8 @@ pub(crate) struct Scene<'a> {
 #[derive(Debug)]
 pub(crate) struct Walker {
     history: History,
-    /// What others have told, and how many waits that end at each time they have told about.
-    told: HashMap<Key, Vec<Told>, Mixed>,
-    told_at: HashMap<Time, usize, Mixed>,
+    /// What others have told, by the ends of their waits.
+    told: HashMap<Time, Vec<Told>, Mixed>,
     costs: HashMap<(Activity, Origin), Cost, Mixed>,
     margins: BTreeMap<Activity, u64>,
     /// Number of waits about which others have to tell before the next releases can be settled, and when these are.
@@ -99,7 +97,6 @@ impl Walker {
         Self {
             history,
             told: HashMap::default(),
-            told_at: HashMap::default(),
             costs: HashMap::default(),
             margins: BTreeMap::new(),
             missing: 0,
@@ -112,8 +109,7 @@ impl Walker {
     /// Takes what another location tells. Returns `true` if this was the last that was missing.
     pub(crate) fn hear(&mut self, told: Told) -> bool {
         let is_needed = self.missing > 0 && told.key.to == self.next;
-        *self.told_at.entry(told.key.to).or_default() += 1;
-        self.told.entry(told.key).or_default().push(told);
+        self.told.entry(told.key.to).or_default().push(told);
         self.missing -= usize::from(is_needed);
         is_needed && self.missing == 0
     }
@@ -210,23 +206,23 @@ impl Walker {
         let same = self.history.released.partition_point(|it| it.to >= at);
         let certain = |it: &&Piece| it.low > Duration::ZERO;
         let needed = self.history.released.range(..same).filter(certain).count();
-        let known = self.told_at.get(&at).copied().unwrap_or(0);
+        let known = self.told.get(&at).map_or(0, Vec::len);
         (self.missing, self.next) = (needed.saturating_sub(known), at);
         if self.missing > 0 {
             return Ok(false);
         }
-        self.told_at.remove(&at);
+        let mut told = self.told.remove(&at).unwrap_or_default();
+        let mut pieces: Vec<Piece> = self.history.released.drain(..same).collect();
+        for piece in pieces.iter().filter(|it| it.high > it.low) {
+            self.margin(piece)?;
+        }
+        // Every wait with a lower bound above 0 has been told about, in any order.
+        pieces.retain(|it| it.low > Duration::ZERO);
+        pieces.sort_unstable_by_key(Key::of);
+        told.sort_unstable_by_key(|it| it.key);
         // Waits in one collective are settled together, all others apart.
         let mut together: BTreeMap<Quantity, Vec<(Piece, Told)>> = BTreeMap::new();
-        for _ in 0..same {
-            let Some(piece) = self.history.released.pop_front() else { break };
-            if piece.high > piece.low {
-                self.margin(&piece)?;
-            }
-            if piece.low == Duration::ZERO {
-                continue;
-            }
-            let Some(told) = self.take(Key::of(&piece)) else { continue };
+        for (piece, told) in pieces.into_iter().zip(told) {
             if is_of_interval(piece.what) {
                 self.settle_interval(&piece, &told)?;
             } else if piece.among.is_some() {
@@ -240,16 +236,6 @@ impl Walker {
         }
         self.history.forget(at);
         Ok(true)
-    }
-
-    /// Takes what was told about a wait.
-    fn take(&mut self, key: Key) -> Option<Told> {
-        let Entry::Occupied(mut list) = self.told.entry(key) else { return None };
-        let told = list.get_mut().pop();
-        if list.get().is_empty() {
-            list.remove();
-        }
-        told
     }
 
     /// Books the margin between the bounds of a wait on what the location did meanwhile.
