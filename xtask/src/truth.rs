@@ -4,12 +4,14 @@
 //! the runtime, when they do what others wait for. So each program knows how long it waited, in which line and for
 //! which process, however busy the machine is. They are recorded on real runtimes and analysed. For each line that
 //! waits, a row of a table shows what the program measured and what Dwell found: see [`judge`]. A row fails if the true
-//! time lies outside of the bounds, or if the line or the culprit is wrong.
+//! time lies outside of the bounds, or if the line or the culprit is wrong. Programs with a delay that others pass on know
+//! what it costs them all; a row compares that with the first cause that Dwell lists: see [`causes`].
 //!
 //! A row that fails is run again, up to [`ATTEMPTS`] times in all, because a process that loses its core between a call
 //! and its reading of the clock is wrong about itself. Rows that are known to fail are listed in [`known`], with the
 //! reason. If one of them passes in every attempt, the command fails as well, so that the list stays true.
 
+mod causes;
 mod judge;
 mod known;
 mod programs;

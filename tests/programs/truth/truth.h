@@ -8,6 +8,12 @@
  *
  *   MODE PATTERN LINE WAITER CULPRIT WAIT LENGTH      (times in nanoseconds)
  *
+ * A program with one delay that others pass on instead says what it costs them all, and how much of that others passed on:
+ *
+ *   MODE cause:WHAT LINE CULPRIT CULPRIT COST PASSED_ON
+ *
+ * WHAT is the activity of findings.json, LINE that of the call after the delay, or of the call that was slow.
+ *
  * $TRUTH_ID names the page. No delay enters the runtime, so the process is away from it meanwhile. */
 #ifndef TRUTH_H
 #define TRUTH_H
@@ -182,6 +188,20 @@ static inline void waited_for_last(const char *pattern, int event) {
     waited_for_last(pattern, event); \
   } while (0)
 #define BARRIER(event, statement) TOGETHER("barrier_wait", event, statement)
+
+/* A delay that others wait for, and its length in nanoseconds. */
+static int64_t delay;
+static __attribute__((noinline)) void late(double ms) {
+  delay = now();
+  rest(ms);
+  delay = now() - delay;
+}
+/* The delay before, or in, the latest timed call made processes wait for so many times its length in all, and so much of
+ * that for others than this process. Nothing else makes anybody wait for long. */
+static inline void caused(const char *what, double waits, double passed_on) {
+  call_t at = {call.line, 0, (int64_t)(passed_on * (double)delay)};
+  note_wait((wait_t){.pattern = what, .call = at, .how = KNOWN, .culprit = me, .wait = (int64_t)(waits * (double)delay)});
+}
 
 static inline void resolve(wait_t *it) {
   int64_t begin = it->call.begin, end = it->call.end, until = 0;

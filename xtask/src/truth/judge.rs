@@ -1,7 +1,8 @@
 //! Comparison of the waits that a program measured itself with those that Dwell found.
 //!
 //! A row is one line of a program with one pattern. The true time is the sum of all waits there, over all processes;
-//! Dwell's bounds are the sums over all findings of the pattern in that line.
+//! Dwell's bounds are the sums over all findings of the pattern in that line. A delay that others pass on has a row of its
+//! own: see [`causes`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,6 +11,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+
+use super::causes;
 
 /// Fraction of the true time by which it may lie outside of the bounds; [`SLACK`] is the same in seconds.
 const PART: f64 = 0.02;
@@ -27,20 +30,22 @@ pub(super) const HEAD: &str = "mode                      line pattern           
 /// A wait that a program measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Truth {
-    mode: String,
-    pattern: String,
-    line: u64,
-    culprit: i64,
-    seconds: f64,
+    pub(super) mode: String,
+    pub(super) pattern: String,
+    pub(super) line: u64,
+    pub(super) culprit: i64,
+    pub(super) seconds: f64,
+    /// Length of the call that waited; for a cause, the part of its cost that others passed on.
+    pub(super) length: f64,
 }
 
 /// Identity of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
-    line: u64,
-    pattern: String,
+    pub(super) line: u64,
+    pub(super) pattern: String,
     /// Mode of the program, or `*` if several modes reach the line.
-    mode: String,
+    pub(super) mode: String,
 }
 
 impl Key {
@@ -69,6 +74,10 @@ pub(super) enum Verdict {
     WrongCulprit,
     /// Dwell found a wait that the program does not know of.
     Unknown,
+    /// The first cause is in another line.
+    WrongLine,
+    /// Too little of the cost of a cause is passed on.
+    NotPassedOn,
 }
 
 impl Verdict {
@@ -81,6 +90,8 @@ impl Verdict {
             Self::AboveBounds => "TRUTH ABOVE BOUNDS",
             Self::WrongCulprit => "WRONG CULPRIT",
             Self::Unknown => "UNKNOWN TO THE PROGRAM",
+            Self::WrongLine => "WRONG LINE",
+            Self::NotPassedOn => "NOT PASSED ON",
         }
     }
 }
@@ -90,9 +101,9 @@ impl Verdict {
 pub(super) struct Row {
     pub(super) key: Key,
     pub(super) verdict: Verdict,
-    truth: f64,
-    found: Found,
-    culprits: Vec<(i64, f64)>,
+    pub(super) truth: f64,
+    pub(super) found: Found,
+    pub(super) culprits: Vec<(i64, f64)>,
 }
 
 impl Row {
@@ -151,27 +162,28 @@ pub(super) fn truths(folder: &Path) -> Result<Vec<Truth>> {
     Ok(truths)
 }
 
-fn truth(line: &str) -> Option<Truth> {
+/// Parses a line that a program wrote.
+pub(super) fn truth(line: &str) -> Option<Truth> {
     let mut words = line.split_whitespace();
     let (mode, pattern) = (words.next()?.to_owned(), words.next()?.to_owned());
     let line = words.next()?.parse().ok()?;
     let _waiter: u32 = words.next()?.parse().ok()?;
     let culprit = words.next()?.parse().ok()?;
-    let nanoseconds: u64 = words.next()?.parse().ok()?;
-    Some(Truth { mode, pattern, line, culprit, seconds: nanoseconds as f64 / 1e9 })
+    let mut seconds = || Some(words.next()?.parse::<u64>().ok()? as f64 / 1e9);
+    Some(Truth { mode, pattern, line, culprit, seconds: seconds()?, length: seconds()? })
 }
 
 /// Findings of one pattern in one line.
 #[derive(Clone, Debug, Default)]
-struct Found {
-    low: f64,
-    high: f64,
+pub(super) struct Found {
+    pub(super) low: f64,
+    pub(super) high: f64,
     /// Processes that were waited for and for how long, the longest first.
-    targets: Vec<(i64, f64)>,
+    pub(super) targets: Vec<(i64, f64)>,
     /// Set if findings of other patterns are in the line.
-    others: bool,
+    pub(super) others: bool,
     /// Last call on the call path.
-    call: String,
+    pub(super) call: String,
 }
 
 /// Findings of an archive, by line and pattern.
@@ -182,8 +194,7 @@ struct Findings {
 }
 
 impl Findings {
-    fn parse(json: &str) -> Result<Findings> {
-        let json: Value = serde_json::from_str(json).context("findings.json is not JSON")?;
+    fn read(json: &Value) -> Result<Findings> {
         let list = |key: &str| json[key].as_array().cloned().unwrap_or_default();
         let mut found: BTreeMap<(u64, String), Found> = BTreeMap::new();
         let polling = list("polling").into_iter().map(|it| (String::from("polling"), it));
@@ -231,7 +242,7 @@ fn pattern(finding: &Value) -> String {
 }
 
 /// Returns the number of a process from a name such as `PE 3`. Images count from 1.
-fn process(name: &str) -> Option<i64> {
+pub(super) fn process(name: &str) -> Option<i64> {
     let (kind, number) = name.rsplit_once(' ')?;
     let number: i64 = number.parse().ok()?;
     Some(if kind.contains("image") { number - 1 } else { number })
@@ -240,15 +251,19 @@ fn process(name: &str) -> Option<i64> {
 /// Judges every line with a wait that a program measured. For a balanced program it also judges findings that the
 /// program does not know of.
 pub(super) fn judge(truths: &[Truth], findings: &str, balanced: bool) -> Result<Vec<Row>> {
-    let findings = Findings::parse(findings)?;
+    let json: Value = serde_json::from_str(findings).context("findings.json is not JSON")?;
+    let findings = Findings::read(&json)?;
+    let (causes, waits): (Vec<&Truth>, Vec<&Truth>) =
+        truths.iter().partition(|it| causes::is_cause(it));
     let mut lines: BTreeMap<(u64, &str), Vec<&Truth>> = BTreeMap::new();
-    for truth in truths {
+    for truth in waits {
         lines.entry((truth.line, &truth.pattern)).or_default().push(truth);
     }
     let mut rows: Vec<Row> = lines
         .iter()
         .map(|(&(line, pattern), known)| row(line, pattern, known, &findings))
         .collect();
+    rows.extend(causes::row(&causes, &json));
     if balanced {
         let known = |line: u64, pattern: &str| match is_completion(pattern) {
             true => lines.keys().any(|key| key.0 == line),

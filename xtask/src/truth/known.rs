@@ -27,6 +27,7 @@ const fn at_times(runtime: &'static str, row: &'static str, reason: &'static str
 const KNOWN: &[Known] = &[
     always("", "flag_in_put", "the archive has no address of a put of 1 KiB, which would take a sixth more room"),
     at_times("mpich", "lock_queue lock_contention", "a lock counts as held until MPI_Win_unlock ends, and is given back in it"),
+    at_times("mpich", "lock_holder cause", "a lock counts as held until MPI_Win_unlock ends, and is given back in it"),
 ];
 
 /// Returns why a row is known to fail, or `None` if it must pass.

@@ -13,6 +13,8 @@ pub(super) enum Kind {
     Visits,
     /// Every line that waits must be found, and nothing else.
     Balanced,
+    /// The first cause must be the delay of the only mode, which others pass on.
+    Causes,
 }
 
 /// A run that is recorded.
@@ -86,6 +88,11 @@ const fn balanced(
     Run { kind: Kind::Balanced, ..waits(runtime, program, processes, modes) }
 }
 
+/// Returns a run of one mode, with 4 processes: the first cause of a run is that of all its modes.
+const fn causes(runtime: Runtime, program: &'static str, mode: &'static [&'static str; 1]) -> Run {
+    Run { kind: Kind::Causes, ..waits(runtime, program, 4, mode) }
+}
+
 const SHMEM: &str = "shmem_waits";
 const ONE_SIDED: &str = "mpi_onesided";
 const MESSAGES: &str = "mpi_messages";
@@ -95,6 +102,9 @@ const VISITS_SHMEM: &str = "visits_shmem";
 const VISITS_MPI: &str = "visits_mpi";
 const MIXED_SHMEM: &str = "mixed_shmem";
 const MIXED_MPI: &str = "mixed_mpi";
+const PASSED_ON_SHMEM: &str = "passed_on_shmem";
+const PASSED_ON_MPI: &str = "passed_on_mpi";
+const PASSED_ON_COARRAYS: &str = "passed_on_coarrays";
 
 const SHMEM_FOUR: &[&str] = &[
     "queue",
@@ -277,4 +287,45 @@ pub(super) const RUNS: &[Run] = &[
     balanced(Mpich, MESSAGES, 4, &["balanced"]),
     balanced(Both, "two_runtimes", 3, &["balanced"]),
     balanced(Coarrays, COARRAYS, 3, &["balanced"]),
+    // Delays that are passed on.
+    causes(ShmemTcp, PASSED_ON_SHMEM, &["signals"]).sampled(),
+    causes(ShmemTcp, PASSED_ON_SHMEM, &["pairs"]),
+    causes(ShmemTcp, PASSED_ON_SHMEM, &["lock_holder"]).sampled(),
+    causes(ShmemTcp, PASSED_ON_SHMEM, &["broadcast_then_sum"]),
+    causes(ShmemTcp, PASSED_ON_SHMEM, &["late_target"]).sampled(),
+    causes(ShmemSm, PASSED_ON_SHMEM, &["signals"]),
+    causes(ShmemSm, PASSED_ON_SHMEM, &["pairs"]).sampled(),
+    causes(ShmemSm, PASSED_ON_SHMEM, &["lock_holder"]),
+    causes(ShmemSm, PASSED_ON_SHMEM, &["broadcast_then_sum"]),
+    causes(Pt2pt, PASSED_ON_MPI, &["pipeline"]).sampled(),
+    causes(Pt2pt, PASSED_ON_MPI, &["two_delays"]),
+    causes(Pt2pt, PASSED_ON_MPI, &["in_time"]),
+    causes(Pt2pt, PASSED_ON_MPI, &["synchronous_sends"]),
+    causes(Pt2pt, PASSED_ON_MPI, &["slow_call"]),
+    causes(Pt2pt, PASSED_ON_MPI, &["pairs"]),
+    causes(Pt2pt, PASSED_ON_MPI, &["broadcast_then_reduce"]),
+    causes(Pt2pt, PASSED_ON_MPI, &["epochs"]).sampled(),
+    causes(Pt2pt, PASSED_ON_MPI, &["fences"]),
+    causes(Pt2pt, PASSED_ON_MPI, &["lock_holder"]),
+    causes(Pt2pt, PASSED_ON_MPI, &["late_target"]).sampled(),
+    causes(Sm, PASSED_ON_MPI, &["epochs"]),
+    causes(Sm, PASSED_ON_MPI, &["fences"]).sampled(),
+    causes(Sm, PASSED_ON_MPI, &["lock_holder"]),
+    causes(Mpich, PASSED_ON_MPI, &["pipeline"]),
+    causes(Mpich, PASSED_ON_MPI, &["two_delays"]),
+    causes(Mpich, PASSED_ON_MPI, &["in_time"]),
+    causes(Mpich, PASSED_ON_MPI, &["synchronous_sends"]).sampled(),
+    causes(Mpich, PASSED_ON_MPI, &["slow_call"]).sampled(),
+    causes(Mpich, PASSED_ON_MPI, &["pairs"]),
+    causes(Mpich, PASSED_ON_MPI, &["broadcast_then_reduce"]).sampled(),
+    causes(Mpich, PASSED_ON_MPI, &["epochs"]),
+    causes(Mpich, PASSED_ON_MPI, &["fences"]),
+    causes(Mpich, PASSED_ON_MPI, &["lock_holder"]),
+    causes(Mpich, PASSED_ON_MPI, &["late_target"]),
+    causes(Tcp, PASSED_ON_MPI, &["pipeline"]),
+    causes(Tcp, PASSED_ON_MPI, &["late_target"]),
+    causes(Coarrays, PASSED_ON_COARRAYS, &["partners"]).sampled(),
+    causes(Coarrays, PASSED_ON_COARRAYS, &["events"]).sampled(),
+    causes(Coarrays, PASSED_ON_COARRAYS, &["lock_holder"]),
+    causes(Coarrays, PASSED_ON_COARRAYS, &["late_target"]),
 ];
