@@ -14,12 +14,17 @@ struct State<T> {
     boxes: Vec<Vec<T>>,
     /// Number of workers that wait for letters. If all do, nobody will send any more.
     waiting: usize,
+    /// True if a worker has panicked, so that nobody may wait for it.
+    is_over: bool,
 }
 
 impl<T> Mail<T> {
     pub(crate) fn new(workers: usize) -> Self {
         let boxes = (0..workers).map(|_| Vec::new()).collect();
-        Self { state: Mutex::new(State { boxes, waiting: 0 }), arrived: Condvar::new() }
+        Self {
+            state: Mutex::new(State { boxes, waiting: 0, is_over: false }),
+            arrived: Condvar::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -48,7 +53,9 @@ impl<T> Mail<T> {
                 state.waiting -= 1;
                 return Some(letters);
             }
-            if state.waiting == state.boxes.len() && state.boxes.iter().all(Vec::is_empty) {
+            let all_wait =
+                state.waiting == state.boxes.len() && state.boxes.iter().all(Vec::is_empty);
+            if all_wait || state.is_over {
                 drop(state);
                 self.arrived.notify_all();
                 return None;
@@ -58,9 +65,37 @@ impl<T> Mail<T> {
     }
 }
 
+/// Tells the other workers if this one panics, which could not send them anything more.
+#[derive(Debug)]
+pub(crate) struct Present<'a, T>(pub(crate) &'a Mail<T>);
+
+impl<T> Drop for Present<'_, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.lock().is_over = true;
+            self.0.arrived.notify_all();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Mail;
+    use super::{Mail, Present};
+
+    #[test]
+    fn nobody_waits_for_a_worker_that_panicked() {
+        let mail = Mail::<u32>::new(2);
+        let mail = &mail;
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| mail.receive(0));
+            let failed = scope.spawn(|| {
+                let _present = Present(mail);
+                std::panic::resume_unwind(Box::new("on purpose"));
+            });
+            assert!(failed.join().is_err());
+            assert!(other.join().is_ok_and(|it| it.is_none()));
+        });
+    }
 
     /// A letter goes round until its number has come down to 0.
     #[test]

@@ -4,6 +4,7 @@
 //! of a window every location goes on until it has to be told something by a location of another program.
 
 use std::ops::Range;
+use std::panic::resume_unwind;
 use std::path::Path as FilePath;
 use std::thread;
 
@@ -14,7 +15,7 @@ use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::causes::activity::{Activity, KnownPaths};
 use crate::causes::history::History;
-use crate::causes::mail::Mail;
+use crate::causes::mail::{Mail, Present};
 use crate::causes::walk::{Done, Scene, Told, Walker};
 use crate::engine::exchange::{Outboxes, outboxes};
 use crate::engine::location::Location;
@@ -150,12 +151,16 @@ fn advance(parts: &mut [Part], scene: Scene<'_>, post: &Post<'_>) -> Vec<Telling
     let mail = Mail::new(parts.len());
     let mail = &mail;
     thread::scope(|scope| {
-        let run = |(me, part): (usize, &'_ mut Part)| part.advance(me, scene, mail, post);
+        let run = |(me, part): (usize, &'_ mut Part)| {
+            let _present = Present(mail);
+            part.advance(me, scene, mail, post)
+        };
         let mut workers = parts.iter_mut().enumerate();
         let first = workers.next();
         let others: Vec<_> = workers.map(|it| scope.spawn(move || run(it))).collect();
         let own = first.map(run);
-        own.into_iter().chain(others.into_iter().filter_map(|it| it.join().ok())).collect()
+        let joined = others.into_iter().map(|it| it.join().unwrap_or_else(|it| resume_unwind(it)));
+        own.into_iter().chain(joined).collect()
     })
 }
 

@@ -74,8 +74,8 @@ pub(crate) struct Args {
     /// million.
     #[arg(long, value_name = "N")]
     events_per_rank: Option<u64>,
-    /// Whether to search for the causes of waits: auto, always or never. It takes two to four times as long as
-    /// finding the waits, and disk space of a quarter of the trace meanwhile; auto does it up to 100 million events.
+    /// Whether to search for the causes of waits: auto, always or never. It takes two to five times as long as
+    /// finding the waits, and disk space of a quarter of the trace meanwhile; auto does it up to 20 million events.
     #[arg(long, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
     causes: When,
     /// Write what the analysis cost each process to this file, as comma-separated values: seconds, memory,
@@ -100,7 +100,7 @@ enum When {
 }
 
 /// Number of events up to which causes are searched unless the user says otherwise.
-const MOST_EVENTS: u64 = 100_000_000;
+const MOST_EVENTS: u64 = 20_000_000;
 
 fn layer(name: &str) -> Result<Layer, String> {
     let names = || Layer::ALL.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(", ");
@@ -245,7 +245,8 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
         When::Never => false,
     };
     if !are_wanted && args.causes == When::Auto && division.speaks {
-        note!("causes of waits are not searched above {MOST_EVENTS} events: --causes always does");
+        let most = MOST_EVENTS / 1_000_000;
+        note!("causes of waits are not searched above {most} million events: --causes always does");
     }
     options.log = are_wanted.then(|| input.log());
     options
