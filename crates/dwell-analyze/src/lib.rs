@@ -39,7 +39,7 @@ pub use archive::ids::{LocationNumber, ProcessNumber};
 pub use archive::names::Site;
 pub use archive::parties::MOST as MOST_PARTIES;
 use archive::world::World;
-pub use causes::Delay;
+pub use causes::{CriticalPath, CriticalStep, Delay};
 pub use dwell_model::pairs::MEMBER as PAIRS;
 use engine::location::Location;
 use engine::matrix;
@@ -213,6 +213,8 @@ pub struct Analysis {
     part: Part,
     lists: Lists,
     residual: Option<u64>,
+    /// The critical path, if the dependency log was written.
+    critical: Option<CriticalPath>,
 }
 
 /// Results of the locations that one process has analysed, with the call tree of the program.
@@ -241,6 +243,12 @@ impl Part {
     fn locations(&self) -> impl Iterator<Item = &Location> {
         let processes = self.replayed.parts.iter().flat_map(|part| &part.processes);
         processes.flat_map(|process| &process.locations)
+    }
+
+    fn at_call_path(&self, location: LocationNumber, path: usize, what: Quantity) -> u64 {
+        let own = Own::of(&self.replayed);
+        let path = u32::try_from(path).ok().map(engine::paths::Path);
+        path.and_then(|path| own.node((location, path))).map_or(0, |node| node.get(what))
     }
 
     fn write_report(
@@ -289,6 +297,14 @@ impl Joint {
         match &self.result {
             AtRank::First(analysis) => analysis.delays(),
             AtRank::Other(part) => part.delays(),
+        }
+    }
+
+    /// Returns the sum of a quantity on one call path of a location of this process, as [`Analysis::at_call_path`] does.
+    pub fn at_call_path(&self, location: LocationNumber, path: usize, what: Quantity) -> u64 {
+        match &self.result {
+            AtRank::First(analysis) => analysis.at_call_path(location, path, what),
+            AtRank::Other(part) => part.at_call_path(location, path, what),
         }
     }
 
@@ -391,12 +407,13 @@ fn replay_on(
     let plan = replay::Plan { memory, enough_room, cut, events_per_rank };
     let log = options.log.as_deref();
     let mut replayed: Replayed = replay::replay(transport, archive, &world, plan, log, progress)?;
-    let mut done = None;
+    let (mut done, mut critical) = (None, None);
     if let Some(log) = log {
         let at = (replayed.sharding, &replayed.deal);
         let parts = replayed.parts.iter_mut();
         let mut shards: Vec<_> = parts.map(|it| it.processes.as_mut_slice()).collect();
         done = Some(causes::find(transport, &world, at, cut, log, &mut shards)?);
+        critical = causes::critical_path(transport, log, &mut shards)?;
     }
     let (mut tree, sections) = own::join_trees(transport, &replayed)?;
     tree.classify(&world);
@@ -412,7 +429,7 @@ fn replay_on(
         Some(lists) => {
             let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
             let residual = residual.and_then(|text| text.parse().ok());
-            AtRank::First(Box::new(Analysis { part, lists, residual }))
+            AtRank::First(Box::new(Analysis { part, lists, residual, critical }))
         }
         None => AtRank::Other(Box::new(part)),
     };
@@ -604,6 +621,12 @@ impl Analysis {
         self.part.delays()
     }
 
+    /// Returns the critical path, or `None` if the analysis did not write the dependency log. The sum of
+    /// [`Quantity::CriticalPath`] over all call paths and locations is its length, which is [`Self::length`].
+    pub fn critical_path(&self) -> Option<&CriticalPath> {
+        self.critical.as_ref()
+    }
+
     /// Returns the number of events that were read, over all locations.
     pub fn events(&self) -> u64 {
         self.part.replayed.events
@@ -666,6 +689,12 @@ impl Analysis {
         let Ok(number) = u32::try_from(location) else { return 0 };
         let own = Own::of(&self.part.replayed);
         own.location(ids::LocationNumber(number)).map_or(0, |it| booked(it, what))
+    }
+
+    /// Returns the sum of a quantity on one call path of one location. `path` is the place of the call path in
+    /// [`LocationLog::paths`](log::LocationLog::paths); a call path that does not exist yields 0.
+    pub fn at_call_path(&self, location: LocationNumber, path: usize, what: Quantity) -> u64 {
+        self.part.at_call_path(location, path, what)
     }
 
     /// Returns, for every call path of a runtime at every location, how its time divides into waits, transfer and

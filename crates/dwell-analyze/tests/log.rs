@@ -15,7 +15,8 @@ use std::thread;
 
 use dwell_analyze::log::{DependencyLog, LogError};
 use dwell_analyze::{
-    Cut, Delay, Error, LocationNumber, Options, Quantity, analyze, analyze_among, least_memory,
+    CriticalPath, Cut, Delay, Error, Joint, LocationNumber, Options, Quantity, analyze,
+    analyze_among, least_memory,
 };
 use dwell_mpi::crew;
 use dwell_synth::{halo, ring, sor, srumma};
@@ -30,21 +31,44 @@ fn files(directory: &Path) -> Files {
     fs::read_dir(directory).unwrap().map(|it| file(it.unwrap())).collect()
 }
 
-/// Files of a log, and the costs that follow from it, in the order of locations.
+/// Files of a log, and what follows from it: costs in the order of locations, the critical path, and its time by location
+/// and call path.
 #[derive(PartialEq, Eq)]
 struct Made {
     files: Files,
     delays: Vec<Delay>,
+    critical: CriticalPath,
+    times: Vec<(u32, usize, u64)>,
+}
+
+/// Returns the time of the critical path by location and call path, given what ranks know of their own locations.
+fn times(log: &Path, of: &[&dyn Fn(LocationNumber, usize) -> u64]) -> Vec<(u32, usize, u64)> {
+    let log = DependencyLog::open(log).unwrap();
+    let mut list = Vec::new();
+    for number in 0..log.locations() {
+        let location = LocationNumber::new(number);
+        for path in 0..log.location(location).unwrap().unwrap().paths().len() {
+            let time = of.iter().map(|of| of(location, path)).sum();
+            list.push((number, path, time));
+        }
+    }
+    list.retain(|it| it.2 > 0);
+    list
 }
 
 /// Analyses an archive and returns its log.
 fn log(archive: &Archive, options: &Options) -> Made {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options.clone();
-    options.log = Some(directory.path().join("log"));
+    let place = directory.path().join("log");
+    options.log = Some(place.clone());
     let analysis = analyze(archive, &options, &|_| {}).unwrap();
     let delays = analysis.delays().unwrap();
-    Made { files: files(&directory.path().join("log")), delays }
+    let critical = analysis.critical_path().unwrap().clone();
+    let times =
+        times(&place, &[&|at, path| analysis.at_call_path(at, path, Quantity::CriticalPath)]);
+    assert_eq!(times.iter().map(|it| it.2).sum::<u64>(), analysis.length());
+    Made { files: files(&place), delays, critical, times }
 }
 
 /// Returns the files that several ranks write together.
@@ -53,19 +77,27 @@ fn log_among(archive: &Archive, options: &Options, ranks: usize) -> Made {
     let mut options = options.clone();
     options.log = Some(directory.path().into());
     let mut delays = Vec::new();
-    thread::scope(|scope| {
-        let mut ranks: Vec<_> = crew(ranks)
+    let joints = thread::scope(|scope| {
+        let ranks: Vec<_> = crew(ranks)
             .into_iter()
             .map(|mut member| {
                 let options = &options;
                 scope.spawn(move || analyze_among(&mut member, archive, options, &|_| {}).unwrap())
             })
             .collect();
-        for joint in ranks.drain(..).map(|it| it.join().unwrap()) {
-            delays.extend(joint.delays().unwrap());
-        }
+        ranks.into_iter().map(|it| it.join().unwrap()).collect::<Vec<_>>()
     });
-    Made { files: files(directory.path()), delays }
+    for joint in &joints {
+        delays.extend(joint.delays().unwrap());
+    }
+    let analysis = joints[0].analysis().unwrap();
+    assert_eq!(analysis.total(Quantity::CriticalPath), analysis.length());
+    let critical = analysis.critical_path().unwrap().clone();
+    let of = |joint| move |at, path| Joint::at_call_path(joint, at, path, Quantity::CriticalPath);
+    let all: Vec<_> = joints.iter().map(of).collect();
+    let all: Vec<&dyn Fn(LocationNumber, usize) -> u64> = all.iter().map(|it| it as _).collect();
+    let times = times(directory.path(), &all);
+    Made { files: files(directory.path()), delays, critical, times }
 }
 
 fn options(threads: usize, cut: Cut) -> Options {
@@ -84,6 +116,8 @@ fn same_bytes(archive: &Archive, cuts: &[Cut], ranks: &[usize]) -> Files {
             assert!(*bytes == expected.files[name], "{name} differs: {how}");
         }
         assert_eq!(found.delays, expected.delays, "{how}");
+        assert_eq!(found.critical, expected.critical, "{how}");
+        assert_eq!(found.times, expected.times, "{how}");
     };
     for threads in [2, 7] {
         differs(&log(archive, &options(threads, Cut::Budget)), &format!("{threads} threads"));
@@ -101,6 +135,7 @@ fn same_bytes(archive: &Archive, cuts: &[Cut], ranks: &[usize]) -> Files {
     let of = options(2, cuts[0]);
     differs(&log_among(archive, &of, 3), &format!("3 ranks, {:?}", cuts[0]));
     assert!(!expected.delays.is_empty());
+    assert!(expected.critical.steps.len() > 1);
     expected.files
 }
 

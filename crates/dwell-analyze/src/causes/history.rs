@@ -65,7 +65,8 @@ impl Profile {
     }
 }
 
-type Records<T> = Box<dyn Iterator<Item = Result<T, LogError>> + Send>;
+/// Records of the dependency log, the last first.
+pub(crate) type Records<T> = Box<dyn Iterator<Item = Result<T, LogError>> + Send>;
 
 /// What a location did and for whom it waited.
 pub(crate) struct History {

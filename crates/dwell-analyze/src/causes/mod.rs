@@ -21,17 +21,23 @@
 //! what the waiting locations tell ([`Told`]), splits the cost, and adds what is passed on to waits of its own that lie before. A location
 //! that has to be told something stops until that arrives ([`walk`]). Workers of one program
 //! send each other [letters](mail), programs in rounds ([`pass`]).
+//!
+//! [`critical_path`] follows the one chain of waits that determined the length of the run.
 
 mod activity;
+mod critical;
 mod delay;
 mod history;
 mod mail;
 mod origin;
 mod pass;
 mod share;
+mod trail;
 mod walk;
 
 pub(crate) use activity::Activity;
+pub(crate) use critical::critical_path;
+pub use critical::{CriticalPath, CriticalStep};
 pub use delay::Delay;
 pub(crate) use origin::Origin;
 pub(crate) use pass::find;

@@ -185,9 +185,7 @@ pub(crate) fn find(
     directory: &FilePath,
     shards: &mut [&mut [Process]],
 ) -> Result<Vec<Done>, Failure> {
-    let log = DependencyLog::open(directory);
-    check(transport, log.as_ref().err())?;
-    let log = log.map_err(|error| failure(&error))?;
+    let log = open(transport, directory)?;
     let locations = || shards.iter().flat_map(|it| it.iter()).flat_map(|it| &it.locations);
     let begin = locations().filter_map(|it| it.first).min().unwrap_or(Time::END);
     let end = locations().map(|it| it.now).max().unwrap_or(Time::BEGIN);
@@ -260,13 +258,23 @@ fn booked(done: Done, location: &mut Location) -> Done {
     done
 }
 
+/// Opens the dependency log. Returns an error at all ranks if one cannot open it.
+pub(super) fn open(
+    transport: &Transport<'_>,
+    directory: &FilePath,
+) -> Result<DependencyLog, Failure> {
+    let log = DependencyLog::open(directory);
+    check(transport, log.as_ref().err())?;
+    log.map_err(|error| failure(&error))
+}
+
 fn failure(error: &LogError) -> Failure {
     let (path, error) = error.parts();
     Failure::Log(path.into(), error)
 }
 
 /// Returns an error at all ranks if one has any.
-fn check(transport: &Transport<'_>, failed: Option<&LogError>) -> Result<(), Failure> {
+pub(super) fn check(transport: &Transport<'_>, failed: Option<&LogError>) -> Result<(), Failure> {
     let most = vec![u64::from(failed.is_some())];
     let agreed = transport.agree("dependency log", Agreement { most, ..Agreement::default() })?;
     match (failed, agreed.most.as_slice()) {

@@ -67,6 +67,8 @@ pub enum Quantity {
     DelayPropagated,
     /// Time by which waits of others that it caused directly may be longer than their lower bounds.
     DelayMargin,
+    /// Time in which what the location did on the path determined the length of the run: it is on the critical path.
+    CriticalPath,
 }
 
 use Quantity as Q;
@@ -89,7 +91,7 @@ const COUNTS: [Q; 10] = [
 ];
 
 /// Quantities that belong to no wait and follow those that do.
-const OTHERS: [Q; 10] = [
+const OTHERS: [Q; 11] = [
     Q::PartialCollectives,
     Q::PollingCalls,
     Q::PollingTime,
@@ -100,6 +102,7 @@ const OTHERS: [Q; 10] = [
     Q::DelayDirect,
     Q::DelayPropagated,
     Q::DelayMargin,
+    Q::CriticalPath,
 ];
 
 impl Quantity {
@@ -134,6 +137,7 @@ impl Quantity {
             Q::DelayDirect => other(7),
             Q::DelayPropagated => other(8),
             Q::DelayMargin => other(9),
+            Q::CriticalPath => other(10),
         }
     }
 

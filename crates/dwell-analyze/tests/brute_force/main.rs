@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod causes;
+mod critical;
 mod log;
 mod random;
 mod search;
@@ -83,6 +84,7 @@ fn check(seed: u64, archive: &Archive, per_node: usize) -> Found {
         options.log = Some(directory.path().into());
         let analysis = support::sums::analyze(archive, &options);
         expected.costs = hold(seed, archive, &analysis, &expected, directory.path());
+        expected.path = critical::hold(seed, archive, &analysis, &expected, directory.path());
         let found = sums(&analysis);
         assert_eq!(found.len(), expected.sums.len());
         for (location, (found, expected)) in found.iter().zip(&expected.sums).enumerate() {
@@ -106,7 +108,7 @@ fn check_all(
     generate: impl Fn(u64, &std::path::Path) -> usize,
 ) -> usize {
     let mut totals = Sums::new();
-    let (mut unknown, mut costs) = (0, [0; 3]);
+    let (mut unknown, mut costs, mut path) = (0, [0; 3], critical::Seen::default());
     for seed in seeds {
         let directory = tempfile::tempdir().unwrap();
         let per_node = generate(seed, directory.path());
@@ -116,12 +118,14 @@ fn check_all(
             *totals.entry(*what).or_default() += amount;
         }
         costs.iter_mut().zip(found.costs).for_each(|(sum, one)| *sum += one);
+        path.add(found.path);
         unknown += usize::from(found.blind > 0 && found.partial > 0);
     }
     for what in waits.iter().copied().flatten() {
         assert!(totals.get(what).is_some_and(|sum| *sum > 0), "{what:?} never occurred");
     }
     assert!(costs.iter().all(|it| *it > 0), "{costs:?}");
+    path.has_all();
     unknown
 }
 

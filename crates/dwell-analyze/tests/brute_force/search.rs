@@ -28,6 +28,8 @@ pub(crate) struct Found {
     pub(crate) among: BTreeMap<Piece, BTreeSet<usize>>,
     /// Sums of direct and propagated costs and of margins, which the comparison adds.
     pub(crate) costs: [u64; 3],
+    /// Cases that the critical path has, which the comparison adds.
+    pub(crate) path: crate::critical::Seen,
     /// Process of each location.
     pub(crate) processes: Vec<usize>,
 }
