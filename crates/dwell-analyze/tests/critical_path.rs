@@ -205,6 +205,28 @@ fn a_wait_that_ends_where_the_path_arrives() {
     );
 }
 
+/// The path leaves the processes 1 and 2 early, so that nearly all blocks of their logs are passed over.
+#[test]
+fn most_of_the_run_at_one_process() {
+    let first = thread(0).wait(20, 110).end(10_000_000);
+    let (mut second, mut third) = (thread(0).wait(10, 60).signal(0, 100), thread(0).signal(1, 50));
+    for time in (1..5_000).map(|it| it * 1_000) {
+        second = second.wait(time, time + 60);
+        third = third.signal(1, time + 50);
+    }
+    check(
+        &[first, second.end(5_000_000), third.end(5_000_000)],
+        &[(2, 0, 50), (1, 50, 100), (0, 100, 10_000_000)],
+        &[
+            (0, "shmem_long_wait_until", 10),
+            (0, "main", 10_000_000 - 110),
+            (1, "shmem_long_wait_until", 10),
+            (1, "main", 40),
+            (2, "main", 50),
+        ],
+    );
+}
+
 #[test]
 fn one_process_is_the_path() {
     let only = thread(7).call(RELAX, 10, 30).end(40);

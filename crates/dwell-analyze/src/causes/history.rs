@@ -65,8 +65,7 @@ impl Profile {
     }
 }
 
-/// Records of the dependency log, the last first.
-pub(crate) type Records<T> = Box<dyn Iterator<Item = Result<T, LogError>> + Send>;
+type Records<T> = Box<dyn Iterator<Item = Result<T, LogError>> + Send>;
 
 /// What a location did and for whom it waited.
 pub(crate) struct History {

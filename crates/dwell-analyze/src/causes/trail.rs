@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::archive::time::{Duration, Time};
-use crate::causes::history::Records;
-use crate::engine::log::read::{LocationLog, LogError, Piece, Segment};
+use crate::engine::log::read::{LocationLog, LogError, Piece, Records, Segment};
 use crate::engine::paths::Path;
 
 /// Call path for time outside of all regions: before the first event, and where the archive lacks what the location did.
@@ -13,8 +12,8 @@ const FIRST_PATH: Path = Path(1);
 /// Waits and segments of a location that lie before all those that the path has passed. Times in the arguments of its
 /// methods must not increase from call to call.
 pub(crate) struct Trail {
-    waits: Records<Piece>,
-    segments: Records<Segment>,
+    waits: Box<dyn Records<Piece>>,
+    segments: Box<dyn Records<Segment>>,
     /// Records that have been read and not been passed.
     wait: Option<Piece>,
     segment: Option<Segment>,
@@ -22,7 +21,8 @@ pub(crate) struct Trail {
 
 impl Trail {
     pub(crate) fn new(log: &LocationLog) -> Self {
-        let (waits, segments) = (Box::new(log.waits()), Box::new(log.segments()));
+        let waits = Box::new(log.wait_records());
+        let segments = Box::new(log.segment_records());
         Self { waits, segments, wait: None, segment: None }
     }
 
@@ -32,7 +32,8 @@ impl Trail {
     pub(crate) fn last_wait(&mut self, before: Time) -> Result<Option<Piece>, LogError> {
         let order = |it: &Piece| (it.low, Reverse(it.culprit));
         let mut last: Option<Piece> = None;
-        while let Some(wait) = next(&mut self.wait, &mut self.waits)? {
+        self.waits.pass(before);
+        while let Some(wait) = next(&mut self.wait, &mut *self.waits)? {
             if last.is_some_and(|it| it.to > wait.to) {
                 break;
             }
@@ -52,8 +53,9 @@ impl Trail {
         mut book: impl FnMut(Path, Duration),
     ) -> Result<(), LogError> {
         let mut reached = to;
+        self.segments.pass(to);
         while reached > from
-            && let Some(segment) = next(&mut self.segment, &mut self.segments)?
+            && let Some(segment) = next(&mut self.segment, &mut *self.segments)?
         {
             if segment.begin < reached {
                 let (begin, end) = (segment.begin.max(from), segment.end.clamp(from, reached));
@@ -71,7 +73,10 @@ impl Trail {
 }
 
 /// Returns the next record without passing it.
-fn next<T: Copy>(record: &mut Option<T>, records: &mut Records<T>) -> Result<Option<T>, LogError> {
+fn next<T: Copy>(
+    record: &mut Option<T>,
+    records: &mut dyn Records<T>,
+) -> Result<Option<T>, LogError> {
     if record.is_none() {
         *record = records.next().transpose()?;
     }
@@ -83,9 +88,24 @@ mod tests {
     use super::{FIRST_PATH, Trail};
     use crate::archive::ids::LocationNumber;
     use crate::archive::time::{Duration, Time};
-    use crate::engine::log::read::{Piece, Segment};
+    use crate::engine::log::read::{LogError, Piece, Records, Segment};
     use crate::engine::paths::Path;
     use crate::engine::quantity::Quantity;
+
+    /// Records in memory, all of which come.
+    struct Listed<T>(std::vec::IntoIter<T>);
+
+    impl<T> Iterator for Listed<T> {
+        type Item = Result<T, LogError>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            self.0.next().map(Ok)
+        }
+    }
+
+    impl<T: Send> Records<T> for Listed<T> {
+        fn pass(&mut self, _: Time) {}
+    }
 
     /// Returns a location with waits, by culprit, end and lower bound, and with segments, by begin, end and path.
     fn trail(waits: &[(u32, u64, u64)], segments: &[(u64, u64, usize)]) -> Trail {
@@ -104,9 +124,10 @@ mod tests {
             end: Time(end),
             path,
         };
-        let waits: Vec<_> = waits.iter().map(|it| Ok(wait(it))).collect();
-        let segments: Vec<_> = segments.iter().map(|it| Ok(segment(it))).collect();
-        let (waits, segments) = (Box::new(waits.into_iter()), Box::new(segments.into_iter()));
+        let waits: Vec<Piece> = waits.iter().map(wait).collect();
+        let segments: Vec<Segment> = segments.iter().map(segment).collect();
+        let waits = Box::new(Listed(waits.into_iter()));
+        let segments = Box::new(Listed(segments.into_iter()));
         Trail { waits, segments, wait: None, segment: None }
     }
 

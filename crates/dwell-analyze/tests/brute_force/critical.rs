@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dwell_analyze::log::{DependencyLog, LocationLog, Segment};
+use dwell_analyze::log::{DependencyLog, LocationLog, Piece as Read, Segment};
 use dwell_analyze::{Analysis, LocationNumber, Quantity};
 use otf2::Archive;
 
@@ -83,7 +83,13 @@ fn search(ends: &[Option<(u64, u64)>], waits: &[Wait], seen: &mut Seen) -> Vec<(
     steps
 }
 
-/// Compares the critical path of an analysis with the search.
+/// Returns the wait of a record of the log.
+fn read(it: &Read) -> Wait {
+    let (waiter, culprit) = (it.waiter.place() as usize, it.culprit.place() as usize);
+    Wait { waiter, culprit, to: it.to.nanoseconds(), low: it.low.nanoseconds() }
+}
+
+/// Compares the critical path of an analysis with the search, given all waits that the search of waits has found.
 pub(crate) fn hold(
     seed: u64,
     archive: &Archive,
@@ -91,26 +97,43 @@ pub(crate) fn hold(
     expected: &Found,
     directory: &Path,
 ) -> Seen {
-    let log = DependencyLog::open(directory).unwrap();
-    let logs: Vec<_> = (0..log.locations())
-        .map(|it| log.location(LocationNumber::new(it)).unwrap().unwrap())
-        .collect();
+    let logs = logs(directory);
     let mut waits: Vec<Wait> = Vec::new();
     for it in &expected.pieces {
         let (to, low) = (it.when.1, it.bounds.0);
         waits.push(Wait { waiter: it.waiter, culprit: it.culprit, to, low });
     }
     // The search of waits does not know polling loops.
-    for it in logs.iter().flat_map(LocationLog::waits).map(Result::unwrap) {
-        if it.what == Quantity::PollingBlamed {
-            let (waiter, culprit) = (it.waiter.place() as usize, it.culprit.place() as usize);
-            let (to, low) = (it.to.nanoseconds(), it.low.nanoseconds());
-            waits.push(Wait { waiter, culprit, to, low });
-        }
-    }
+    let all = logs.iter().flat_map(LocationLog::waits).map(Result::unwrap);
+    waits.extend(all.filter(|it| it.what == Quantity::PollingBlamed).map(|it| read(&it)));
+    compare(seed, archive, analysis, &logs, &waits)
+}
+
+/// Compares the critical path of an analysis with the search, given all waits that the log has.
+pub(crate) fn hold_log(archive: &Archive, analysis: &Analysis, directory: &Path) {
+    let logs = logs(directory);
+    let all = logs.iter().flat_map(LocationLog::waits);
+    let waits: Vec<Wait> = all.map(|it| read(&it.unwrap())).collect();
+    let seen = compare(0, archive, analysis, &logs, &waits);
+    assert!(seen.jumps > 100, "{seen:?}");
+}
+
+fn logs(directory: &Path) -> Vec<LocationLog> {
+    let log = DependencyLog::open(directory).unwrap();
+    let of = |it| log.location(LocationNumber::new(it)).unwrap().unwrap();
+    (0..log.locations()).map(of).collect()
+}
+
+fn compare(
+    seed: u64,
+    archive: &Archive,
+    analysis: &Analysis,
+    logs: &[LocationLog],
+    waits: &[Wait],
+) -> Seen {
     let mut seen = Seen::default();
     let ends = ends(archive);
-    let steps = search(&ends, &waits, &mut seen);
+    let steps = search(&ends, waits, &mut seen);
 
     let path = analysis.critical_path().unwrap();
     let found: Vec<(usize, u64, u64)> = path

@@ -169,6 +169,22 @@ fn more_archives_of_threads_equal_a_search() {
     threads(200..800);
 }
 
+/// The log of a location has many blocks.
+#[test]
+fn critical_paths_of_long_runs_equal_a_search() {
+    let directory = tempfile::tempdir().unwrap();
+    let of = dwell_synth::srumma::Options { ranks: 6, blocks: 30, rounds: 40, seed: 3 };
+    dwell_synth::srumma::generate(&of, &directory.path().join("run"), &|_| {}).unwrap();
+    let archive = Archive::open(directory.path().join("run")).unwrap();
+    let log = directory.path().join("log");
+    let mut options = Options::default();
+    (options.threads, options.log) = (1, Some(log.clone()));
+    let analysis = support::sums::analyze(&archive, &options);
+    // Each location has about ten blocks of waits and of segments.
+    assert!(std::fs::metadata(log.join("dependencies-0000")).unwrap().len() > 6 * 20 * 2_048);
+    critical::hold_log(&archive, &analysis, &log);
+}
+
 /// A request reaches its target after the operation has ended at the origin. The analysis learns only then whether the
 /// target was recording while the request was in flight.
 #[test]

@@ -379,8 +379,14 @@ impl LocationLog {
     /// Returns all time of the location from its last event to its first, in segments that follow each other without
     /// gaps. Consecutive segments may have the same path.
     pub fn segments(&self) -> impl Iterator<Item = Result<Segment, LogError>> + Send + use<> {
+        self.segment_records()
+    }
+
+    /// Returns segments as [`Self::segments`] does. [`Records::pass`] goes by their begin.
+    pub(crate) fn segment_records(&self) -> impl Records<Segment> + use<> {
         let paths = Arc::clone(&self.paths);
-        Backwards::new(self.segments.clone(), move |bytes, list| {
+        let first = |mut bytes: &[u8]| take(&mut bytes).map(Time);
+        Backwards::new(self.segments.clone(), first, move |bytes, list| {
             let mut time = take(bytes)?;
             // The path of the last segment, and the path that followed each path last.
             let (mut previous, mut followers) = (0, vec![usize::MAX; paths.len()]);
@@ -408,6 +414,11 @@ impl LocationLog {
 
     /// Returns the waits of the location, those that ended last first.
     pub fn waits(&self) -> impl Iterator<Item = Result<Piece, LogError>> + Send + use<> {
+        self.wait_records()
+    }
+
+    /// Returns waits as [`Self::waits`] does. [`Records::pass`] goes by their end.
+    pub(crate) fn wait_records(&self) -> impl Records<Piece> + use<> {
         self.edges(Side::Waiter, &self.waits)
     }
 
@@ -416,13 +427,14 @@ impl LocationLog {
         self.edges(Side::Culprit, &self.releases)
     }
 
-    fn edges(
-        &self,
-        side: Side,
-        stream: &Stream,
-    ) -> impl Iterator<Item = Result<Piece, LogError>> + Send + use<> {
+    fn edges(&self, side: Side, stream: &Stream) -> impl Records<Piece> + use<> {
         let (at, rulings) = (self.number, Arc::clone(&self.rulings));
-        Backwards::new(stream.clone(), move |bytes, list| {
+        let known = Arc::clone(&self.rulings);
+        let first = move |mut bytes: &[u8]| {
+            let (edge, _) = format::take_edge(&mut bytes, (at, side), Time::BEGIN, &known)?;
+            Some(edge.to)
+        };
+        Backwards::new(stream.clone(), first, move |bytes, list| {
             let mut before = Time::BEGIN;
             while !bytes.is_empty() {
                 let (edge, ruling) = format::take_edge(bytes, (at, side), before, &rulings)?;
@@ -434,31 +446,68 @@ impl LocationLog {
     }
 }
 
-/// Records of a stream, the last first. After an error there are no more.
-struct Backwards<T, F> {
+/// Records of a location, the last first. After an error there are no more.
+pub(crate) trait Records<T>: Iterator<Item = Result<T, LogError>> + Send {
+    /// Says that records of this time or a later one are not needed. Blocks that have no others are not decoded, so that
+    /// their records do not come; those of other blocks may come.
+    fn pass(&mut self, from: Time);
+}
+
+/// Records of a stream.
+struct Backwards<T, E, F> {
     stream: Stream,
+    /// Returns the time of the first record of a block, which is the earliest.
+    first: E,
     /// Reads all records of a block.
     read: F,
     /// Records of the current block that are left.
     list: Vec<T>,
+    /// Time from which on records are not needed.
+    limit: Time,
 }
 
-impl<T, F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()>> Backwards<T, F> {
-    fn new(stream: Stream, read: F) -> Self {
-        Self { stream, read, list: Vec::new() }
+impl<T, E, F> Backwards<T, E, F>
+where
+    E: Fn(&[u8]) -> Option<Time>,
+    F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()>,
+{
+    fn new(stream: Stream, first: E, read: F) -> Self {
+        Self { stream, first, read, list: Vec::new(), limit: Time::END }
     }
 
     fn fill(&mut self) -> Result<bool, LogError> {
-        let end = self.stream.end;
-        let Some(numbers) = self.stream.last()? else { return Ok(false) };
-        match (self.read)(&mut numbers.as_slice(), &mut self.list) {
-            Some(()) => Ok(true),
-            None => Err(self.stream.group.damaged(end, "a block has numbers that make no sense")),
+        loop {
+            let end = self.stream.end;
+            let Some(numbers) = self.stream.last()? else { return Ok(false) };
+            if self.limit < Time::END && (self.first)(&numbers).is_some_and(|it| it >= self.limit) {
+                continue;
+            }
+            return match (self.read)(&mut numbers.as_slice(), &mut self.list) {
+                Some(()) => Ok(true),
+                None => {
+                    Err(self.stream.group.damaged(end, "a block has numbers that make no sense"))
+                }
+            };
         }
     }
 }
 
-impl<T, F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()>> Iterator for Backwards<T, F> {
+impl<T, E, F> Records<T> for Backwards<T, E, F>
+where
+    T: Send,
+    E: Fn(&[u8]) -> Option<Time> + Send,
+    F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()> + Send,
+{
+    fn pass(&mut self, from: Time) {
+        self.limit = from;
+    }
+}
+
+impl<T, E, F> Iterator for Backwards<T, E, F>
+where
+    E: Fn(&[u8]) -> Option<Time>,
+    F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()>,
+{
     type Item = Result<T, LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
