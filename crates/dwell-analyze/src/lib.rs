@@ -50,7 +50,7 @@ pub use engine::replay::least_memory;
 use engine::transport::Transport;
 pub use output::division::CallTime;
 pub use output::findings::{
-    Activities, Cause, Caused, Confidence, Doing, Efficiency, Entry, Evidence, Finding,
+    Activities, Cause, Caused, Confidence, Critical, Doing, Efficiency, Entry, Evidence, Finding,
     Inefficiency, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling, Serves, Share, Step,
     Times, Unexplained,
 };
@@ -477,6 +477,7 @@ struct Lists {
     damage: Vec<String>,
     causes: Vec<Cause>,
     efficiency: Option<Efficiency>,
+    critical: Vec<Critical>,
 }
 
 impl Lists {
@@ -493,6 +494,7 @@ impl Lists {
         let polling = findings::polling(ground, &summary);
         let causes = findings::causes(ground, &summary, ranking.times.run);
         let efficiency = summary.efficiency();
+        let critical = findings::critical(ground);
         let counts = summary.counts;
         let (not_computed, damage) =
             notes::collect(archive.anchor(), ground, &replayed.unjudged, &counts);
@@ -506,6 +508,7 @@ impl Lists {
             damage,
             causes,
             efficiency,
+            critical,
         }
     }
 }
@@ -540,6 +543,12 @@ impl Analysis {
     /// findings refer to the run, because a program can do little about start-up and shutdown.
     pub fn times(&self) -> Times {
         self.lists.ranking.times
+    }
+
+    /// Returns the call paths with most time on the critical path, most first, at most [`LISTED`] of them. The list is empty if
+    /// the analysis did not write the dependency log.
+    pub fn critical(&self) -> &[Critical] {
+        &self.lists.critical
     }
 
     /// Returns how well the run uses its processes, or `None` if nothing was computed in it.

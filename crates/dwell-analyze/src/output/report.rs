@@ -171,6 +171,16 @@ const CAUSES: &[(Option<usize>, BesideRow)] = &[
             &[Q::DelayMargin],
         ),
     ),
+    (
+        None,
+        (
+            "critical_path",
+            "Critical path",
+            "Time on the path through all processes that determines the length of the run. The sum over all processes is \
+             that length",
+            &[Q::CriticalPath],
+        ),
+    ),
 ];
 
 /// Metrics of counts and volumes.

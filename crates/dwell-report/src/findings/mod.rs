@@ -50,6 +50,9 @@ objects! {
         /// Greatest error of clocks of different nodes after correction; null if the run used one node. A single wait
         /// between nodes may be wrong by that.
         clock_residual_seconds: Option<f64>,
+        /// Call paths with most time on the critical path, which is the path through all processes that determines the
+        /// length of the run; at most 5. Empty if the analysis was told not to search for causes.
+        critical_path: Vec<Critical>,
         /// Nodes with more processes than cores.
         crowds: Vec<Crowd>,
         /// Defects of the archive, such as an event file that ends early: the first 20, and the number of all others
@@ -94,6 +97,20 @@ objects! {
         waits_seconds: f64,
         /// Upper bound of all waits of the run.
         waits_seconds_at_most: f64,
+    }
+
+    /// A call path with time on the critical path.
+    Critical {
+        /// Number of the call path in `trace.cubex`.
+        call_path: u32,
+        /// True if it is a call of a runtime, and false if the program ran its own code.
+        is_call: bool,
+        /// Calls from the outermost to the one on the critical path.
+        path: Vec<Step>,
+        /// Time on the critical path.
+        seconds: f64,
+        /// The time as a part of `length_seconds`, from 0 to 1.
+        share: f64,
     }
 
     /// How well a run uses its processes, without start-up and shutdown: the factors of the POP project, each a part of 1.

@@ -6,6 +6,7 @@
 mod beside;
 mod causes;
 mod concerned;
+mod critical;
 mod efficiency;
 mod ground;
 mod inefficient;
@@ -32,6 +33,8 @@ pub use beside::Polling;
 pub(crate) use beside::polling;
 pub use causes::{Activities, Cause, Caused};
 use concerned::{Concerns, Top};
+pub use critical::Critical;
+pub(crate) use critical::list as critical;
 pub use efficiency::Efficiency;
 pub(crate) use ground::Ground;
 pub(crate) use inefficient::list as inefficient;

@@ -128,6 +128,13 @@ fn full() -> Findings {
             what: Activity::Computing,
         }],
         clock_residual_seconds: Some(1e-6),
+        critical_path: vec![Critical {
+            call_path: 3,
+            is_call: false,
+            path: path(),
+            seconds: 0.5,
+            share: 0.5,
+        }],
         crowds: vec![crowd.clone()],
         damage: vec!["7.evt ends early".into()],
         efficiency: Some(Efficiency { communication: 0.75, load_balance: 0.5, parallel: 0.375 }),

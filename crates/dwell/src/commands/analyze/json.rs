@@ -18,6 +18,17 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Fi
     findings::Findings {
         causes: causes(analysis),
         clock_residual_seconds: analysis.clock_residual().map(in_seconds),
+        critical_path: analysis
+            .critical()
+            .iter()
+            .map(|it| findings::Critical {
+                call_path: it.call_path,
+                is_call: it.is_call,
+                path: path(&it.path),
+                seconds: in_seconds(it.nanoseconds),
+                share: it.nanoseconds as f64 / analysis.length().max(1) as f64,
+            })
+            .collect(),
         crowds: analysis.crowds().map(crowd).collect(),
         damage: analysis.damage().to_vec(),
         efficiency: analysis.efficiency().map(|it| findings::Efficiency {

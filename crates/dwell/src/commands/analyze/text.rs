@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use dwell_analyze::{
-    Analysis, Efficiency, Entry, Finding, Inefficiency, Instance, Meanwhile, Phase, Ranked, Serves,
+    Analysis, Critical, Efficiency, Entry, Finding, Inefficiency, Instance, Meanwhile, Phase,
+    Ranked, Serves,
 };
 use dwell_report::findings::Cause;
 use dwell_report::findings::causes::because;
@@ -16,6 +17,9 @@ use super::json;
 use super::words::{amount, call, counted, in_seconds, meaning, path, percent, shares, time};
 use crate::format::{grouped, shorten, wrap};
 use crate::terminal::visible;
+
+/// Greatest number of call paths of the critical path in the summary.
+const CRITICAL_LISTED: usize = 3;
 
 /// Greatest number of call paths with unexplained time in the summary.
 const UNEXPLAINED_LISTED: usize = 3;
@@ -133,6 +137,18 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
             2,
         );
     }
+    // Parts below 1 % help nobody.
+    let large = |it: &&Critical| it.nanoseconds.saturating_mul(100) >= analysis.length();
+    let critical: Vec<String> = analysis
+        .critical()
+        .iter()
+        .filter(large)
+        .take(CRITICAL_LISTED)
+        .map(|it| on_path(analysis, it))
+        .collect();
+    if !critical.is_empty() {
+        page.say(&format!("the critical path is {}", critical.join(", ")), 2);
+    }
     if let Some(residual) = analysis.clock_residual() {
         page.say(
             &format!(
@@ -143,6 +159,13 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
             2,
         );
     }
+}
+
+/// Says which part of the critical path a call path is.
+fn on_path(analysis: &Analysis, it: &Critical) -> String {
+    let part = percent((it.nanoseconds, it.nanoseconds), analysis.length());
+    let what = if it.is_call { "in" } else { "computing in" };
+    format!("{part} {what} {}", call(&it.path))
 }
 
 /// Adds what processes did that made others wait.

@@ -1,0 +1,35 @@
+//! Lists the call paths that determine the length of the run.
+
+use std::cmp::Reverse;
+
+use super::ground::Ground;
+use super::{LISTED, Step};
+use crate::engine::quantity::Quantity as Q;
+
+/// A call path with time on the critical path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Critical {
+    /// Calls from the outermost to the one on the critical path, which is the last element.
+    pub path: Vec<Step>,
+    /// Number of the call path in the Cube report.
+    pub call_path: u32,
+    /// True if it is a call of a runtime, and false if the program ran its own code.
+    pub is_call: bool,
+    /// Time on the critical path in nanoseconds.
+    pub nanoseconds: u64,
+}
+
+/// Lists the call paths with most time on the critical path, at most [`LISTED`] of them.
+pub(crate) fn list(ground: &Ground<'_>) -> Vec<Critical> {
+    let mut list: Vec<Critical> = Vec::new();
+    for fold in &ground.folds {
+        let (nanoseconds, number) = (fold.totals().get(Q::CriticalPath), fold.first());
+        if nanoseconds > 0 {
+            let (path, is_call) = (ground.steps(number), fold.class.is_some());
+            list.push(Critical { path, call_path: number.0, is_call, nanoseconds });
+        }
+    }
+    list.sort_by_key(|it| (Reverse(it.nanoseconds), it.call_path));
+    list.truncate(LISTED);
+    list
+}
