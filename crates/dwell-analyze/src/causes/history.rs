@@ -182,6 +182,12 @@ impl History {
         }
     }
 
+    /// Returns the place of the first stretch for which something holds. It is near the front, because later stretches have
+    /// been forgotten.
+    fn first_place(&self, holds: impl Fn(&Stretch) -> bool) -> usize {
+        self.stretches.iter().position(holds).unwrap_or(self.stretches.len())
+    }
+
     /// Reads stretches until one begins at or before a time.
     fn read_to(&mut self, since: Time) -> Result<(), LogError> {
         while self.stretches.back().is_none_or(|it| it.begin > since) && self.read_more()? {}
@@ -191,7 +197,7 @@ impl History {
     /// Returns the path of the call or computing at a time.
     pub(crate) fn path_at(&mut self, time: Time) -> Result<Path, LogError> {
         self.read_to(time)?;
-        let place = self.stretches.partition_point(|it| it.begin > time);
+        let place = self.first_place(|it| it.begin <= time);
         Ok(self.stretches.get(place).map_or(Path::TOP, |it| it.activity.path))
     }
 
@@ -275,7 +281,7 @@ impl History {
             }
         }
         let mut next = 0;
-        let first = self.stretches.partition_point(|it| it.begin >= end);
+        let first = self.first_place(|it| it.begin < end);
         for stretch in self.stretches.range(first..) {
             let (begin, over) = (stretch.begin.max(since), stretch.end.min(end));
             let mut length = over.since(begin).0;
