@@ -147,3 +147,43 @@ fn documents_that_break_the_schema_are_refused() {
         schema.check(&without).unwrap_err();
     }
 }
+
+/// Analyses a synthetic archive and returns its findings and what was said besides.
+fn analysed(archive: &Path, causes: &str) -> (Findings, String) {
+    let output = dwell(&["analyze", path(archive), "--causes", causes]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let findings = Findings::read(&fs::read(archive.join("findings.json")).unwrap()).unwrap();
+    (findings, text(&output.stderr))
+}
+
+#[test]
+fn causes_are_searched_unless_they_cannot_be() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = directory.path().join("run");
+    let made = dwell(&["synth", "ring", "--ranks", "4", "--steps", "20", "-o", path(&archive)]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let (with, said) = analysed(&archive, "auto");
+    assert!(!with.causes.is_empty() && !with.critical_path.is_empty());
+    assert_eq!(said, "");
+    let log = archive.join("dwell-dependencies");
+    assert!(!log.exists(), "the log is removed");
+    let (without, _) = analysed(&archive, "never");
+    assert!(without.causes.is_empty() && without.critical_path.is_empty());
+    assert_eq!(without.findings, with.findings);
+
+    // Files of others in the directory stay.
+    fs::create_dir(&log).unwrap();
+    fs::write(log.join("thesis.txt"), "mine").unwrap();
+    assert_eq!(analysed(&archive, "always").0, with);
+    assert_eq!(fs::read_dir(&log).unwrap().count(), 1);
+
+    // Without a place for the log there are waits, and a reason.
+    fs::remove_dir_all(&log).unwrap();
+    fs::write(&log, "in the way").unwrap();
+    let (found, said) = analysed(&archive, "auto");
+    assert_eq!(found, without);
+    assert!(said.contains("causes of waits cannot be searched"), "{said}");
+    let refused = dwell(&["analyze", path(&archive), "--causes", "always"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert_eq!(fs::read(&log).unwrap(), b"in the way");
+}

@@ -10,12 +10,14 @@ mod ranks;
 mod text;
 mod words;
 
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use dwell_analyze::{Analysis, Options, analyze, least_memory};
+use dwell_analyze::{Analysis, Error, Options, analyze, least_memory};
 use dwell_model::layer::Layer;
 use dwell_model::units::parse_size;
 use otf2::Archive;
@@ -118,9 +120,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Joined::Alone => {
             let began = Instant::now();
             let input = Input::open(resolved(args)?)?;
-            let options = options(args, &input, Division::WHOLE);
+            let mut options = options(args, &input, Division::WHOLE);
             let bar = progress::bar(input.events, "events");
-            let analysis = analyze(&input.archive, &options, &|events| bar.inc(events));
+            let progress = |events| bar.inc(events);
+            let mut analysis = analyze(&input.archive, &options, &progress);
+            if let (Err(Error::Log(path, error)), When::Auto) = (&analysis, args.causes) {
+                note!("causes of waits cannot be searched: {}: {error}", path.display());
+                bar.reset();
+                options.log = None;
+                analysis = analyze(&input.archive, &options, &progress);
+            }
             bar.finish_and_clear();
             input.remove_log();
             let analysis = analysis.with_context(|| input.path.display().to_string())?;
@@ -170,13 +179,18 @@ impl Input {
 
     /// Returns the directory of the dependency log, which the analysis needs to find causes.
     fn log(&self) -> PathBuf {
-        self.directory().join("dependencies")
+        self.directory().join("dwell-dependencies")
     }
 
-    /// Removes the dependency log, which nothing else needs.
+    /// Removes the dependency log, which nothing else needs, and nothing else that may be in its directory.
     fn remove_log(&self) {
+        let directory = self.log();
+        let is_of_log = |it: &fs::DirEntry| it.file_name().as_bytes().starts_with(b"dependencies-");
         // A log that stays takes room and does no harm; the next analysis replaces it.
-        let _ = std::fs::remove_dir_all(self.log());
+        for file in fs::read_dir(&directory).into_iter().flatten().flatten().filter(is_of_log) {
+            let _ = fs::remove_file(file.path());
+        }
+        let _ = fs::remove_dir(&directory);
     }
 
     /// Returns the directory that results are written to.
