@@ -163,6 +163,11 @@ fn facts(run: &Run) -> Vec<Fact> {
     let found = run.findings.as_ref();
     fact("Length", found.map(|it| seconds_text(it.length_seconds)));
     fact("Events", found.map(|it| grouped(it.events)));
+    let efficiency = found.and_then(|it| it.efficiency.as_ref());
+    let whole = |part: f64| format!("{:.0} %", 100.0 * part);
+    fact("Parallel efficiency", efficiency.map(|it| whole(it.parallel)));
+    fact("Load balance", efficiency.map(|it| whole(it.load_balance)));
+    fact("Communication efficiency", efficiency.map(|it| whole(it.communication)));
     fact("State", property("STATE").filter(|it| it != "complete"));
     fact("Call paths", Some(grouped(meta.cnodes().len() as u64)));
     let mut attributes = meta.attributes(Owner::Report);

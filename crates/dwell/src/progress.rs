@@ -9,10 +9,18 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
     let template =
-        format!("{{bar:32}} {{human_pos}}/{{human_len}} {unit} ({{per_sec}}, {{eta}} left)");
+        format!("{{bar:32}} {{human_pos}}/{{human_len}} {unit} ({{per_sec}}, {{eta}} left){{msg}}");
     if let Ok(style) = ProgressStyle::with_template(&template) {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+/// Advances a bar. Once it is full, it says what else is done.
+pub(crate) fn advance(bar: &ProgressBar, by: u64, then: &'static str) {
+    bar.inc(by);
+    if bar.length().is_some_and(|length| bar.position() >= length) {
+        bar.set_message(then);
+    }
 }

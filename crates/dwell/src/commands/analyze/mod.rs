@@ -122,7 +122,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let input = Input::open(resolved(args)?)?;
             let mut options = options(args, &input, Division::WHOLE);
             let bar = progress::bar(input.events, "events");
-            let progress = |events| bar.inc(events);
+            let then = after_events(&options);
+            let progress = |events| progress::advance(&bar, events, then);
             let mut analysis = analyze(&input.archive, &options, &progress);
             if let (Err(Error::Log(path, error)), When::Auto) = (&analysis, args.causes) {
                 note!("causes of waits cannot be searched: {}: {error}", path.display());
@@ -264,6 +265,11 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
     }
     options.log = are_wanted.then(|| input.log());
     options
+}
+
+/// Says what the analysis does after the last event, as the rest of a line about its progress.
+fn after_events(options: &Options) -> &'static str {
+    if options.log.is_some() { "; going back for the causes of waits" } else { "" }
 }
 
 /// Writes the findings of an analysis whose report is written, and prints a summary. Returns the exit code.

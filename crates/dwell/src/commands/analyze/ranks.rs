@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use dwell_analyze::{Error, Joint, analyze_among};
 use dwell_mpi::{Launch, World};
 
-use super::{Args, Division, Input, costs, finish, options, resolved};
+use super::{Args, Division, Input, after_events, costs, finish, options, resolved};
 use crate::progress;
 use crate::terminal::{explained, note};
 
@@ -164,8 +164,9 @@ fn replay(world: &mut World, hosts: &[String], args: &Args, input: &Input) -> Re
     let speaks = if args.memory.is_some() { rank == 0 } else { first == Some(rank) };
     let options = options(args, input, Division { here, all, speaks });
     let bar = (rank == 0).then(|| progress::bar(input.events, "events"));
+    let then = after_events(&options);
     let joint = analyze_among(world, &input.archive, &options, &|events| {
-        bar.iter().for_each(|bar| bar.inc(events));
+        bar.iter().for_each(|bar| progress::advance(bar, events, then));
     });
     bar.iter().for_each(indicatif::ProgressBar::finish_and_clear);
     if rank == 0 {
