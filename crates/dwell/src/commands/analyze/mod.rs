@@ -22,7 +22,7 @@ use dwell_model::layer::Layer;
 use dwell_model::units::parse_size;
 use otf2::Archive;
 
-use crate::format::bytes;
+use crate::format::{bytes, grouped};
 use crate::machine;
 use crate::output;
 use crate::profile;
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     events_per_rank: Option<u64>,
     /// Whether to search for the causes of waits: auto, always or never. It takes two to five times as long as
-    /// finding the waits, and disk space of a quarter of the trace meanwhile; auto does it up to 20 million events.
+    /// finding the waits, and disk space of a quarter of the trace meanwhile; auto does it up to 20 million events and 10,000 locations.
     #[arg(long, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
     causes: When,
     /// Write what the analysis cost each process to this file, as comma-separated values: seconds, memory,
@@ -101,8 +101,10 @@ enum When {
     Never,
 }
 
-/// Number of events up to which causes are searched unless the user says otherwise.
+/// Numbers of events and of locations up to which causes are searched unless the user says otherwise. Each location takes
+/// memory while the analysis goes back through all of them.
 const MOST_EVENTS: u64 = 20_000_000;
+const MOST_LOCATIONS: usize = 10_000;
 
 fn layer(name: &str) -> Result<Layer, String> {
     let names = || Layer::ALL.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(", ");
@@ -255,13 +257,16 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
         options.events_per_rank = events;
     }
     let are_wanted = match args.causes {
-        When::Auto => input.events <= MOST_EVENTS,
+        When::Auto => input.events <= MOST_EVENTS && input.locations <= MOST_LOCATIONS,
         When::Always => true,
         When::Never => false,
     };
     if !are_wanted && args.causes == When::Auto && division.speaks {
-        let most = MOST_EVENTS / 1_000_000;
-        note!("causes of waits are not searched above {most} million events: --causes always does");
+        let (events, locations) = (grouped(MOST_EVENTS), grouped(MOST_LOCATIONS as u64));
+        note!(
+            "causes of waits are searched up to {events} events and {locations} locations: --causes always \
+             does it here too"
+        );
     }
     options.log = are_wanted.then(|| input.log());
     options
