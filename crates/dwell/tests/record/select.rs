@@ -206,8 +206,8 @@ fn a_fortran_program_pauses_and_resumes() {
 fn a_window_of_time() {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("examples/heat/heat.c", &[]);
-    let [n, steps] = ["128", "24000"].map(OsStr::new);
-    let flags = ["--start-after", "150ms", "--for", "500ms"].map(OsStr::new);
+    let [n, steps] = ["128", "60000"].map(OsStr::new);
+    let flags = ["--start-after", "150ms", "--for", "300ms"].map(OsStr::new);
     let run = lab.measured(2, &[], &[&flags[..], &[program.as_os_str(), n, steps]].concat());
     assert_eq!(run.code, Some(0), "{run:?}");
     let trace = Trace::read(&lab.experiment());
