@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
     let template =
-        format!("{{bar:32}} {{human_pos}}/{{human_len}} {unit} ({{per_sec}}, {{eta}} left){{msg}}");
+        format!("{{bar:32}} {{human_pos}}/{{human_len}} {unit} ({{per_sec}}, {{eta}} left)");
     if let Ok(style) = ProgressStyle::with_template(&template) {
         bar.set_style(style);
     }
@@ -17,10 +17,14 @@ pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
     bar
 }
 
-/// Advances a bar. Once it is full, it says what else is done.
-pub(crate) fn advance(bar: &ProgressBar, by: u64, then: &'static str) {
+/// Advances a bar. Once it is full, it says what else is done instead of a rate.
+pub(crate) fn advance(bar: &ProgressBar, by: u64, then: Option<&'static str>) {
     bar.inc(by);
-    if bar.length().is_some_and(|length| bar.position() >= length) {
+    if let Some(then) = then
+        && bar.length().is_some_and(|length| bar.position() >= length)
+        && let Ok(style) = ProgressStyle::with_template("{bar:32} {msg}")
+    {
+        bar.set_style(style);
         bar.set_message(then);
     }
 }

@@ -272,9 +272,9 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
     options
 }
 
-/// Says what the analysis does after the last event, as the rest of a line about its progress.
-fn after_events(options: &Options) -> &'static str {
-    if options.log.is_some() { "; going back for the causes of waits" } else { "" }
+/// Says what the analysis does after the last event, if that takes long.
+fn after_events(options: &Options) -> Option<&'static str> {
+    options.log.is_some().then_some("searching for causes of waits")
 }
 
 /// Writes the findings of an analysis whose report is written, and prints a summary. Returns the exit code.
