@@ -25,6 +25,7 @@ mod causes;
 mod engine;
 mod output;
 mod patterns;
+mod whatif;
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -58,6 +59,11 @@ use output::own::{Own, Section};
 pub use output::profile::{Calls, Profile};
 use output::tree::Tree;
 use output::{Replayed, division, findings, notes, own, pieces, report};
+
+pub use whatif::{
+    Change, PredictError, Prediction, Range as PredictedLength, Selection, UnknownSelection,
+    Unpredictable, WhatIf,
+};
 
 use crate::archive::ids::{self, PartyNumber};
 
@@ -634,6 +640,16 @@ impl Analysis {
     /// [`Quantity::CriticalPath`] over all call paths and locations is its length, which is [`Self::length`].
     pub fn critical_path(&self) -> Option<&CriticalPath> {
         self.critical.as_ref()
+    }
+
+    /// Prepares predictions of how long the run would have taken if something had been different, given the directory of the
+    /// dependency log that this analysis has written.
+    ///
+    /// # Errors
+    /// Returns an error if the log cannot be read.
+    pub fn what_if(&self, log: &Path) -> Result<WhatIf<'_>, Error> {
+        let Part { defs, world, tree, .. } = &self.part;
+        WhatIf::new(findings::Ground::new(defs, world, tree), log, self.causes(), self.length())
     }
 
     /// Returns the number of events that were read, over all locations.

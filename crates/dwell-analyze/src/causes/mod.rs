@@ -40,7 +40,7 @@ pub(crate) use critical::critical_path;
 pub use critical::{CriticalPath, CriticalStep};
 pub use delay::Delay;
 pub(crate) use origin::Origin;
-pub(crate) use pass::find;
+pub(crate) use pass::{failure, find};
 pub(crate) use walk::Done;
 
 /// Number of stretches of a location before a wait in which its last synchronisation with the culprit is searched.

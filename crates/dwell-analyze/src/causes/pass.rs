@@ -268,7 +268,8 @@ pub(super) fn open(
     log.map_err(|error| failure(&error))
 }
 
-fn failure(error: &LogError) -> Failure {
+/// Returns the error of an analysis that cannot read the log.
+pub(crate) fn failure(error: &LogError) -> Failure {
     let (path, error) = error.parts();
     Failure::Log(path.into(), error)
 }

@@ -31,6 +31,9 @@ pub(crate) enum Kind {
     Among(ContextNumber),
     /// Only the end of the replay tells whether this is a wait.
     Candidate(Candidate),
+    /// No wait: the event of the culprit was at `from`, before the call at `to` needed it, or another event held that call
+    /// up longer. Only the location that did not wait keeps it.
+    Early,
 }
 
 impl Kind {
@@ -38,7 +41,7 @@ impl Kind {
     pub(crate) fn candidate(self) -> Option<Candidate> {
         match self {
             Self::Candidate(candidate) => Some(candidate),
-            Self::Certain | Self::Among(_) => None,
+            Self::Certain | Self::Among(_) | Self::Early => None,
         }
     }
 }

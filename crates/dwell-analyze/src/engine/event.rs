@@ -133,6 +133,19 @@ pub(crate) enum Way {
 }
 
 impl Way {
+    /// All shapes, in the order of their numbers in the dependency log.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Barrier,
+        Self::Fence,
+        Self::Create,
+        Self::Free,
+        Self::All,
+        Self::FromRoot,
+        Self::ToRoot,
+        Self::Prefix,
+        Self::Neighbours,
+    ];
+
     /// Returns the shape of a collective, given the call around it and the record.
     pub(crate) fn of(role: Role, op: CollectiveOp, root: CollectiveRoot, group: Group) -> Self {
         let operation = role.meaning.map(|meaning| meaning.operation);

@@ -15,6 +15,7 @@ use crate::engine::accounts::{Account, Distance, Layout, OperationEnd, Sort, siz
 use crate::engine::call::CompletedCall;
 use crate::engine::exchange::Asking;
 use crate::engine::location::Frame;
+use crate::engine::log::needs::Need;
 use crate::engine::matrix::Kind;
 use crate::engine::outstanding::{Class, Done, Known, Op};
 use crate::engine::paths::Path;
@@ -431,6 +432,9 @@ impl<P: Pattern> Player<'_, P> {
         start: Time,
         class: Class,
     ) {
+        let (process, age) = (target, enter.since(start));
+        let need = || Need::Target { process, class, age };
+        self.here.location.last_call_needed(self.here.process.index, need);
         let location = self.here.location.number;
         let call = CompletedCall { location, account, enter, leave, target, start, class };
         self.patterns.completed(call, &mut Asking { own: self.own, common: self.common });

@@ -240,7 +240,8 @@ pub(crate) struct Window<'a> {
     pub(crate) ended: Option<&'a [bool]>,
     /// Number of workers that may share the work of one shard.
     pub(crate) workers: usize,
-    /// Where [`Pattern::book`] adds the edges of waits that it keeps, if the dependency log wants them.
+    /// Where [`Pattern::book`] adds the edges of waits that it keeps, and [`Pattern::answer`] those that are no waits, if the
+    /// dependency log wants them.
     pub(crate) edges: Option<&'a mut Vec<Edge>>,
 }
 

@@ -20,6 +20,7 @@ use crate::engine::exchange::{Asking, Questions};
 use crate::engine::fast_path::{Issue, Leaf};
 use crate::engine::here::Here;
 use crate::engine::location::Frame;
+use crate::engine::log::needs::Need;
 use crate::engine::matrix::Kind;
 use crate::engine::outstanding::{Class, Done, Op};
 use crate::engine::paths::Path;
@@ -338,6 +339,13 @@ impl<P: Pattern> Player<'_, P> {
     /// Lets patterns judge a call that has ended.
     #[inline(never)]
     pub(crate) fn judge(&mut self, when: Span, frame: Frame, account: Account) {
+        let Here { location, process, .. } = &mut self.here;
+        let done = std::mem::take(&mut location.done);
+        for Done { target, start, class, .. } in &done {
+            let (process_of, class, age) = (*target, *class, when.begin.since(*start));
+            let need = || Need::Target { process: process_of, class, age };
+            location.last_call_needed(process.index, need);
+        }
         let meaning = self.here.world.roles.get(frame.region).meaning;
         let mut call = EndedCall {
             frame,
@@ -347,7 +355,7 @@ impl<P: Pattern> Player<'_, P> {
             account,
             enter: when.begin,
             leave: when.end,
-            done: std::mem::take(&mut self.here.location.done),
+            done,
             claimed: false,
             locked: Vec::new(),
         };

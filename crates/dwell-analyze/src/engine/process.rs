@@ -77,7 +77,7 @@ impl Process {
     /// Makes the process keep what the dependency log needs.
     pub(crate) fn keep_log(&mut self, scratch: &Arc<Scratch>) {
         for location in &mut self.locations {
-            location.log = Some(Box::new(Segments::new(Arc::clone(scratch))));
+            location.log = Some(Box::new(Segments::new(scratch)));
         }
         self.entries = (!self.alone).then(VecDeque::new);
     }

@@ -15,6 +15,7 @@ use crate::engine::event::{Among, Collective, Event, Group, Received, Way, What}
 use crate::engine::exchange::Asking;
 use crate::engine::location::Frame;
 use crate::engine::locking::{LockKey, LockMode, LockOwner};
+use crate::engine::log::needs::Need;
 use crate::engine::outstanding::Done;
 use crate::engine::paths::Counted;
 use crate::engine::pattern::Pattern;
@@ -62,6 +63,13 @@ impl<P: Pattern> Player<'_, P> {
     pub(crate) fn show(&mut self, time: Time, what: What<'_>) {
         let mut out = Asking { own: self.own, common: self.common };
         self.patterns.happened(&mut self.here, &Event { time, what }, &mut out);
+    }
+
+    /// Notes for the dependency log what the open call needs, if waits are judged at it.
+    fn needs(&mut self, need: Need) {
+        if self.here.judged_call().is_some() {
+            self.here.location.open_call_needs(self.here.process.index, need);
+        }
     }
 
     /// Reads a record that is neither an enter nor a leave, and that neither issues an operation nor completes one at
@@ -127,10 +135,12 @@ impl<P: Pattern> Player<'_, P> {
             Record::RmaAcquireLock(it) => {
                 let Some(key) = self.lock_key(it.win, it.remote, it.lock_id.0) else { return };
                 let mode = mode(it.lock_type);
+                self.needs(Need::Acquire { key, mode });
                 self.show(time, What::LockAcquired { key, mode });
             }
             Record::RmaReleaseLock(it) => {
                 let Some(key) = self.lock_key(it.win, it.remote, it.lock_id.0) else { return };
+                self.needs(Need::Release { key });
                 self.show(time, What::LockReleased { key });
             }
             Record::RmaWaitChange(_) => {

@@ -181,7 +181,8 @@ impl<P: Pattern> Shard<P> {
         }
         let processes = &mut self.processes;
         let workers = answerer.workers;
-        let mut window = Window { world, processes, horizon, floors, ended, workers, edges: None };
+        let edges = self.log.as_mut().map(|log| &mut log.fresh);
+        let mut window = Window { world, processes, horizon, floors, ended, workers, edges };
         let mut out = Answering { own: &mut answerer.own, common: &mut answerer.common };
         self.patterns.answer(&mut window, own, &mut common, &mut out);
     }

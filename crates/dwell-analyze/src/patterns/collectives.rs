@@ -48,6 +48,7 @@ use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
 use crate::engine::hash::Mixed;
 use crate::engine::held::Remainder;
 use crate::engine::here::Here;
+use crate::engine::log::needs::Need;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::process::Process;
@@ -216,10 +217,12 @@ impl Member {
                 out.own.touches.send(touch.owner(here.world), touch);
             }
         }
+        let (me, root) = (here.process.index, here.root(context, of.root));
+        here.location.open_call_needs(me, Need::Collective { context, sequence, way, root });
         open.push(Arrival {
             context,
             sequence,
-            process: here.process.index,
+            process: me,
             location: here.location.number,
             account: Account::NONE,
             enter,
@@ -227,7 +230,7 @@ impl Member {
             began: enter,
             end: time,
             way,
-            root: here.root(context, of.root),
+            root,
             neighbours,
             number: None,
             held: of.held,

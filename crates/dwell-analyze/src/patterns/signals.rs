@@ -16,6 +16,8 @@
 //! The archive does not record where large operations act. If no small one released a wait, and a large one began
 //! meanwhile, that one may have released it: the wait is counted as not judged.
 
+use std::collections::BTreeMap;
+
 use dwell_model::archive::SMALL;
 use dwell_model::layer::Layer;
 use dwell_model::waits::Wait;
@@ -29,11 +31,12 @@ use crate::archive::world::{World, number};
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::{EndedCall, Issued};
+use crate::engine::edge::{Edge, Kind};
 use crate::engine::event::{Event, What};
 use crate::engine::exchange::{Answering, Asked, Asking, outboxes};
 use crate::engine::here::Here;
 use crate::engine::location::Location;
-use crate::engine::matrix::Kind;
+use crate::engine::matrix::Kind as Communication;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::polling::Release;
@@ -70,8 +73,8 @@ impl Pattern for Signals {
     }
 
     #[inline(always)]
-    fn needs_operations(world: &World, kind: Kind) -> bool {
-        kind != Kind::Get && world.roles.any_wait_change()
+    fn needs_operations(world: &World, kind: Communication) -> bool {
+        kind != Communication::Get && world.roles.any_wait_change()
     }
 
     fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Raising>) {
@@ -101,7 +104,7 @@ impl Pattern for Signals {
         let Issued { kind, layer, target, sent, frame, attributes, .. } = *operation;
         // Coarrays have events to wait for, which nothing else changes, unless the archive gives the address.
         let may_signal = !layer.is_some_and(Layer::notifies_by_events) || !attributes.is_empty();
-        if (sent > 0 || kind == Kind::Atomic) && may_signal {
+        if (sent > 0 || kind == Communication::Atomic) && may_signal {
             raise(here, target, (frame.enter, sent.max(1)), attributes, out);
         }
     }
@@ -148,7 +151,8 @@ impl Pattern for Signals {
             let loops = process.locations.iter().filter_map(Location::tests_memory_since);
             let enters = waits.map(|frame| frame.enter).chain(loops);
             let open = enters.min().unwrap_or(Time::END);
-            inbox.judge(me, at.horizon, open, |wait, what, Duration(amount), origin| {
+            let early = at.edges.as_deref_mut();
+            inbox.judge(me, at.horizon, open, early, |wait, what, Duration(amount), origin| {
                 let (location, account) = (wait.location, wait.account);
                 let whole = what == Quantity::Wait(Wait::LateSignal);
                 let (begin, culprit, piece) = (wait.enter, Some(origin), Piece::of(whole));
@@ -241,6 +245,39 @@ struct FlagWait {
     polls: Option<u32>,
 }
 
+/// Returns the last small operation that changed memory at an offset, given those that are still known in the order of
+/// time, and those that were before them.
+fn last(
+    before: &BTreeMap<(u64, u64), Signal>,
+    recent: &[Signal],
+    offset: Option<u64>,
+) -> Option<Signal> {
+    let offset = offset?;
+    let is = |it: &&Signal| it.bytes <= SMALL && it.covers(Some(offset));
+    let found = recent.iter().rev().find(is).copied();
+    found.or_else(|| {
+        let near = before.range((offset.saturating_sub(SMALL), 0)..=(offset, u64::MAX));
+        near.map(|it| it.1).filter(is).max_by_key(|it| (it.begin, it.location)).copied()
+    })
+}
+
+impl FlagWait {
+    /// Returns the edge of an operation that raised the flag before the call began to wait.
+    fn needed(&self, by: &Signal) -> Option<Edge> {
+        let Signal { begin: from, location: culprit, .. } = *by;
+        let what = Quantity::Wait(Wait::LateSignal);
+        let (waiter, to, kind) = (self.location, self.enter, Kind::Early);
+        (self.polls.is_none() && culprit != waiter).then_some(Edge {
+            waiter,
+            culprit,
+            from,
+            to,
+            what,
+            kind,
+        })
+    }
+}
+
 /// Signals that reached a process, and its waits that are not judged yet.
 #[derive(Debug, Default)]
 struct Inbox {
@@ -252,7 +289,13 @@ struct Inbox {
     unseen: u64,
     /// Number of waits that a large operation may have ended.
     doubtful: u64,
+    /// The last operation on each stretch of memory, by offset and bytes, among those that were forgotten. The dependency log
+    /// wants it.
+    before: BTreeMap<(u64, u64), Signal>,
 }
+
+/// Greatest number of stretches of memory of a process for which the last operation before a wait is kept.
+const MOST_OFFSETS: usize = 4096;
 
 impl Inbox {
     fn bytes(&self) -> usize {
@@ -271,10 +314,12 @@ impl Inbox {
         me: ProcessNumber,
         horizon: Time,
         open: Time,
+        mut early: Option<&mut Vec<Edge>>,
         mut book: impl FnMut(&FlagWait, Quantity, Duration, LocationNumber),
     ) {
         self.raised.sort_unstable_by_key(|it| (it.begin, it.location, it.offset, it.bytes));
         let (raised, doubtful, releases) = (&self.raised, &mut self.doubtful, &mut self.releases);
+        let before = &mut self.before;
         self.waits.retain(|wait| {
             if wait.leave >= horizon {
                 return true;
@@ -289,6 +334,12 @@ impl Inbox {
                 return false;
             }
             let large = |it: &Signal| it.offset.is_none() && it.bytes > SMALL && it.origin != me;
+            if let (Some(early), None) = (&mut early, releaser) {
+                let begin = raised.partition_point(|it| it.begin <= wait.enter);
+                let recent = raised.get(..begin).unwrap_or_default();
+                let by = last(before, recent, wait.offset).filter(|it| it.origin != me);
+                early.extend(by.and_then(|by| wait.needed(&by)));
+            }
             self.unseen += u64::from(releaser.is_none());
             *doubtful += u64::from(releaser.is_none() && during.any(large));
             if let Some(it) = releaser.filter(|it| it.origin != me) {
@@ -303,6 +354,12 @@ impl Inbox {
         let pending = self.waits.iter().map(|wait| wait.enter).min().unwrap_or(Time::END);
         let floor = horizon.min(open).min(pending);
         let from = self.raised.partition_point(|it| it.begin < floor);
-        self.raised.drain(..from);
+        for signal in self.raised.drain(..from).filter(|_| early.is_some()) {
+            let Some(offset) = signal.offset.filter(|_| signal.bytes <= SMALL) else { continue };
+            let key = (offset, signal.bytes);
+            if self.before.len() < MOST_OFFSETS || self.before.contains_key(&key) {
+                self.before.insert(key, signal);
+            }
+        }
     }
 }

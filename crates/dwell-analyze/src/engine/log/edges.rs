@@ -120,6 +120,7 @@ fn encode(edge: &Edge) -> [u8; SIZE] {
     let (flags, [whom, low, high]) = match kind {
         Kind::Certain => (0, [0; 3]),
         Kind::Among(context) => (1, [context.0.into(), 0, 0]),
+        Kind::Early => (4, [0; 3]),
         Kind::Candidate(Candidate { class, target, low, high, is_aligned }) => {
             let whom = u64::from(class.0) | u64::from(target.0) << 32;
             (2 + u64::from(is_aligned), [whom, low.0, high.0])
@@ -151,6 +152,7 @@ fn decode(bytes: &[u8; SIZE]) -> Option<Edge> {
     let kind = match what >> 16 {
         0 => Kind::Certain,
         1 => Kind::Among(ContextNumber(whom as u32)),
+        4 => Kind::Early,
         flags => Kind::Candidate(Candidate {
             class: Class(whom as u32),
             target: ProcessNumber((whom >> 32) as u32),
@@ -262,8 +264,9 @@ mod tests {
             from: Time(to.0 - mixed % 50),
             to,
             what: Quantity::from_log(mixed % 20).unwrap(),
-            kind: match number % 3 {
+            kind: match number % 4 {
                 0 => Kind::Certain,
+                3 => Kind::Early,
                 1 => Kind::Among(ContextNumber(mixed as u32 % 7)),
                 _ => Kind::Candidate(candidate),
             },

@@ -308,8 +308,9 @@ fn write_location(
     seal(&mut bytes);
     to.write_all(&bytes)?;
     let of_rulings = bytes.len() as u64;
-    let of_segments = match location.log.take() {
-        Some(mut segments) => {
+    let mut log = location.log.take();
+    let of_segments = match &mut log {
+        Some(segments) => {
             let size = segments.finish();
             segments.copy(to)?;
             size
@@ -318,7 +319,15 @@ fn write_location(
     };
     let waits = write_edges(world, (location.number, Side::Waiter), rulings, waits, to)?;
     let releases = write_edges(world, (location.number, Side::Culprit), rulings, releases, to)?;
-    Ok([of_paths, of_rulings, of_segments, waits, releases])
+    let of_needs = match &mut log {
+        Some(segments) => {
+            let size = segments.needs.finish();
+            segments.needs.copy(to)?;
+            size
+        }
+        None => 0,
+    };
+    Ok([of_paths, of_rulings, of_segments, waits, releases, of_needs])
 }
 
 /// Writes the edges of a location on one side. Returns their length in bytes.
@@ -362,7 +371,12 @@ fn paths(world: &World, location: &Location) -> Vec<u8> {
         let inside = judged.get(node.parent.0 as usize).copied().unwrap_or(false);
         let is_judged = !inside && node.setting.is_none() && is_judged(world, node.region);
         judged.push(inside || is_judged);
-        let flag = if is_judged { 4 } else { 0 };
+        let serves = || world.roles.traits(node.region).has(Traits::SERVES);
+        let flag = match is_judged {
+            true if serves() => 12,
+            true => 4,
+            false => 0,
+        };
         put(&mut bytes, node.parent.0.into());
         match node.setting {
             Some(Setting { parameter, value }) => {

@@ -6,7 +6,7 @@
 //! | bytes | are |
 //! |---|---|
 //! | 8 | `DWELLDEP` |
-//! | 4 | version: 1 |
+//! | 4 | version: 2 |
 //! | 4 | number of the group, from 0 |
 //! | 4 | number of groups |
 //! | 4 | number of all locations |
@@ -14,7 +14,7 @@
 //! | 4 | number of locations of the group |
 //! | 4 | CRC-32 of what precedes |
 //! | any | the sections of each location, in the order of [`SECTIONS`] |
-//! | 48 for each location | offset of its first section, and the length of each section |
+//! | 56 for each location | offset of its first section, and the length of each section |
 //! | 4 | CRC-32 of the lengths and offsets |
 //! | 8 | `DWELLEND` |
 //!
@@ -22,16 +22,18 @@
 //!
 //! | section | numbers |
 //! |---|---|
-//! | paths, in one block | how many; then for each, callers first: number of the caller, kind (0 region, 1 region with call site, 2 parameter with value, 3 parameter with all other values; 4 more for calls at which waits are judged), region or parameter, and call site or value |
+//! | paths, in one block | how many; then for each, callers first: number of the caller, kind (0 region, 1 region with call site, 2 parameter with value, 3 parameter with all other values; 4 more for calls at which waits are judged, and 8 more if these serve operations of others), region or parameter, and call site or value |
 //! | rulings, in one block | how many; then for each: origin, target, class, verdict |
 //! | segments | in each block the time at which it begins; then for each: computing before, doubled, plus 1 if the path is the one that followed the path before it last time in the block; length; and the path if it is another one. Before the first is the root |
 //! | waits | for each: begin minus the end of the one before in the block (folded), length, kind times 5 plus state, culprit minus this location (folded); then the context, if there is one; for candidates the place of the ruling; and for candidates of the states 3 and 4: length minus upper bound (folded), upper minus lower bound |
 //! | releases | for each: end minus the end of the one before in the block, and the rest as for waits, with the waiter in place of the culprit |
+//! | needs | for each: calls since the one before in the block, kind plus 5 times what [`needs`](crate::engine::log::needs) says, and the rest by kind |
 //!
 //! The kind of a wait is its place in the catalogue of `dwell_model::waits`, counted from 1, and 0 for polling loops. The
 //! state is 0 for what is certainly a wait, 1 and 2 for candidates whose bounds are both the length, 3 and 4 for all
 //! others; 2 and 4 if the operation ended with an arrival of its target. Only waits for progress are
-//! candidates; any other has the state 1 in a collective in which all members of a context wait for the last of them.
+//! candidates; any other has the state 1 in a collective in which all members of a context wait for the last of them, and
+//! the state 2 if it is no wait, because the event of the culprit came early enough.
 //! Folded numbers are those of
 //! [`fold`](crate::engine::log::block::fold).
 
@@ -46,10 +48,10 @@ use crate::engine::quantity::Quantity;
 /// Magic numbers at the begin and at the end of a file, and the version of the format.
 pub(crate) const BEGIN: &[u8; 8] = b"DWELLDEP";
 pub(crate) const END: &[u8; 8] = b"DWELLEND";
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
-/// Number of sections of a location: paths, rulings, segments, waits and releases.
-pub(crate) const SECTIONS: usize = 5;
+/// Number of sections of a location: paths, rulings, segments, waits, releases and needs.
+pub(crate) const SECTIONS: usize = 6;
 /// Size in bytes of the header, of the entry of a location in the index, and of what follows the index.
 pub(crate) const HEADER: usize = 36;
 pub(crate) const ENTRY: usize = 8 * (SECTIONS + 1);
@@ -158,8 +160,9 @@ pub(crate) fn take_ruling(from: &mut &[u8]) -> Option<Ruling> {
 /// Number of states of an edge. Waits for progress are certain; a candidate whose bounds are the length, aligned or not; or
 /// any other candidate, aligned or not. Other waits are between two locations, or among all members of a context.
 const STATES: u64 = 5;
-/// State of an edge among all members of a context.
+/// State of an edge among all members of a context, and of one that is no wait.
 const AMONG: u64 = 1;
+const EARLY: u64 = 2;
 
 /// Returns the state of an edge.
 fn state(edge: &Edge) -> u64 {
@@ -167,6 +170,7 @@ fn state(edge: &Edge) -> u64 {
     match edge.kind {
         Kind::Certain => 0,
         Kind::Among(_) => AMONG,
+        Kind::Early => EARLY,
         Kind::Candidate(it) => {
             let is_whole = (it.low, it.high) == (length, length);
             u64::from(it.is_aligned) + if is_whole { 1 } else { 3 }
@@ -199,7 +203,7 @@ pub(crate) fn put_edge(
     put(to, edge.what.in_log() * STATES + state);
     put(to, fold(i64::from(other.0) - i64::from(at.0)));
     match edge.kind {
-        Kind::Certain => {}
+        Kind::Certain | Kind::Early => {}
         Kind::Among(context) => put(to, context.0.into()),
         Kind::Candidate(Candidate { low, high, .. }) => {
             put(to, ruling as u64);
@@ -247,6 +251,7 @@ pub(crate) fn take_edge(
             let context = ContextNumber(u32::try_from(take(from)?).ok()?);
             return Some((Edge { kind: Kind::Among(context), ..edge }, None));
         }
+        (EARLY, false) => return Some((Edge { kind: Kind::Early, ..edge }, None)),
         (_, is_for_progress) => is_for_progress.then_some(())?,
     }
     let ruling = *rulings.get(usize::try_from(take(from)?).ok()?)?;

@@ -1,6 +1,6 @@
 //! The dependency log: what every location did when, who waited for whom, and which of these waits are certain.
 //!
-//! While events are read, each location writes its [segments](segments) to blocks. Edges travel to the location that
+//! While events are read, each location writes its [segments](segments) and [what its calls needed](needs) to blocks. Edges travel to the location that
 //! waited and to the one that was waited for, where they are [sorted](edges). After the last event the rulings on
 //! candidates follow, and everything is written to [files], which [`read`] reads backwards.
 //!
@@ -8,9 +8,11 @@
 //! processes nor on windows.
 
 pub(crate) mod block;
+pub(crate) mod blocks;
 pub(crate) mod edges;
 pub(crate) mod files;
 pub(crate) mod format;
+pub(crate) mod needs;
 pub(crate) mod read;
 pub(crate) mod scratch;
 pub(crate) mod segments;
@@ -22,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::ProcessNumber;
 use crate::archive::world::World;
-use crate::engine::edge::{Edge, Ruling};
+use crate::engine::edge::{Edge, Kind, Ruling};
 use crate::engine::exchange::outboxes;
 use crate::engine::outstanding::Class;
 use crate::engine::transport::Message;
@@ -81,6 +83,9 @@ impl ShardLog {
     pub(crate) fn settle(&mut self, world: &World) {
         for edge in self.fresh.drain(..) {
             self.waits.add(edge);
+            if edge.kind == Kind::Early {
+                continue;
+            }
             if let Some(candidate) = edge.kind.candidate() {
                 let (origin, culprit) = (world.process(edge.waiter), world.process(edge.culprit));
                 if culprit != candidate.target {

@@ -12,12 +12,13 @@ use std::{fmt, io};
 
 use otf2::id::{CallingContextRef, ParameterRef, RegionRef};
 
-use crate::archive::ids::{ContextNumber, LocationNumber};
+use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::edge::{Edge, Kind, Ruling};
 use crate::engine::log::block::{self, take};
 use crate::engine::log::edges::Side;
 use crate::engine::log::format::{self, ENTRY, Entry, HEADER, Header};
+use crate::engine::log::needs::{self, NeedOfCall};
 use crate::engine::quantity::Quantity;
 
 /// Reason why a dependency log cannot be read.
@@ -80,6 +81,8 @@ pub struct PathStep {
     pub step: Step,
     /// True for calls at which waits are judged. Time in any other path is computing.
     pub is_judged: bool,
+    /// True for calls at which waits are judged and in which the process serves operations of others.
+    pub serves: bool,
 }
 
 /// Last step of a call path.
@@ -144,6 +147,7 @@ impl Piece {
         let among = match kind {
             Kind::Among(context) => Some(context),
             Kind::Certain | Kind::Candidate(_) => None,
+            Kind::Early => return None,
         };
         Some(Self { waiter, culprit, from, to, what, low, high, among })
     }
@@ -264,7 +268,7 @@ impl DependencyLog {
         let Some(group) = group else { return Ok(None) };
         let place = number.0.saturating_sub(group.header.first.0) as usize;
         let Some(entry) = group.entries.get(place) else { return Ok(None) };
-        let [paths, rulings, segments, waits, releases] = entry.lengths;
+        let [paths, rulings, segments, waits, releases, needs] = entry.lengths;
         let mut begin = entry.offset;
         let mut stream = |length: u64| {
             let stream = Stream { group: Arc::clone(group), begin, end: begin + length };
@@ -275,19 +279,20 @@ impl DependencyLog {
         let rulings = stream(rulings).only(take_rulings)?.into();
         let paths: Arc<[PathStep]> = paths.into();
         let (segments, waits, releases) = (stream(segments), stream(waits), stream(releases));
-        Ok(Some(LocationLog { number, paths, rulings, segments, waits, releases }))
+        let needs = stream(needs);
+        Ok(Some(LocationLog { number, paths, rulings, segments, waits, releases, needs }))
     }
 }
 
 /// Reads the call paths of a location.
 fn take_paths(bytes: &mut &[u8]) -> Option<Vec<PathStep>> {
     let count = take(bytes)?;
-    let mut list = vec![PathStep { caller: 0, step: Step::Root, is_judged: false }];
+    let mut list = vec![PathStep { caller: 0, step: Step::Root, is_judged: false, serves: false }];
     for _ in 0..count {
         let caller = usize::try_from(take(bytes)?).ok().filter(|it| *it < list.len())?;
         let kind = take(bytes)?;
         let what = u32::try_from(take(bytes)?).ok()?;
-        let step = match kind & !4 {
+        let step = match kind & !12 {
             0 => Step::Region(RegionRef(what), None),
             1 => {
                 let site = u32::try_from(take(bytes)?).ok()?;
@@ -297,7 +302,7 @@ fn take_paths(bytes: &mut &[u8]) -> Option<Vec<PathStep>> {
             3 => Step::Parameter(ParameterRef(what), None),
             _ => return None,
         };
-        list.push(PathStep { caller, step, is_judged: kind & 4 != 0 });
+        list.push(PathStep { caller, step, is_judged: kind & 4 != 0, serves: kind & 8 != 0 });
     }
     Some(list)
 }
@@ -317,11 +322,8 @@ struct Stream {
 }
 
 impl Stream {
-    /// Returns the numbers of the last block, and forgets that block.
-    fn last(&mut self) -> Result<Option<Vec<u8>>, LogError> {
-        if self.begin == self.end {
-            return Ok(None);
-        }
+    /// Returns begin, length and checksum of the numbers of the last block.
+    fn tail(&self) -> Result<(u64, u32, u32), LogError> {
         let io = |error| LogError::Io(self.group.path.clone(), error);
         let damaged = |reason| self.group.damaged(self.end, reason);
         let room = self.end - self.begin;
@@ -334,8 +336,24 @@ impl Stream {
         if u64::from(length) > room {
             return Err(damaged("a block is longer than its section"));
         }
+        Ok((self.begin + room - u64::from(length), length, sum))
+    }
+
+    /// Forgets the last block.
+    fn skip(&mut self) -> Result<(), LogError> {
+        self.end = self.tail()?.0;
+        Ok(())
+    }
+
+    /// Returns the numbers of the last block, and forgets that block.
+    fn last(&mut self) -> Result<Option<Vec<u8>>, LogError> {
+        if self.begin == self.end {
+            return Ok(None);
+        }
+        let io = |error| LogError::Io(self.group.path.clone(), error);
+        let damaged = |reason| self.group.damaged(self.end, reason);
+        let (begin, length, sum) = self.tail()?;
         let mut numbers = vec![0; length as usize];
-        let begin = self.begin + room - u64::from(length);
         self.group.file.read_exact_at(&mut numbers, begin).map_err(io)?;
         if crc32fast::hash(&numbers) != sum {
             return Err(damaged("the checksum of a block is wrong"));
@@ -363,6 +381,7 @@ pub struct LocationLog {
     segments: Stream,
     waits: Stream,
     releases: Stream,
+    needs: Stream,
 }
 
 impl LocationLog {
@@ -384,9 +403,14 @@ impl LocationLog {
 
     /// Returns segments as [`Self::segments`] does. [`Records::pass`] goes by their begin.
     pub(crate) fn segment_records(&self) -> impl Records<Segment> + use<> {
-        let paths = Arc::clone(&self.paths);
         let first = |mut bytes: &[u8]| take(&mut bytes).map(Time);
-        Backwards::new(self.segments.clone(), first, move |bytes, list| {
+        Backwards::new(self.segments.clone(), first, self.read_segments())
+    }
+
+    /// Returns a function that reads the segments of a block.
+    fn read_segments(&self) -> impl Fn(&mut &[u8], &mut Vec<Segment>) -> Option<()> + Send + use<> {
+        let paths = Arc::clone(&self.paths);
+        move |bytes, list| {
             let mut time = take(bytes)?;
             // The path of the last segment, and the path that followed each path last.
             let (mut previous, mut followers) = (0, vec![usize::MAX; paths.len()]);
@@ -409,7 +433,7 @@ impl LocationLog {
                 time = end;
             }
             Some(())
-        })
+        }
     }
 
     /// Returns the waits of the location, those that ended last first.
@@ -420,6 +444,55 @@ impl LocationLog {
     /// Returns waits as [`Self::waits`] does. [`Records::pass`] goes by their end.
     pub(crate) fn wait_records(&self) -> impl Records<Piece> + use<> {
         self.edges(Side::Waiter, &self.waits)
+    }
+
+    /// Returns the segments of the location, the first one first.
+    pub(crate) fn segments_forward(&self) -> Result<impl Forward<Segment> + use<>, LogError> {
+        Forwards::new(self.segments.clone(), self.read_segments())
+    }
+
+    /// Returns the waits of the location and what it needed early, those that ended first first.
+    pub(crate) fn links_forward(&self) -> Result<impl Forward<Link> + use<>, LogError> {
+        let (at, rulings) = (self.number, Arc::clone(&self.rulings));
+        Forwards::new(self.waits.clone(), move |bytes: &mut &[u8], list: &mut Vec<Link>| {
+            let mut before = Time::BEGIN;
+            while !bytes.is_empty() {
+                let (edge, ruling) =
+                    format::take_edge(bytes, (at, Side::Waiter), before, &rulings)?;
+                before = edge.to;
+                list.extend(match edge.kind {
+                    Kind::Early => Some(Link::Early(edge)),
+                    _ => Piece::judged(&edge, ruling.as_ref()).map(Link::Waited),
+                });
+            }
+            Some(())
+        })
+    }
+
+    /// Returns what the calls of the location needed, those of the first call first.
+    pub(crate) fn needs_forward(
+        &self,
+        me: ProcessNumber,
+    ) -> Result<impl Forward<NeedOfCall> + use<>, LogError> {
+        let read =
+            move |bytes: &mut &[u8], list: &mut Vec<NeedOfCall>| needs::take_block(bytes, me, list);
+        Forwards::new(self.needs.clone(), read)
+    }
+
+    /// Reads everything about the location that no other method of it returns, to find out whether it is damaged.
+    ///
+    /// # Errors
+    /// Returns an error if a block is damaged.
+    pub fn verify(&self) -> Result<(), LogError> {
+        // Processes are written as differences, of either sign.
+        let mut needs = self.needs_forward(ProcessNumber(u32::MAX / 2))?;
+        while needs.next()?.is_some() {}
+        Ok(())
+    }
+
+    /// Returns the rulings on operations of the location.
+    pub(crate) fn rulings(&self) -> &[Ruling] {
+        &self.rulings
     }
 
     /// Returns the waits of others for the location, those that ended last first.
@@ -443,6 +516,71 @@ impl LocationLog {
             }
             Some(())
         })
+    }
+}
+
+/// Something that a call depended on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Link {
+    /// The call waited for it.
+    Waited(Piece),
+    /// It was there early enough. The event of the culprit was at `from`, and the call needed it at `to`.
+    Early(Edge),
+}
+
+/// Records of a location, the first one first.
+pub(crate) trait Forward<T>: Send {
+    /// Returns the next record, or `None` after the last.
+    fn next(&mut self) -> Result<Option<T>, LogError>;
+}
+
+/// Records of a stream in their order.
+struct Forwards<T, F> {
+    stream: Stream,
+    /// Ends of the blocks that are left, the last first.
+    ends: Vec<u64>,
+    read: F,
+    /// Records of the current block that are left, the last first.
+    list: Vec<T>,
+}
+
+impl<T, F> Forwards<T, F>
+where
+    F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()>,
+{
+    /// Finds the blocks of a stream, which takes one read and 8 bytes of memory for each.
+    fn new(stream: Stream, read: F) -> Result<Self, LogError> {
+        let mut ends = Vec::new();
+        let mut left = stream.clone();
+        while left.begin < left.end {
+            ends.push(left.end);
+            left.skip()?;
+        }
+        Ok(Self { stream, ends, read, list: Vec::new() })
+    }
+}
+
+impl<T, F> Forward<T> for Forwards<T, F>
+where
+    T: Send,
+    F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()> + Send,
+{
+    fn next(&mut self) -> Result<Option<T>, LogError> {
+        loop {
+            if let Some(record) = self.list.pop() {
+                return Ok(Some(record));
+            }
+            let Some(end) = self.ends.pop() else { return Ok(None) };
+            self.stream.end = end;
+            let Some(numbers) = self.stream.last()? else { return Ok(None) };
+            if (self.read)(&mut numbers.as_slice(), &mut self.list).is_none() {
+                return Err(self
+                    .stream
+                    .group
+                    .damaged(end, "a block has numbers that make no sense"));
+            }
+            self.list.reverse();
+        }
     }
 }
 

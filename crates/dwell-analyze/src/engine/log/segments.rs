@@ -8,7 +8,8 @@ use std::io;
 use std::sync::Arc;
 
 use crate::archive::time::{Duration, Time};
-use crate::engine::log::block;
+use crate::engine::log::blocks::Blocks;
+use crate::engine::log::needs::Needs;
 use crate::engine::log::scratch::Scratch;
 use crate::engine::paths::{Path, Paths};
 
@@ -20,53 +21,38 @@ struct Pending {
     path: Path,
 }
 
-/// Place of a block in the scratch file.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    offset: u64,
-    length: u32,
-}
-
-/// Size in bytes of what precedes a block in the scratch file: the place of the block before it.
-const LINK: usize = 12;
-
-/// Bytes that a block may be longer: the rest of its last record, and its length and checksum.
-const SPARE: usize = 40;
-
 /// Stands for a path that nothing has followed in the block.
 const NO_PATH: Path = Path(u32::MAX);
 
 /// The segments of a location while its events are read.
 #[derive(Debug)]
 pub(crate) struct Segments {
-    scratch: Arc<Scratch>,
+    blocks: Blocks,
     /// Time up to which segments are known.
     reached: Time,
     /// Time up to which segments are written.
     written: Time,
     pending: Option<Pending>,
-    /// The block that is being filled, with the link to the one before.
-    open: Vec<u8>,
     /// Path of the last segment of the block, and the path that followed each path last.
     previous: Path,
     followers: Vec<Path>,
-    last: Option<Place>,
-    /// Size in bytes of all blocks.
-    size: u64,
+    /// Number of judged calls that have ended.
+    pub(crate) calls: u64,
+    /// What these calls needed from others.
+    pub(crate) needs: Needs,
 }
 
 impl Segments {
-    pub(crate) fn new(scratch: Arc<Scratch>) -> Self {
+    pub(crate) fn new(scratch: &Arc<Scratch>) -> Self {
         Self {
-            scratch,
+            blocks: Blocks::new(Arc::clone(scratch)),
             reached: Time::BEGIN,
             written: Time::BEGIN,
             pending: None,
-            open: Vec::new(),
             previous: Path::TOP,
             followers: Vec::new(),
-            last: None,
-            size: 0,
+            calls: 0,
+            needs: Needs::new(Arc::clone(scratch)),
         }
     }
 
@@ -105,6 +91,7 @@ impl Segments {
             gap += self.before(path, paths);
         }
         self.reached = leave;
+        self.calls += 1;
         self.write(Pending { gap, length: leave.since(enter), path });
     }
 
@@ -132,22 +119,20 @@ impl Segments {
 
     #[inline(always)]
     fn write(&mut self, Pending { gap, length, path }: Pending) {
-        if self.open.is_empty() {
+        if self.blocks.is_closed() {
             self.open_block();
         }
         // Calls often repeat in the same order.
         let is_usual = self.followers.get(self.previous.0 as usize) == Some(&path);
-        block::put(&mut self.open, gap.0 << 1 | u64::from(is_usual));
-        block::put(&mut self.open, length.0);
+        self.blocks.put(gap.0 << 1 | u64::from(is_usual));
+        self.blocks.put(length.0);
         if !is_usual {
-            block::put(&mut self.open, path.0.into());
+            self.blocks.put(path.0.into());
             self.learn(path);
         }
         self.previous = path;
         self.written = self.written + gap + length;
-        if self.open.len() >= LINK + block::SIZE {
-            self.close_block();
-        }
+        self.blocks.end_record();
     }
 
     /// Remembers the path that followed the last one.
@@ -167,32 +152,15 @@ impl Segments {
     fn open_block(&mut self) {
         self.followers.clear();
         self.previous = Path::TOP;
-        self.open.reserve_exact(LINK + block::SIZE + SPARE);
-        let Place { offset, length } = self.last.unwrap_or(Place { offset: 0, length: 0 });
-        self.open.extend(offset.to_le_bytes());
-        self.open.extend(length.to_le_bytes());
-        block::put(&mut self.open, self.written.0);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn close_block(&mut self) {
-        block::seal_from(&mut self.open, LINK);
-        let length = (self.open.len() - LINK) as u32;
-        self.size += u64::from(length);
-        let offset = self.scratch.append(&self.open);
-        self.last = Some(Place { offset, length });
-        self.open.clear();
+        self.blocks.open();
+        self.blocks.put(self.written.0);
     }
 
     /// Writes what is left, and returns the size of all blocks in bytes.
     pub(crate) fn finish(&mut self) -> u64 {
         self.flush();
-        if !self.open.is_empty() {
-            self.close_block();
-        }
-        (self.open, self.followers) = Default::default();
-        self.size
+        self.followers = Vec::new();
+        self.blocks.finish()
     }
 
     /// Copies all blocks in their order.
@@ -200,28 +168,11 @@ impl Segments {
     /// # Errors
     /// Returns an error if they cannot be read or written.
     pub(crate) fn copy(&self, to: &mut impl io::Write) -> io::Result<()> {
-        let mut places = Vec::new();
-        let mut next = self.last;
-        while let Some(place) = next {
-            places.push(place);
-            let mut link = [0; LINK];
-            self.scratch.read(place.offset, &mut link)?;
-            let [a, b, c, d, e, f, g, h, i, j, k, l] = link;
-            let offset = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
-            let length = u32::from_le_bytes([i, j, k, l]);
-            next = (length > 0).then_some(Place { offset, length });
-        }
-        let mut bytes = Vec::new();
-        for Place { offset, length } in places.into_iter().rev() {
-            bytes.resize(length as usize, 0);
-            self.scratch.read(offset + LINK as u64, &mut bytes)?;
-            to.write_all(&bytes)?;
-        }
-        Ok(())
+        self.blocks.copy(to)
     }
 
-    /// Returns the memory in bytes that the open block takes.
+    /// Returns the memory in bytes that open blocks take.
     pub(crate) fn bytes(&self) -> usize {
-        self.open.capacity() + self.followers.capacity() * size_of::<Path>()
+        self.blocks.bytes() + self.needs.bytes() + self.followers.capacity() * size_of::<Path>()
     }
 }

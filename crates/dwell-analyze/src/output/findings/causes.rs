@@ -49,6 +49,8 @@ pub struct Cause {
     pub after: Option<Step>,
     /// The first call of a runtime after the computing, if there was one.
     pub before: Option<Step>,
+    /// Numbers of these two calls in the Cube report.
+    pub(crate) between: (Option<u32>, Option<u32>),
     /// Waits for these processes that it caused, by lower bounds.
     pub direct: u64,
     /// Waits for others that waited for these processes and passed the delay on.
@@ -228,6 +230,7 @@ fn one(ground: &Ground<'_>, key: &Key, sum: &Sum) -> Cause {
     let path_of = |place: u32| ground.folds.get(place as usize).map(Fold::first);
     let call = |place: u32| path_of(place).and_then(|path| ground.steps(path).pop());
     let path: Option<CallPathNumber> = key.place.and_then(path_of);
+    let number = |place: Option<u32>| place.and_then(path_of).map(|it| it.0);
     let caused = |(&(place, what), &(direct, propagated)): (&(u32, Q), &(u64, u64))| {
         let pattern = what.wait().map_or("polling", |wait| wait.about().id);
         let call_path = path_of(place)?.0;
@@ -247,6 +250,7 @@ fn one(ground: &Ground<'_>, key: &Key, sum: &Sum) -> Cause {
         call_path: path.map(|path| path.0),
         after: key.between.0.and_then(call),
         before: key.between.1.and_then(call),
+        between: (number(key.between.0), number(key.between.1)),
         direct: sum.waits.values().map(|it| it.0).sum(),
         propagated: sum.waits.values().map(|it| it.1).sum(),
         margin: sum.margin,

@@ -69,7 +69,7 @@ impl<'a> Ground<'a> {
     }
 
     /// Returns the calls that lead to a path, the outermost first. Parameters are left out.
-    pub(super) fn steps(&self, number: CallPathNumber) -> Vec<Step> {
+    pub(crate) fn steps(&self, number: CallPathNumber) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut at = self.tree.branches.get(number.index());
         while let Some(branch) = at {

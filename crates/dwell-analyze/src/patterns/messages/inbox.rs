@@ -8,6 +8,7 @@ use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
+use crate::engine::edge::{Edge, Kind};
 use crate::engine::exchange::Asking;
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
@@ -307,6 +308,7 @@ impl Inbox {
         me: ProcessNumber,
         horizon: Time,
         replies: &mut Outbox<Ready>,
+        early: Option<&mut Vec<Edge>>,
         mut book: impl FnMut(Booking),
     ) {
         // Sends of one process must be in order, whatever batch they came in.
@@ -325,7 +327,7 @@ impl Inbox {
                 None => drop(self.answered.insert(ready.serial, ready)),
             }
         }
-        self.match_calls(me, horizon, replies, &mut book);
+        self.match_calls(me, horizon, replies, early, &mut book);
         self.closing = horizon == Time::END;
     }
 
@@ -335,6 +337,7 @@ impl Inbox {
         me: ProcessNumber,
         horizon: Time,
         replies: &mut Outbox<Ready>,
+        mut early: Option<&mut Vec<Edge>>,
         book: &mut impl FnMut(Booking),
     ) {
         // Keys of receives whose sends are missing: later receives must not take their place.
@@ -378,6 +381,9 @@ impl Inbox {
                 }
                 call.partner(message.sender, (posted, message.begin), *bytes);
                 release(Some((message.begin, message.location)));
+                if let Some(early) = &mut early {
+                    early.extend(needed(call, key.0, &message));
+                }
                 if let Some(probe) = probe {
                     judge_probe(probe, &message, book);
                 }
@@ -419,6 +425,26 @@ impl Inbox {
             + self.posted.capacity() * size_of::<(u64, Posted)>()
             + self.fresh.capacity() * size_of::<Sent>()
     }
+}
+
+/// Returns the edge of a message that a call needed, whether it waited for it or not.
+fn needed(call: &Call, channel: Channel, message: &Sent) -> Option<Edge> {
+    let Waiter { location, enter, leave, polls, .. } = call.waiter;
+    let what = match channel {
+        Channel::Collectives => Quantity::Wait(Wait::NonBlockingWait),
+        _ => call.what,
+    };
+    let Sent { location: culprit, begin: from, .. } = *message;
+    let to = from.max(enter);
+    // A call that tests is done whether the message is there or not.
+    (from < leave && polls.is_none() && culprit != location).then_some(Edge {
+        waiter: location,
+        culprit,
+        from,
+        to,
+        what,
+        kind: Kind::Early,
+    })
 }
 
 /// Judges a call whose messages are all known. The messages in `sent` are received later. Returns the time until which

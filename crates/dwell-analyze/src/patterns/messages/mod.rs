@@ -235,7 +235,8 @@ impl Pattern for Messages {
             }
             let Some(process) = at.processes.get_mut(me) else { continue };
             let bookings = &mut out.common.bookings;
-            inbox.judge(me, at.horizon, &mut out.own.ready, |it| bookings.send(me, it));
+            let early = at.edges.as_deref_mut();
+            inbox.judge(me, at.horizon, &mut out.own.ready, early, |it| bookings.send(me, it));
             for After { number, until, partners } in inbox.judged.drain(..) {
                 process.held.waited_until(number, until, partners);
             }

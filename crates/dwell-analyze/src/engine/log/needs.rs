@@ -1,0 +1,274 @@
+//! What calls of a location needed from others, whether they waited for it or not: the members of collectives, the
+//! targets of operations, and locks.
+//!
+//! Waits tell what held a call back in the run as it was. A prediction of another run must know as well what would have held
+//! it back otherwise. Messages, signals and what is matched like messages are [edges](crate::engine::edge::Kind::Early),
+//! because their other end is known to the analysis alone.
+
+use std::io;
+use std::sync::Arc;
+
+use otf2::id::RmaWinRef;
+
+use crate::archive::ids::{ContextNumber, Ordinal, ProcessNumber};
+use crate::archive::time::Duration;
+use crate::engine::event::Way;
+use crate::engine::location::Location;
+use crate::engine::locking::{LockKey, LockMode, LockOwner};
+use crate::engine::log::block::{fold, take, unfold};
+use crate::engine::log::blocks::Blocks;
+use crate::engine::log::scratch::Scratch;
+use crate::engine::outstanding::Class;
+
+/// Something that a call needed from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// The members of a collective, or its root.
+    Collective { context: ContextNumber, sequence: u64, way: Way, root: Option<ProcessNumber> },
+    /// The target of an operation that the call completed. `age` is how long before the enter of the call the operation
+    /// began.
+    Target { process: ProcessNumber, class: Class, age: Duration },
+    /// A lock that the call acquired.
+    Acquire { key: LockKey, mode: LockMode },
+    /// A lock that the call released, which others need.
+    Release { key: LockKey },
+}
+
+/// A need, and the place of its call among the judged calls of the location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NeedOfCall {
+    pub(crate) call: u64,
+    pub(crate) need: Need,
+}
+
+/// Number of kinds of needs. The number of a kind is that of its place in [`Need`]; the mode of a lock makes two of one.
+const KINDS: u64 = 5;
+const COLLECTIVE: u64 = 0;
+const TARGET: u64 = 1;
+const SHARED: u64 = 2;
+const EXCLUSIVE: u64 = 3;
+const RELEASE: u64 = 4;
+
+/// Needs of a location while its events are read.
+#[derive(Debug)]
+pub(crate) struct Needs {
+    blocks: Blocks,
+    /// Call of the last need in the block.
+    call: u64,
+    /// Classes and locks in the block, in the order of their first occurrence.
+    classes: Vec<Class>,
+    locks: Vec<LockKey>,
+}
+
+impl Needs {
+    pub(crate) fn new(scratch: Arc<Scratch>) -> Self {
+        let (classes, locks) = (Vec::new(), Vec::new());
+        Self { blocks: Blocks::new(scratch), call: 0, classes, locks }
+    }
+
+    /// Adds something that a call of a process needed.
+    #[inline(never)]
+    pub(crate) fn add(&mut self, call: u64, me: ProcessNumber, need: Need) {
+        if self.blocks.is_closed() {
+            self.blocks.open();
+            self.call = 0;
+            self.classes.clear();
+            self.locks.clear();
+        }
+        self.blocks.put(call - self.call);
+        self.call = call;
+        let process = |it: ProcessNumber| fold(i64::from(it.0) - i64::from(me.0));
+        match need {
+            Need::Collective { context, sequence, way, root } => {
+                self.blocks.put(COLLECTIVE + KINDS * way as u64);
+                self.blocks.put(context.0.into());
+                self.blocks.put(sequence);
+                self.blocks.put(root.map_or(0, |it| process(it) + 1));
+            }
+            Need::Target { process: target, class, age } => {
+                let (place, is_new) = place(&mut self.classes, class);
+                self.blocks.put(TARGET + KINDS * place);
+                if is_new {
+                    self.blocks.put(class.0.into());
+                }
+                self.blocks.put(process(target));
+                self.blocks.put(age.0);
+            }
+            Need::Acquire { key, mode } => {
+                let kind = if mode == LockMode::Shared { SHARED } else { EXCLUSIVE };
+                self.lock(kind, key);
+            }
+            Need::Release { key } => self.lock(RELEASE, key),
+        }
+        self.blocks.end_record();
+    }
+
+    fn lock(&mut self, kind: u64, key: LockKey) {
+        let (place, is_new) = place(&mut self.locks, key);
+        self.blocks.put(kind + KINDS * place);
+        if is_new {
+            self.blocks.put(key.window.0.into());
+            self.blocks.put(match key.owner {
+                LockOwner::All => 0,
+                LockOwner::Process(it) => u64::from(it.0) + 1,
+            });
+            self.blocks.put(key.lock);
+        }
+    }
+
+    /// Closes the last block, and returns the size of all blocks in bytes.
+    pub(crate) fn finish(&mut self) -> u64 {
+        self.blocks.finish()
+    }
+
+    /// Copies all blocks in their order.
+    ///
+    /// # Errors
+    /// Returns an error if they cannot be read or written.
+    pub(crate) fn copy(&self, to: &mut impl io::Write) -> io::Result<()> {
+        self.blocks.copy(to)
+    }
+
+    /// Returns the memory in bytes that the open block takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let lists = self.classes.capacity() * size_of::<Class>();
+        self.blocks.bytes() + lists + self.locks.capacity() * size_of::<LockKey>()
+    }
+}
+
+impl Location {
+    /// Notes for the log what the judged call needs that is open.
+    pub(crate) fn open_call_needs(&mut self, me: ProcessNumber, need: Need) {
+        if let Some(log) = &mut self.log {
+            log.needs.add(log.calls, me, need);
+        }
+    }
+
+    /// Notes for the log what the judged call needed that has ended last.
+    #[inline(always)]
+    pub(crate) fn last_call_needed(&mut self, me: ProcessNumber, need: impl FnOnce() -> Need) {
+        if let Some(log) = &mut self.log {
+            log.needs.add(log.calls.saturating_sub(1), me, need());
+        }
+    }
+}
+
+/// Returns the place of an element in a list of the elements of a block, and whether it is new.
+fn place<T: PartialEq>(list: &mut Vec<T>, element: T) -> (u64, bool) {
+    if let Some(place) = list.iter().position(|it| *it == element) {
+        return (place as u64, false);
+    }
+    list.push(element);
+    (list.len() as u64 - 1, true)
+}
+
+/// Takes all needs of a block. Returns `None` if its numbers make no sense.
+pub(crate) fn take_block(
+    bytes: &mut &[u8],
+    me: ProcessNumber,
+    list: &mut Vec<NeedOfCall>,
+) -> Option<()> {
+    let (mut call, mut classes, mut locks) = (0_u64, Vec::new(), Vec::new());
+    while !bytes.is_empty() {
+        call = call.checked_add(take(bytes)?)?;
+        let head = take(bytes)?;
+        let place = usize::try_from(head / KINDS).ok()?;
+        let process = |number: u64| {
+            let process = i64::from(me.0).checked_add(unfold(number))?;
+            Some(ProcessNumber(u32::try_from(process).ok()?))
+        };
+        let need = match head % KINDS {
+            COLLECTIVE => {
+                let way = *Way::ALL.get(place)?;
+                let context = ContextNumber(u32::try_from(take(bytes)?).ok()?);
+                let sequence = take(bytes)?;
+                let root = match take(bytes)? {
+                    0 => None,
+                    some => Some(process(some - 1)?),
+                };
+                Need::Collective { context, sequence, way, root }
+            }
+            TARGET => {
+                if place == classes.len() {
+                    classes.push(Class(u32::try_from(take(bytes)?).ok()?));
+                }
+                let class = *classes.get(place)?;
+                let process = process(take(bytes)?)?;
+                Need::Target { process, class, age: Duration(take(bytes)?) }
+            }
+            kind => {
+                if place == locks.len() {
+                    let window = RmaWinRef(u32::try_from(take(bytes)?).ok()?);
+                    let owner = match take(bytes)? {
+                        0 => LockOwner::All,
+                        some => LockOwner::Process(Ordinal::of(u32::try_from(some - 1).ok()?)),
+                    };
+                    locks.push(LockKey { window, owner, lock: take(bytes)? });
+                }
+                let key = *locks.get(place)?;
+                match kind {
+                    SHARED => Need::Acquire { key, mode: LockMode::Shared },
+                    EXCLUSIVE => Need::Acquire { key, mode: LockMode::Exclusive },
+                    _ => Need::Release { key },
+                }
+            }
+        };
+        list.push(NeedOfCall { call, need });
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::log::block;
+
+    #[test]
+    fn needs_come_back_as_they_were() {
+        let directory = tempfile::tempdir().unwrap();
+        let scratch = Arc::new(Scratch::new(directory.path()).unwrap());
+        let me = ProcessNumber(5);
+        let key = |lock, owner| LockKey { window: RmaWinRef(3), owner, lock };
+        let of_one = key(7, LockOwner::Process(ProcessNumber(2)));
+        let of_all = key(9, LockOwner::All);
+        let kinds = |number: u64| match number % 6 {
+            0 => Need::Collective {
+                context: ContextNumber(number as u32),
+                sequence: number * 3,
+                way: *Way::ALL.get(number as usize % Way::ALL.len()).unwrap(),
+                root: number.is_multiple_of(4).then_some(ProcessNumber(number as u32)),
+            },
+            1 | 2 => Need::Target {
+                process: ProcessNumber(number as u32 / 2),
+                class: Class(number as u32 % 8 + 70_000),
+                age: Duration(number % 3 * 1000),
+            },
+            3 => Need::Acquire { key: of_one, mode: LockMode::Shared },
+            4 => Need::Acquire { key: of_all, mode: LockMode::Exclusive },
+            _ => Need::Release { key: if number.is_multiple_of(2) { of_one } else { of_all } },
+        };
+        let written: Vec<NeedOfCall> = (0..2000)
+            .map(|number| NeedOfCall { call: number * number / 7, need: kinds(number) })
+            .collect();
+        let mut needs = Needs::new(scratch);
+        written.iter().for_each(|it| needs.add(it.call, me, it.need));
+        let size = needs.finish();
+        let mut bytes = Vec::new();
+        needs.copy(&mut bytes).unwrap();
+        assert_eq!(bytes.len() as u64, size);
+        let mut blocks = Vec::new();
+        let mut end = bytes.len();
+        while end > 0 {
+            let tail = bytes[end - block::TAIL..end].try_into().unwrap();
+            let begin = end - block::TAIL - block::tail(tail).0 as usize;
+            blocks.push(&bytes[begin..end - block::TAIL]);
+            end = begin;
+        }
+        assert!(blocks.len() > 2);
+        let mut found = Vec::new();
+        for mut block in blocks.into_iter().rev() {
+            take_block(&mut block, me, &mut found).unwrap();
+        }
+        assert_eq!(found, written);
+    }
+}

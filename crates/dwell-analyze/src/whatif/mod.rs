@@ -1,0 +1,291 @@
+//! What if: how long would the run have taken if something had been different?
+//!
+//! [`WhatIf`] plays the run again from its dependency log, with the [changes](Change) that a user asks for. It plays the run
+//! without changes as well, which must give the recorded length; what is missing is a part of the error bar.
+//!
+//! The error bar is the range over what is uncertain: waits are as long as their lower or upper bounds; calls that do
+//! not wait any more take what was left of them, or are as fast as the fastest of their call path.
+
+mod locks;
+mod meetings;
+mod rules;
+mod scenario;
+mod simulate;
+mod track;
+
+use std::path::Path as FilePath;
+use std::thread;
+
+use dwell_model::operation::Operation;
+use dwell_model::waits::Wait;
+
+use crate::Error;
+use crate::archive::ids::LocationNumber;
+use crate::causes::failure;
+use crate::engine::log::read::{DependencyLog, LogError};
+use crate::output::findings::{Cause, Ground};
+use rules::PathRule;
+pub use scenario::{Change, Selection, UnknownSelection};
+use scenario::{Compiled, Names};
+use simulate::{Assumptions, Played, Shortest, Simulation};
+use track::Track;
+
+/// How long a run would have taken. All times are in nanoseconds, from the first event to the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// Length of the run as it was.
+    pub recorded: u64,
+    /// Length of the run with the changes, and the range over everything that is uncertain; or why it cannot be predicted.
+    pub predicted: Result<Range, Unpredictable>,
+}
+
+/// A predicted length with its error bar, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Predicted length.
+    pub expected: u64,
+    /// Least length over all assumptions.
+    pub low: u64,
+    /// Greatest length over all assumptions.
+    pub high: u64,
+}
+
+/// Reason why a run cannot be predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unpredictable {
+    /// Processes took their work from a shared counter: with other durations they would have done other work.
+    DynamicWork,
+    /// Some locations wait for something that the archive does not have. The number is that of these locations.
+    Incomplete(u32),
+}
+
+impl std::fmt::Display for Unpredictable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::DynamicWork => f.write_str(
+                "processes took different numbers of values from a shared counter, so that with other durations they \
+                 would have done other work",
+            ),
+            Self::Incomplete(1) => {
+                f.write_str("a location waits for something that the archive does not have")
+            }
+            Self::Incomplete(count) => {
+                write!(f, "{count} locations wait for something that the archive does not have")
+            }
+        }
+    }
+}
+
+/// A run that predictions are made from. [`Analysis::what_if`](crate::Analysis::what_if) makes it.
+pub struct WhatIf<'a> {
+    ground: Ground<'a>,
+    log: DependencyLog,
+    names: Names,
+    /// The run without changes, by lower and by upper bounds of waits.
+    unchanged: [Played; 2],
+    recorded: u64,
+}
+
+impl<'a> WhatIf<'a> {
+    /// Plays the run without changes. `recorded` is its length.
+    pub(crate) fn new(
+        ground: Ground<'a>,
+        log: &FilePath,
+        causes: &[Cause],
+        recorded: u64,
+    ) -> Result<Self, Error> {
+        let log = DependencyLog::open(log).map_err(|error| failure(&error))?;
+        let names = Names::of(&ground, causes);
+        let none = Compiled::default();
+        let (low, high) = thread::scope(|scope| {
+            let high = scope.spawn(|| {
+                let assumptions = Assumptions { upper: true, best: false };
+                play(&ground, &log, &none, assumptions, None)
+            });
+            let low = play(&ground, &log, &none, Assumptions::default(), None);
+            (low, high.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let of = |played: Result<Played, LogError>| played.map_err(|error| failure(&error));
+        let unchanged = [of(low)?, of(high)?];
+        Ok(Self { ground, log, names, unchanged, recorded })
+    }
+
+    /// Predicts the length of the run with changes.
+    ///
+    /// # Errors
+    /// Returns an error if a change names something that the run does not have, or if the log cannot be read.
+    pub fn predict(&self, changes: &[Change]) -> Result<Prediction, PredictError> {
+        let compiled =
+            self.names.compile(&self.ground, changes).map_err(PredictError::Selection)?;
+        let compiled =
+            self.balance(compiled).map_err(|error| PredictError::Log(failure(&error)))?;
+        let recorded = self.recorded;
+        let [low, high] = &self.unchanged;
+        if low.stuck > 0 {
+            let predicted = Err(Unpredictable::Incomplete(low.stuck));
+            return Ok(Prediction { recorded, predicted });
+        }
+        if is_dynamic(&low.fetches) && !changes.is_empty() {
+            return Ok(Prediction { recorded, predicted: Err(Unpredictable::DynamicWork) });
+        }
+        let all = [(false, false), (true, false), (false, true)];
+        let played = thread::scope(|scope| {
+            let play = |(upper, best): (bool, bool)| {
+                let shortest = if upper { &high.shortest } else { &low.shortest };
+                let compiled = &compiled;
+                scope.spawn(move || {
+                    let assumptions = Assumptions { upper, best };
+                    play(&self.ground, &self.log, compiled, assumptions, Some(shortest))
+                })
+            };
+            let threads = all.map(play);
+            threads.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let mut lengths = Vec::new();
+        for (played, (upper, _)) in played.into_iter().zip(all) {
+            let played = played.map_err(|error| PredictError::Log(failure(&error)))?;
+            if played.stuck > 0 {
+                let predicted = Err(Unpredictable::Incomplete(played.stuck));
+                return Ok(Prediction { recorded, predicted });
+            }
+            let unchanged = if upper { high.length } else { low.length };
+            // What the run without changes lacks is lacking here, too.
+            lengths.push((recorded + played.length).saturating_sub(unchanged));
+        }
+        let expected = lengths.first().copied().unwrap_or(recorded);
+        let misfit = low.length.abs_diff(recorded);
+        let least = lengths.iter().copied().min().unwrap_or(expected);
+        let most = lengths.iter().copied().max().unwrap_or(expected);
+        let range = Range { expected, low: least.saturating_sub(misfit), high: most + misfit };
+        Ok(Prediction { recorded, predicted: Ok(range) })
+    }
+
+    /// Returns the length of the run without changes, as it is played from the log. It is the recorded length, unless
+    /// records contradict each other.
+    ///
+    /// # Errors
+    /// Returns an error if locations wait for something that the archive does not have.
+    pub fn unchanged(&self) -> Result<u64, Unpredictable> {
+        let [low, _] = &self.unchanged;
+        if low.stuck > 0 { Err(Unpredictable::Incomplete(low.stuck)) } else { Ok(low.length) }
+    }
+
+    /// Returns the times of the run without start-up and shutdown: as it was, without waits for progress, and on an ideal
+    /// network as well. `None` if the run cannot be played.
+    ///
+    /// # Errors
+    /// Returns an error if the log cannot be read.
+    pub fn ideal(&self) -> Result<Option<[u64; 3]>, Error> {
+        let [low, _] = &self.unchanged;
+        if low.stuck > 0 {
+            return Ok(None);
+        }
+        let mut changes = vec![
+            Change::Without(Wait::WaitForProgress, None),
+            Change::Without(Wait::WaitForProgressMulti, None),
+        ];
+        // These changes select nothing that the run may not have.
+        let compile = |it: &[Change]| self.names.compile(&self.ground, it).unwrap_or_default();
+        let progress = compile(&changes);
+        changes.push(Change::IdealNetwork);
+        let network = compile(&changes);
+        let run = |compiled: &Compiled| {
+            play(&self.ground, &self.log, compiled, Assumptions::default(), Some(&low.shortest))
+        };
+        let (progress, network) = thread::scope(|scope| {
+            let network = scope.spawn(|| run(&network));
+            let progress = run(&progress);
+            (progress, network.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let (progress, network) =
+            (progress.map_err(|it| failure(&it))?, network.map_err(|it| failure(&it))?);
+        let is_complete = progress.stuck == 0 && network.stuck == 0;
+        Ok(is_complete.then_some([low.run, progress.run, network.run]))
+    }
+
+    /// Finds the factors by which work is balanced.
+    fn balance(&self, mut compiled: Compiled) -> Result<Compiled, LogError> {
+        if compiled.balanced.is_empty() {
+            return Ok(compiled);
+        }
+        let mut times = Vec::new();
+        for number in 0..self.log.locations() {
+            let (mut track, rules) = open(&self.ground, &self.log, &compiled, number)?;
+            let mut time = 0;
+            let mut stretch = track::Stretch::default();
+            let is_call = |path: usize| rules.get(path).is_some_and(|it| it.is_call);
+            while track.next(is_call, &mut stretch)? {
+                if compiled.is_balanced(&rules, &stretch) {
+                    time += (stretch.end - stretch.begin).saturating_sub(stretch.polling);
+                }
+            }
+            times.push(time);
+        }
+        let some = times.iter().filter(|it| **it > 0).count().max(1) as f64;
+        let mean = times.iter().map(|it| *it as f64).sum::<f64>() / some;
+        let factor = |time: &u64| if *time == 0 { 1.0 } else { mean / *time as f64 };
+        compiled.factors = times.iter().map(factor).collect();
+        Ok(compiled)
+    }
+}
+
+/// Reason why there is no prediction.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PredictError {
+    /// A change names something that the run does not have.
+    Selection(UnknownSelection),
+    /// The dependency log cannot be read.
+    Log(Error),
+}
+
+impl std::fmt::Display for PredictError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Selection(error) => error.fmt(f),
+            Self::Log(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PredictError {}
+
+/// Returns `true` if several locations took values from shared counters, and not all the same number.
+fn is_dynamic(fetches: &[u64]) -> bool {
+    let mut some = fetches.iter().filter(|it| **it > 0);
+    let first = some.next();
+    some.any(|it| Some(it) != first)
+}
+
+/// Opens the log of a location, with the rules for its call paths.
+fn open(
+    ground: &Ground<'_>,
+    log: &DependencyLog,
+    compiled: &Compiled,
+    number: u32,
+) -> Result<(Track, Vec<PathRule>), LogError> {
+    let location = LocationNumber(number);
+    let of = log.location(location)?.ok_or_else(|| log.incomplete())?;
+    let roles = &ground.world.roles;
+    let is_outside = |region| {
+        let operation = roles.get(region).meaning.map(|it| it.operation);
+        matches!(operation, Some(Operation::Initialise | Operation::Finalise))
+    };
+    let mut rules = PathRule::list(of.paths(), is_outside);
+    rules.iter_mut().for_each(|rule| compiled.apply(rule, number));
+    Ok((Track::new(&of, ground.world.process(location))?, rules))
+}
+
+/// Plays the run once.
+fn play(
+    ground: &Ground<'_>,
+    log: &DependencyLog,
+    compiled: &Compiled,
+    assumptions: Assumptions,
+    shortest: Option<&Shortest>,
+) -> Result<Played, LogError> {
+    let locations = (0..log.locations()).map(|number| open(ground, log, compiled, number));
+    let names = Names::fetches(ground);
+    let is_fetch = |signature: u64| names.contains(&signature);
+    Simulation::new(ground.world, (assumptions, compiled), shortest, &is_fetch, locations)?.play()
+}

@@ -1,0 +1,331 @@
+//! Changes of a run as users name them, and what they mean for call paths.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use dwell_model::operation::{Atomic, Operation};
+use dwell_model::waits::Wait;
+use otf2::id::CallingContextRef;
+
+use crate::archive::ids::{CallPathNumber, Ordinal};
+use crate::engine::hash::Mixed;
+use crate::output::findings::{Activities, Cause, Ground, Step};
+use crate::whatif::rules::{PathRule, Waits, signature};
+use crate::whatif::track::Stretch;
+
+/// A change of a run.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Change {
+    /// There are no waits of a kind, everywhere or at some calls.
+    Without(Wait, Option<Selection>),
+    /// Something takes this many times as long.
+    Scale(Selection, f64),
+    /// All locations that do something take equally long for it.
+    Balance(Selection),
+    /// So many calls become one.
+    Join(Selection, u64),
+    /// A lock that calls acquire becomes so many locks, which locations use in turn.
+    SplitLock(Selection, u64),
+    /// Calls of runtimes take no time but for waits.
+    IdealNetwork,
+}
+
+/// What a change concerns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// A function with everything that it calls, or the calls on a line of the source: `relax`, or `halo.c:33`.
+    Named(String),
+    /// A cause of waits, by its place in the list of the analysis.
+    Cause(usize),
+    /// A call path, by its number in the report.
+    CallPath(u32),
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => f.write_str(name),
+            Self::Cause(place) => match char::from_u32('A' as u32 + *place as u32) {
+                Some(letter) if *place < 26 => write!(f, "cause {letter}"),
+                _ => write!(f, "cause {}", place + 1),
+            },
+            Self::CallPath(number) => write!(f, "call path {number}"),
+        }
+    }
+}
+
+/// A selection that the run does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownSelection {
+    /// What was selected.
+    pub selection: Selection,
+    /// Names that can be selected: functions, and lines with calls.
+    pub known: Vec<String>,
+}
+
+impl fmt::Display for UnknownSelection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the run has no {}", self.selection)
+    }
+}
+
+impl std::error::Error for UnknownSelection {}
+
+/// Computing on a call path between two calls, by their signatures. 0 stands for no call.
+pub(crate) type Computing = (u64, u64, u64);
+
+/// Changes of one call path.
+#[derive(Clone, Copy, Debug)]
+struct PathChange {
+    factor: f64,
+    without: Waits,
+    joined: u64,
+    split: u64,
+}
+
+impl Default for PathChange {
+    fn default() -> Self {
+        Self { factor: 1.0, without: Waits::default(), joined: 1, split: 1 }
+    }
+}
+
+/// Changes by the signatures of call paths.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Compiled {
+    paths: HashMap<u64, PathChange, Mixed>,
+    computing: HashMap<Computing, f64, Mixed>,
+    /// What is balanced, and the factor for each location.
+    pub(crate) balanced: Balanced,
+    pub(crate) factors: Vec<f64>,
+    /// Waits that there are nowhere.
+    pub(crate) without: Waits,
+    pub(crate) is_ideal: bool,
+}
+
+/// Paths and computing that are balanced.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Balanced {
+    paths: HashSet<u64, Mixed>,
+    computing: HashSet<Computing, Mixed>,
+}
+
+impl Balanced {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.computing.is_empty()
+    }
+}
+
+impl Compiled {
+    /// Changes the rule of a path of a location.
+    pub(crate) fn apply(&self, rule: &mut PathRule, location: u32) {
+        if let Some(change) = self.paths.get(&rule.signature) {
+            rule.factor *= change.factor;
+            rule.without.join(change.without);
+            rule.joined = change.joined;
+            rule.split = change.split;
+        }
+        if rule.is_outside {
+            return;
+        }
+        rule.without.join(self.without);
+        if self.balanced.paths.contains(&rule.signature) && !rule.is_call {
+            rule.factor *= self.factors.get(location as usize).copied().unwrap_or(1.0);
+        }
+        if self.is_ideal && rule.is_call {
+            rule.factor = 0.0;
+        }
+    }
+
+    /// Returns the factor for computing between two calls of a location.
+    pub(crate) fn factor(&self, rules: &[PathRule], stretch: &Stretch, location: u32) -> f64 {
+        if self.computing.is_empty() && self.balanced.computing.is_empty() {
+            return 1.0;
+        }
+        let key = key(rules, stretch);
+        let own = self.computing.get(&key).copied().unwrap_or(1.0);
+        match self.balanced.computing.contains(&key) {
+            true => own * self.factors.get(location as usize).copied().unwrap_or(1.0),
+            false => own,
+        }
+    }
+
+    /// Returns `true` if a stretch of computing is balanced.
+    pub(crate) fn is_balanced(&self, rules: &[PathRule], stretch: &Stretch) -> bool {
+        let rule = rules.get(stretch.path);
+        rule.is_some_and(|rule| {
+            !rule.is_call
+                && !rule.is_outside
+                && (self.balanced.paths.contains(&rule.signature)
+                    || self.balanced.computing.contains(&key(rules, stretch)))
+        })
+    }
+}
+
+fn key(rules: &[PathRule], stretch: &Stretch) -> Computing {
+    let of = |path: Option<usize>| path.and_then(|it| rules.get(it)).map_or(0, |it| it.signature);
+    (of(Some(stretch.path)), of(stretch.before), of(stretch.after))
+}
+
+/// Names that select something, and causes.
+pub(crate) struct Names {
+    /// Signature of each branch of the tree.
+    branches: Vec<u64>,
+    /// What each cause is, and the call path of those that are calls.
+    causes: Vec<Computing>,
+    calls: Vec<Option<u64>>,
+}
+
+/// Returns the signature of each branch of the tree.
+fn signatures(ground: &Ground<'_>) -> Vec<u64> {
+    let mut list: Vec<u64> = Vec::new();
+    for branch in &ground.tree.branches {
+        let above = branch.parent.and_then(|it| list.get(it.index())).copied().unwrap_or(0);
+        let site = Some(branch.site).filter(|it| *it != CallingContextRef::UNDEFINED);
+        list.push(match branch.setting {
+            Some(_) => above,
+            None => signature(above, branch.region, site),
+        });
+    }
+    list
+}
+
+impl Names {
+    pub(crate) fn of(ground: &Ground<'_>, causes: &[Cause]) -> Self {
+        let branches = signatures(ground);
+        let signature = |number: Option<u32>| {
+            number.and_then(|it| branches.get(it as usize)).copied().unwrap_or(0)
+        };
+        let computing = |cause: &Cause| {
+            let (before, after) = cause.between;
+            (signature(cause.call_path), signature(before), signature(after))
+        };
+        let call =
+            |cause: &Cause| (cause.what == Activities::Call).then(|| signature(cause.call_path));
+        Self {
+            causes: causes.iter().map(computing).collect(),
+            calls: causes.iter().map(call).collect(),
+            branches,
+        }
+    }
+
+    /// Returns the signatures of call paths that take values from shared memory.
+    pub(crate) fn fetches(ground: &Ground<'_>) -> HashSet<u64, Mixed> {
+        let roles = &ground.world.roles;
+        let is_fetch = |operation: Operation| {
+            matches!(
+                operation,
+                Operation::Atomic(
+                    Atomic::Swap | Atomic::CompareSwap | Atomic::FetchAdd | Atomic::FetchIncrement
+                )
+            )
+        };
+        let branches = ground.tree.branches.iter().zip(signatures(ground));
+        branches
+            .filter(|it| roles.get(it.0.region).meaning.is_some_and(|it| is_fetch(it.operation)))
+            .map(|it| it.1)
+            .collect()
+    }
+
+    /// Translates changes.
+    pub(crate) fn compile(
+        &self,
+        ground: &Ground<'_>,
+        changes: &[Change],
+    ) -> Result<Compiled, UnknownSelection> {
+        let mut compiled = Compiled::default();
+        for change in changes {
+            match change {
+                Change::IdealNetwork => compiled.is_ideal = true,
+                Change::Without(wait, None) => compiled.without.add(*wait),
+                Change::Without(wait, Some(selection)) => {
+                    for path in self.paths(ground, selection)? {
+                        compiled.paths.entry(path).or_default().without.add(*wait);
+                    }
+                }
+                Change::Scale(selection, factor) => match self.computing(selection) {
+                    Some(key) => *compiled.computing.entry(key).or_insert(1.0) *= factor,
+                    None => {
+                        for path in self.paths(ground, selection)? {
+                            compiled.paths.entry(path).or_default().factor *= factor;
+                        }
+                    }
+                },
+                Change::Balance(selection) => match self.computing(selection) {
+                    Some(key) => drop(compiled.balanced.computing.insert(key)),
+                    None => compiled.balanced.paths.extend(self.paths(ground, selection)?),
+                },
+                Change::Join(selection, count) => {
+                    for path in self.paths(ground, selection)? {
+                        compiled.paths.entry(path).or_default().joined = (*count).max(1);
+                    }
+                }
+                Change::SplitLock(selection, count) => {
+                    for path in self.paths(ground, selection)? {
+                        compiled.paths.entry(path).or_default().split = (*count).max(1);
+                    }
+                }
+            }
+        }
+        Ok(compiled)
+    }
+
+    /// Returns the computing that a cause is.
+    fn computing(&self, selection: &Selection) -> Option<Computing> {
+        let Selection::Cause(place) = selection else { return None };
+        let is_call = self.calls.get(*place)?.is_some();
+        self.causes.get(*place).copied().filter(|_| !is_call)
+    }
+
+    /// Returns the signatures of the call paths of a selection.
+    fn paths(
+        &self,
+        ground: &Ground<'_>,
+        selection: &Selection,
+    ) -> Result<Vec<u64>, UnknownSelection> {
+        let branches = &self.branches;
+        let found: Vec<u64> = match selection {
+            Selection::Cause(place) => {
+                self.calls.get(*place).copied().flatten().into_iter().collect()
+            }
+            Selection::CallPath(number) => {
+                branches.get(*number as usize).copied().into_iter().collect()
+            }
+            Selection::Named(name) => {
+                let numbers = (0..branches.len() as u32).map(CallPathNumber);
+                let has = |it: &CallPathNumber| is_named(&ground.steps(*it), name);
+                let named = numbers.filter(has).filter_map(|it| branches.get(it.index()));
+                named.copied().collect()
+            }
+        };
+        if found.is_empty() {
+            let (selection, known) = (selection.clone(), known(ground));
+            return Err(UnknownSelection { selection, known });
+        }
+        Ok(found)
+    }
+}
+
+/// Returns `true` if a function on a call path has a name, or if its last call is made on a line.
+fn is_named(steps: &[Step], name: &str) -> bool {
+    steps.iter().any(|step| step.region == name)
+        || steps.last().and_then(line).is_some_and(|it| it == name)
+}
+
+/// Returns the line of a call as `file:line`, without the directory of the file.
+fn line(step: &Step) -> Option<String> {
+    let site = step.site.as_ref().filter(|it| it.line > 0)?;
+    let file = site.file.rsplit('/').next()?;
+    Some(format!("{file}:{}", site.line))
+}
+
+/// Returns all names that select something.
+fn known(ground: &Ground<'_>) -> Vec<String> {
+    let numbers = (0..ground.tree.branches.len() as u32).map(CallPathNumber);
+    let last = numbers.filter_map(|it| ground.steps(it).pop());
+    let mut names: Vec<String> =
+        last.flat_map(|it| [Some(it.region.clone()), line(&it)]).flatten().collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

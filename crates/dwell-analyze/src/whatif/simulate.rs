@@ -1,0 +1,586 @@
+//! Plays a run again from its dependency log, in the order of time, with changed durations.
+//!
+//! Every location goes through its segments. A segment takes as long as it did, without the waits of the run as it was, times
+//! the factor of its rule. A call ends when what it depends on is there, and then takes what is left of its time:
+//!
+//! | depends on | until |
+//! |---|---|
+//! | members of a collective | the last of them has come, or the root |
+//! | the target of an operation | the target is in a call that serves, after the operation began |
+//! | a lock | it is free, by order of arrival |
+//! | any event of another location | that location has come so far in what it did |
+//!
+//! One thread plays a run: the state of a target or of a lock at a time depends on everything before. Memory is a few
+//! kilobytes for each location.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+
+use dwell_model::waits::Wait;
+
+use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
+use crate::archive::world::World;
+use crate::engine::event::Way;
+use crate::engine::hash::Mixed;
+use crate::engine::locking::{LockKey, LockMode};
+use crate::engine::log::needs::Need;
+use crate::engine::log::read::{LogError, Piece};
+use crate::whatif::locks::Locks;
+use crate::whatif::meetings::{Attendance, Meetings};
+use crate::whatif::rules::PathRule;
+use crate::whatif::scenario::Compiled;
+use crate::whatif::track::{Stretch, Track, is_loop};
+
+/// Number of calls of a location whose begin is remembered, for operations that they began.
+const REMEMBERED: usize = 256;
+
+/// What is uncertain, and which way it is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Assumptions {
+    /// Waits are as long as their upper bounds.
+    pub(crate) upper: bool,
+    /// Calls that do not wait any more are as fast as the fastest of their call path.
+    pub(crate) best: bool,
+}
+
+/// Shortest times of the calls of one path, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Least {
+    /// Of all calls, without their waits.
+    pub(crate) rest: u64,
+    /// Of calls that did not wait.
+    pub(crate) unhindered: u64,
+}
+
+/// Shortest times by the signature of the call path.
+pub(crate) type Shortest = HashMap<u64, Least, Mixed>;
+
+/// What became of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Played {
+    /// Time from the first event to the last, in nanoseconds.
+    pub(crate) length: u64,
+    /// Time of the location with the longest run, without start-up and shutdown.
+    pub(crate) run: u64,
+    /// Number of locations that waited for ever.
+    pub(crate) stuck: u32,
+    pub(crate) shortest: Shortest,
+    /// Number of values that each location took from shared memory.
+    pub(crate) fetches: Vec<u64>,
+}
+
+/// A process while a run is played.
+#[derive(Debug, Default)]
+struct Presence {
+    /// Number of its locations that are in calls that serve.
+    inside: u32,
+    /// Time at which the last of them left such a call.
+    left: Option<u64>,
+    /// Number of its locations that have not ended.
+    alive: u32,
+    /// Locations whose operations wait for it.
+    waiting: Vec<u32>,
+}
+
+/// A location while a run is played.
+struct Runner {
+    track: Track,
+    rules: Vec<PathRule>,
+    process: ProcessNumber,
+    stretch: Stretch,
+    /// Begin of the stretch, and its end once it is known.
+    begin: u64,
+    end: Option<u64>,
+    /// Number of things that the stretch waits for, and the time of the last that came.
+    pending: u32,
+    ready: u64,
+    /// Time that the stretch takes at least before that, and after it.
+    head: u64,
+    tail: u64,
+    /// Locks to acquire when nothing else is missing.
+    acquires: Vec<((LockKey, u64), LockMode)>,
+    /// Recorded and new begins of the last calls.
+    enters: VecDeque<(u64, u64)>,
+    /// Others that wait until this location has come to a recorded time.
+    watchers: BinaryHeap<Reverse<(u64, u32)>>,
+    has_begun: bool,
+    has_ended: bool,
+    /// Time without start-up and shutdown.
+    run: u64,
+    /// Number of calls on each path, for those that are joined.
+    counts: HashMap<usize, u64, Mixed>,
+    fetches: u64,
+}
+
+impl Runner {
+    /// Returns the new time of a recorded time in the current stretch or before it, or `None` if it is not known yet.
+    fn time_of(&self, recorded: u64) -> Option<u64> {
+        if self.has_ended || self.has_begun && recorded <= self.stretch.begin {
+            return Some(self.begin);
+        }
+        if !self.has_begun || recorded > self.stretch.end {
+            return None;
+        }
+        let end = self.end?;
+        let Stretch { begin, end: recorded_end, path, .. } = self.stretch;
+        let is_call = self.rules.get(path).is_some_and(|it| it.is_call);
+        let (new, old) = (end - self.begin, recorded_end - begin);
+        Some(match is_call {
+            // What others wait for comes after what the call waited for.
+            true => end.saturating_sub(recorded_end - recorded).max(self.begin),
+            false if old == 0 => self.begin,
+            false => {
+                let part = u128::from(recorded - begin) * u128::from(new) / u128::from(old);
+                self.begin + part as u64
+            }
+        })
+    }
+}
+
+/// A run that is being played.
+pub(crate) struct Simulation<'a> {
+    world: &'a World,
+    assumptions: Assumptions,
+    compiled: &'a Compiled,
+    shortest: Option<&'a Shortest>,
+    runners: Vec<Runner>,
+    processes: Vec<Presence>,
+    meetings: Meetings,
+    locks: Locks,
+    /// Ends of stretches, and first events.
+    queue: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Locations for which something has come, and when.
+    arrived: Vec<(u32, u64)>,
+    found: Shortest,
+    is_fetch: &'a dyn Fn(u64) -> bool,
+    end: u64,
+}
+
+impl<'a> Simulation<'a> {
+    /// Prepares to play a run, given the log and the rules of each location in their order. Without `shortest`, the
+    /// shortest times of calls are looked for.
+    pub(crate) fn new(
+        world: &'a World,
+        (assumptions, compiled): (Assumptions, &'a Compiled),
+        shortest: Option<&'a Shortest>,
+        is_fetch: &'a dyn Fn(u64) -> bool,
+        locations: impl Iterator<Item = Result<(Track, Vec<PathRule>), LogError>>,
+    ) -> Result<Self, LogError> {
+        let mut processes = Vec::new();
+        processes.resize_with(world.system.processes.len(), Presence::default);
+        let mut runners = Vec::new();
+        for (number, location) in (0..).zip(locations) {
+            let (track, rules) = location?;
+            let process = world.process(LocationNumber(number));
+            if let Some(presence) = processes.get_mut(process.index()) {
+                presence.alive += 1;
+            }
+            runners.push(Runner {
+                track,
+                rules,
+                process,
+                stretch: Stretch::default(),
+                begin: 0,
+                end: None,
+                pending: 0,
+                ready: 0,
+                head: 0,
+                tail: 0,
+                acquires: Vec::new(),
+                enters: VecDeque::new(),
+                watchers: BinaryHeap::new(),
+                has_begun: false,
+                has_ended: false,
+                run: 0,
+                counts: HashMap::default(),
+                fetches: 0,
+            });
+        }
+        Ok(Self {
+            world,
+            assumptions,
+            compiled,
+            shortest,
+            runners,
+            processes,
+            meetings: Meetings::default(),
+            locks: Locks::default(),
+            queue: BinaryHeap::new(),
+            arrived: Vec::new(),
+            found: HashMap::default(),
+            is_fetch,
+            end: 0,
+        })
+    }
+
+    /// Plays the run.
+    pub(crate) fn play(mut self) -> Result<Played, LogError> {
+        let mut first = u64::MAX;
+        for place in 0..self.runners.len() as u32 {
+            let Some(runner) = self.runners.get_mut(place as usize) else { continue };
+            match runner.read()? {
+                true => {
+                    first = first.min(runner.stretch.begin);
+                    self.queue.push(Reverse((runner.stretch.begin, place)));
+                }
+                false => self.over(place, 0),
+            }
+        }
+        while let Some(Reverse((now, place))) = self.queue.pop() {
+            let Some(runner) = self.runners.get_mut(place as usize) else { continue };
+            if !runner.has_begun {
+                runner.has_begun = true;
+                self.enter(place, now);
+            } else {
+                self.leave(place, now);
+                match self.runners.get_mut(place as usize).map(Runner::read) {
+                    Some(Ok(true)) => self.enter(place, now),
+                    Some(Ok(false)) | None => self.over(place, now),
+                    Some(Err(error)) => return Err(error),
+                }
+            }
+            self.settle();
+        }
+        let stuck = self.runners.iter().filter(|it| !it.has_ended).count() as u32;
+        Ok(Played {
+            length: self.end.saturating_sub(first.min(self.end)),
+            run: self.runners.iter().map(|it| it.run).max().unwrap_or(0),
+            stuck,
+            shortest: self.found,
+            fetches: self.runners.iter().map(|it| it.fetches).collect(),
+        })
+    }
+
+    /// Lets locations go on for which something has come.
+    fn settle(&mut self) {
+        while let Some((place, time)) = self.arrived.pop() {
+            let Some(runner) = self.runners.get_mut(place as usize) else { continue };
+            runner.ready = runner.ready.max(time);
+            runner.pending = runner.pending.saturating_sub(1);
+            if runner.pending == 0 {
+                self.proceed(place);
+            }
+        }
+    }
+
+    /// Ends the current stretch of a location.
+    fn leave(&mut self, place: u32, now: u64) {
+        let Some(runner) = self.runners.get_mut(place as usize) else { return };
+        let Some(&rule) = runner.rules.get(runner.stretch.path) else { return };
+        if !rule.is_outside {
+            runner.run += now - runner.begin;
+        }
+        if rule.serves
+            && let Some(presence) = self.processes.get_mut(runner.process.index())
+        {
+            presence.inside = presence.inside.saturating_sub(1);
+            presence.left = Some(now);
+        }
+    }
+
+    /// Ends a location.
+    fn over(&mut self, place: u32, now: u64) {
+        self.end = self.end.max(now);
+        let Some(runner) = self.runners.get_mut(place as usize) else { return };
+        runner.has_ended = true;
+        runner.begin = now;
+        let watchers = std::mem::take(&mut runner.watchers);
+        self.arrived.extend(watchers.into_iter().map(|Reverse((_, watcher))| (watcher, now)));
+        let Some(presence) = self.processes.get_mut(runner.process.index()) else { return };
+        presence.alive = presence.alive.saturating_sub(1);
+        if presence.alive == 0 {
+            // Nobody serves them any more.
+            self.arrived.extend(presence.waiting.drain(..).map(|waiting| (waiting, now)));
+        }
+    }
+
+    /// Begins a stretch of a location that was read, and finds out what it waits for.
+    fn enter(&mut self, place: u32, now: u64) {
+        let Some(runner) = self.runners.get_mut(place as usize) else { return };
+        (runner.begin, runner.ready, runner.end, runner.pending) = (now, now, None, 0);
+        let Some(&rule) = runner.rules.get(runner.stretch.path) else { return };
+        runner.tell(runner.stretch.begin, &mut self.arrived);
+        let assumptions = self.assumptions;
+        let mut stretch = std::mem::take(&mut runner.stretch);
+        let waited = |it: &Piece| if assumptions.upper { it.high.0 } else { it.low.0 };
+        let in_waits: u64 = stretch.waits.iter().filter(|it| !is_loop(it)).map(waited).sum();
+        let length = stretch.end - stretch.begin;
+        let mut rest = length.saturating_sub(in_waits).saturating_sub(stretch.polling);
+        let mut joined = false;
+        if rule.is_call {
+            runner.enters.push_back((stretch.begin, now));
+            if runner.enters.len() > REMEMBERED {
+                runner.enters.pop_front();
+            }
+            let count = (rule.joined > 1).then(|| {
+                let count = runner.counts.entry(stretch.path).or_default();
+                *count += 1;
+                *count
+            });
+            joined = count.is_some_and(|it| it % rule.joined != 0);
+            runner.fetches += u64::from((self.is_fetch)(rule.signature));
+            rest = rest_of(self.shortest, assumptions, &rule, (rest, in_waits), joined);
+            note(self.shortest.is_none(), &mut self.found, &rule, (rest, in_waits));
+            if rule.serves
+                && let Some(presence) = self.processes.get_mut(runner.process.index())
+            {
+                presence.inside += 1;
+                self.arrived.extend(presence.waiting.drain(..).map(|waiting| (waiting, now)));
+            }
+        }
+        let factor = match rule.is_call {
+            true => rule.factor,
+            false => rule.factor * self.compiled.factor(&runner.rules, &stretch, place),
+        };
+        // The time after the last wait is left when what the call depends on is there. What was before can pass meanwhile.
+        let tail = stretch.waits.iter().filter_map(|it| released(it, assumptions.upper)).max();
+        let tail = tail.map_or(rest, |at| stretch.end.saturating_sub(at).min(rest));
+        let scaled = |time: u64| match factor == 1.0 {
+            true => time,
+            false => (time as f64 * factor).round() as u64,
+        };
+        (runner.head, runner.tail) = (scaled(rest - tail), scaled(tail));
+        if rule.is_call && !joined {
+            self.needs(place, now, &rule, &stretch);
+        }
+        self.links(place, &rule, &stretch, joined);
+        let Some(runner) = self.runners.get_mut(place as usize) else { return };
+        std::mem::swap(&mut runner.stretch, &mut stretch);
+        if runner.pending == 0 {
+            self.proceed(place);
+        }
+    }
+
+    /// Finds out which members, targets and locks a call waits for.
+    fn needs(&mut self, place: u32, now: u64, rule: &PathRule, stretch: &Stretch) {
+        let world = self.world;
+        for need in &stretch.needs {
+            let Some(runner) = self.runners.get_mut(place as usize) else { return };
+            let me = runner.process;
+            match *need {
+                Need::Collective { context, sequence, way, root } => {
+                    let waits = of_way(way).is_none_or(|wait| !rule.without.has(wait));
+                    let mut free = Vec::new();
+                    let it =
+                        Attendance { context, sequence, way, root, me, location: place, waits };
+                    if self.meetings.arrive(world, it, &mut free) {
+                        runner.pending += 1;
+                    }
+                    self.arrived.extend(free.into_iter().map(|it| (it, now)));
+                }
+                Need::Target { process, class, age } => {
+                    if rule.without.has(Wait::WaitForProgress) || process == me {
+                        continue;
+                    }
+                    let waited = stretch.waited_for(|it| world.process(it) == process);
+                    // A process that the call waited for by several targets is one of the edges.
+                    if !runner.track.targets.needs(process, class, waited)
+                        || waited && self.assumptions.upper
+                    {
+                        continue;
+                    }
+                    let began = stretch.begin.saturating_sub(age.0);
+                    let began = runner.enters.iter().rev().find(|it| it.0 <= began);
+                    let began = began.or(runner.enters.front()).map_or(now, |it| it.1);
+                    let Some(presence) = self.processes.get_mut(process.index()) else { continue };
+                    let arrives = began + world.latency(me, process).0;
+                    let is_served = presence.inside > 0
+                        || presence.alive == 0
+                        || presence.left.is_some_and(|left| left > arrives);
+                    if !is_served {
+                        presence.waiting.push(place);
+                        runner.pending += 1;
+                    }
+                }
+                Need::Acquire { key, mode } => {
+                    let is_released = stretch
+                        .needs
+                        .iter()
+                        .any(|it| matches!(it, Need::Release { key: other } if *other == key));
+                    if !is_released && !rule.without.has(Wait::LockContention) {
+                        runner.acquires.push(((key, u64::from(place) % rule.split), mode));
+                    }
+                }
+                Need::Release { key } => {
+                    let split = runner.rules.iter().map(|it| it.split).max().unwrap_or(1);
+                    let mut free = Vec::new();
+                    for part in [0, u64::from(place) % split] {
+                        self.locks.release((key, part), place, &mut free);
+                    }
+                    self.arrived.extend(free.into_iter().map(|it| (it, now)));
+                }
+            }
+        }
+    }
+
+    /// Finds out which events of other locations a stretch waits for.
+    fn links(&mut self, place: u32, rule: &PathRule, stretch: &Stretch, joined: bool) {
+        let upper = self.assumptions.upper;
+        let meets = stretch
+            .needs
+            .iter()
+            .any(|need| matches!(need, Need::Collective { way, .. } if Meetings::knows(*way)));
+        let is_target = |it: &Piece| {
+            let process = self.world.process(it.culprit);
+            stretch.needs.iter().any(
+                |need| matches!(need, Need::Target { process: target, .. } if *target == process),
+            )
+        };
+        let mut wanted: Vec<(LocationNumber, u64)> = Vec::new();
+        for piece in &stretch.waits {
+            let wait = piece.what.wait();
+            let is_gone = joined || wait.is_some_and(|wait| removes(rule, wait));
+            let is_elsewhere = match wait {
+                // Members and targets are counted apart.
+                Some(wait) if of_meeting(wait) => meets,
+                Some(Wait::LockContention) => {
+                    let part = |it: u32| u64::from(it) % rule.split;
+                    part(piece.culprit.0) != part(place)
+                }
+                _ if piece.what.is_for_progress() => !upper && is_target(piece),
+                _ => false,
+            };
+            if let Some(at) = released(piece, upper).filter(|_| !is_gone && !is_elsewhere) {
+                wanted.push((piece.culprit, at));
+            }
+        }
+        for edge in &stretch.early {
+            let wait = edge.what.wait();
+            if !joined && !wait.is_some_and(|wait| removes(rule, wait)) {
+                wanted.push((edge.culprit, edge.from.0));
+            }
+        }
+        for (culprit, at) in wanted {
+            if culprit.0 == place {
+                continue;
+            }
+            let Some(other) = self.runners.get_mut(culprit.index()) else { continue };
+            match other.time_of(at) {
+                Some(time) => {
+                    if let Some(runner) = self.runners.get_mut(place as usize) {
+                        runner.ready = runner.ready.max(time);
+                    }
+                }
+                None => {
+                    other.watchers.push(Reverse((at, place)));
+                    if let Some(runner) = self.runners.get_mut(place as usize) {
+                        runner.pending += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes on with a stretch for which nothing is missing but locks.
+    fn proceed(&mut self, place: u32) {
+        let Some(runner) = self.runners.get_mut(place as usize) else { return };
+        while let Some((key, mode)) = runner.acquires.pop() {
+            if !self.locks.acquire(key, mode, place) {
+                runner.pending = 1;
+                return;
+            }
+        }
+        let end = runner.ready.max(runner.begin + runner.head) + runner.tail;
+        runner.end = Some(end);
+        runner.tell(runner.stretch.end, &mut self.arrived);
+        self.queue.push(Reverse((end, place)));
+    }
+}
+
+impl Runner {
+    fn read(&mut self) -> Result<bool, LogError> {
+        let rules = &self.rules;
+        let is_call = |path: usize| rules.get(path).is_some_and(|it| it.is_call);
+        self.track.next(is_call, &mut self.stretch)
+    }
+
+    /// Tells others that this location has come to a recorded time.
+    fn tell(&mut self, recorded: u64, arrived: &mut Vec<(u32, u64)>) {
+        while let Some(&Reverse((at, watcher))) = self.watchers.peek() {
+            let Some(time) = self.time_of(at).filter(|_| at <= recorded) else { return };
+            arrived.push((watcher, time));
+            self.watchers.pop();
+        }
+    }
+}
+
+/// Returns the recorded time at which the culprit of a wait ended it, or `None` if it may be none.
+fn released(piece: &Piece, upper: bool) -> Option<u64> {
+    match (upper, is_loop(piece)) {
+        (true, _) | (_, true) => (piece.high.0 > 0).then_some(piece.to.0),
+        // A lower bound that is less than the wait begins with it.
+        _ => (piece.low.0 > 0).then_some((piece.from + piece.low).0),
+    }
+}
+
+/// Returns the wait of members of a collective for others.
+fn of_way(way: Way) -> Option<Wait> {
+    Some(match way {
+        Way::Barrier => Wait::BarrierWait,
+        Way::Fence => Wait::WaitAtFence,
+        Way::Create => Wait::WaitAtCreate,
+        Way::Free => Wait::WaitAtFree,
+        Way::All => Wait::NxnWait,
+        Way::FromRoot => Wait::LateBroadcast,
+        Way::ToRoot => Wait::EarlyReduce,
+        Way::Prefix => Wait::EarlyScan,
+        Way::Neighbours => return None,
+    })
+}
+
+/// Returns `true` for waits of members of a collective that [`Meetings`] counts.
+fn of_meeting(wait: Wait) -> bool {
+    matches!(
+        wait,
+        Wait::BarrierWait
+            | Wait::WaitAtFence
+            | Wait::WaitAtCreate
+            | Wait::WaitAtFree
+            | Wait::NxnWait
+            | Wait::LateBroadcast
+            | Wait::EarlyReduce
+    )
+}
+
+/// Returns `true` if a rule removes a wait. Waits for one and for several targets go together.
+fn removes(rule: &PathRule, wait: Wait) -> bool {
+    let multi = wait == Wait::WaitForProgressMulti && rule.without.has(Wait::WaitForProgress);
+    rule.without.has(wait) || multi
+}
+
+/// Returns the time of a call without its waits, given that time and the time of the waits in the recorded run.
+fn rest_of(
+    shortest: Option<&Shortest>,
+    assumptions: Assumptions,
+    rule: &PathRule,
+    (rest, waits): (u64, u64),
+    joined: bool,
+) -> u64 {
+    let Some(least) = shortest.and_then(|it| it.get(&rule.signature)) else { return rest };
+    if joined {
+        // What remains of an operation that another one carries is its data.
+        return rest.saturating_sub(least.rest);
+    }
+    if waits == 0 || rule.without.is_empty() {
+        return rest;
+    }
+    match assumptions.best {
+        true => rest.min(least.rest),
+        // After a wait, a part of the operation may have been over; without the wait it takes its whole time.
+        false if least.unhindered < u64::MAX => rest.max(least.unhindered.min(rest + waits)),
+        false => rest,
+    }
+}
+
+/// Notes the time of a call, if the shortest times are looked for.
+fn note(wanted: bool, found: &mut Shortest, rule: &PathRule, (rest, waits): (u64, u64)) {
+    if !wanted {
+        return;
+    }
+    let none = Least { rest: u64::MAX, unhindered: u64::MAX };
+    let least = found.entry(rule.signature).or_insert(none);
+    least.rest = least.rest.min(rest);
+    if waits == 0 {
+        least.unhindered = least.unhindered.min(rest);
+    }
+}

@@ -1,0 +1,191 @@
+//! One location on its way forward through the log: what it did, and what each of its calls depended on.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
+use crate::causes::MOST_COMPUTING;
+use crate::engine::edge::{Edge, Verdict};
+use crate::engine::hash::Mixed;
+use crate::engine::log::needs::{Need, NeedOfCall};
+use crate::engine::log::read::{Forward, Link, LocationLog, LogError, Piece, Segment};
+use crate::engine::outstanding::Class;
+use crate::engine::quantity::Quantity;
+
+/// Greatest number of polling loops of a location that are shortened. Others take as long as they did.
+const MOST_LOOPS: usize = 65_536;
+
+/// A segment, and what it depended on.
+#[derive(Debug, Default)]
+pub(crate) struct Stretch {
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) path: usize,
+    /// Paths of the calls before and after it, if it is computing.
+    pub(crate) before: Option<usize>,
+    pub(crate) after: Option<usize>,
+    /// Time of the stretch in polling loops that somebody else ended.
+    pub(crate) polling: u64,
+    /// Waits in the stretch, and ends of polling loops.
+    pub(crate) waits: Vec<Piece>,
+    /// Events of others that came early enough.
+    pub(crate) early: Vec<Edge>,
+    pub(crate) needs: Vec<Need>,
+}
+
+/// Which operations of a location need their targets.
+#[derive(Debug, Default)]
+pub(crate) struct Targets {
+    known: HashMap<(ProcessNumber, Class), Verdict, Mixed>,
+    classes: HashMap<Class, bool, Mixed>,
+}
+
+impl Targets {
+    fn new(log: &LocationLog, me: ProcessNumber) -> Self {
+        let mut targets = Self::default();
+        for ruling in log.rulings().iter().filter(|it| it.origin == me) {
+            targets.known.insert((ruling.target, ruling.class), ruling.verdict);
+            *targets.classes.entry(ruling.class).or_default() |= always(ruling.verdict);
+        }
+        targets
+    }
+
+    /// Returns `true` if an operation needs its target, given whether it waited for it in the recorded run.
+    pub(crate) fn needs(&self, target: ProcessNumber, class: Class, waited: bool) -> bool {
+        waited
+            || match self.known.get(&(target, class)) {
+                Some(verdict) => always(*verdict),
+                None => self.classes.get(&class).copied().unwrap_or(false),
+            }
+    }
+}
+
+/// Returns `true` if every operation of a class needs its target: none was seen to do without it.
+fn always(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Open | Verdict::Dependent)
+}
+
+/// The log of a location, read forward.
+pub(crate) struct Track {
+    segments: Box<dyn Forward<Segment>>,
+    /// Segments up to the next call, and the path of the call before.
+    ahead: VecDeque<Segment>,
+    before: Option<usize>,
+    links: Box<dyn Forward<Link>>,
+    needs: Box<dyn Forward<NeedOfCall>>,
+    link: Option<Link>,
+    need: Option<NeedOfCall>,
+    /// Polling loops that are left, in the order of their ends.
+    loops: VecDeque<Piece>,
+    calls: u64,
+    pub(crate) targets: Targets,
+}
+
+impl Track {
+    pub(crate) fn new(log: &LocationLog, me: ProcessNumber) -> Result<Self, LogError> {
+        let mut loops = VecDeque::new();
+        let mut all = log.links_forward()?;
+        while let Some(link) = all.next()? {
+            if let Link::Waited(piece) = link
+                && is_loop(&piece)
+                && loops.len() < MOST_LOOPS
+            {
+                loops.push_back(piece);
+            }
+        }
+        let mut track = Self {
+            segments: Box::new(log.segments_forward()?),
+            ahead: VecDeque::new(),
+            before: None,
+            links: Box::new(log.links_forward()?),
+            needs: Box::new(log.needs_forward(me)?),
+            link: None,
+            need: None,
+            loops,
+            calls: 0,
+            targets: Targets::new(log, me),
+        };
+        track.link = track.links.next()?;
+        track.need = track.needs.next()?;
+        Ok(track)
+    }
+
+    /// Reads the next stretch of time. Returns `false` after the last. `is_call` says which paths are calls.
+    pub(crate) fn next(
+        &mut self,
+        is_call: impl Fn(usize) -> bool,
+        stretch: &mut Stretch,
+    ) -> Result<bool, LogError> {
+        stretch.waits.clear();
+        stretch.early.clear();
+        stretch.needs.clear();
+        self.look_ahead(&is_call)?;
+        let Some(Segment { begin, end, path }) = self.ahead.pop_front() else { return Ok(false) };
+        let after = self.ahead.back().map(|it| it.path).filter(|it| is_call(*it));
+        (stretch.before, stretch.after) = (self.before, after);
+        (stretch.begin, stretch.end, stretch.path) = (begin.0, end.0, path);
+        self.poll(begin, end, stretch);
+        if !is_call(path) {
+            return Ok(true);
+        }
+        self.before = Some(path);
+        let call = self.calls;
+        self.calls += 1;
+        while let Some(need) = self.need.filter(|it| it.call <= call) {
+            stretch.needs.extend((need.call == call).then_some(need.need));
+            self.need = self.needs.next()?;
+        }
+        while let Some(link) = self.link {
+            match link {
+                Link::Waited(piece) if piece.to <= end => {
+                    stretch.waits.extend((!is_loop(&piece) && piece.to > begin).then_some(piece));
+                }
+                // What was needed at the end of a call belongs to one that begins there.
+                Link::Early(edge) if edge.to < end || edge.to == end && begin == end => {
+                    stretch.early.extend((edge.to >= begin).then_some(edge));
+                }
+                _ => break,
+            }
+            self.link = self.links.next()?;
+        }
+        Ok(true)
+    }
+
+    /// Reads segments up to the next call, unless that is far away.
+    fn look_ahead(&mut self, is_call: &impl Fn(usize) -> bool) -> Result<(), LogError> {
+        let is_known = self.ahead.back().is_some_and(|it| is_call(it.path));
+        while !is_known && self.ahead.len() < MOST_COMPUTING {
+            let Some(segment) = self.segments.next()? else { return Ok(()) };
+            self.ahead.push_back(segment);
+            if is_call(segment.path) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what polling loops mean for a stretch.
+    fn poll(&mut self, begin: Time, end: Time, stretch: &mut Stretch) {
+        stretch.polling = 0;
+        for piece in self.loops.iter().take_while(|it| it.from < end) {
+            let (from, to) = (piece.from.max(begin), piece.to.min(end));
+            stretch.polling += to.since(from).0;
+        }
+        while let Some(piece) = self.loops.front().filter(|it| it.to <= end) {
+            stretch.waits.push(*piece);
+            self.loops.pop_front();
+        }
+    }
+}
+
+/// Returns `true` if a piece is a polling loop.
+pub(crate) fn is_loop(piece: &Piece) -> bool {
+    piece.what == Quantity::PollingBlamed
+}
+
+impl Stretch {
+    /// Returns `true` if the call waited for the progress of one of these locations.
+    pub(crate) fn waited_for(&self, is: impl Fn(LocationNumber) -> bool) -> bool {
+        self.waits.iter().any(|it| it.what.is_for_progress() && is(it.culprit))
+    }
+}
