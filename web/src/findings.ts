@@ -6,6 +6,10 @@ export type Entry = {
  */
 findings: Array<number>,
 /**
+ * Gain without these waits; null if it was not computed.
+ */
+gain: Gain | null,
+/**
  * Phase of the program that the call path belongs to.
  */
 phase: Phase,
@@ -29,6 +33,24 @@ share_at_most: number | null,
  * True if the middle of both bounds is less than 0.1 % of `run_seconds`.
  */
 small: boolean, };
+
+export type Gain = {
+/**
+ * Why the gain cannot be predicted; null if it can.
+ */
+reason: string | null,
+/**
+ * Gain that is predicted if waits are as long as their lower bounds; null if it cannot be predicted.
+ */
+seconds: number | null,
+/**
+ * Least gain over everything that is uncertain.
+ */
+seconds_at_least: number | null,
+/**
+ * Greatest gain over everything that is uncertain.
+ */
+seconds_at_most: number | null, };
 
 export type Instance = {
 /**

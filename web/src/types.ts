@@ -172,6 +172,10 @@ how_often: string | null,
  */
 because: string | null,
 /**
+ * By how much the run would be shorter without the waits of the entry.
+ */
+gain: string | null,
+/**
  * Sentence about the longest wait of a single call.
  */
 worst_text: string | null,

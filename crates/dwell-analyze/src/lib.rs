@@ -50,10 +50,11 @@ use engine::replay;
 pub use engine::replay::least_memory;
 use engine::transport::Transport;
 pub use output::division::CallTime;
+use output::findings::RunSize;
 pub use output::findings::{
-    Activities, Cause, Caused, Confidence, Critical, Doing, Efficiency, Entry, Evidence, Finding,
-    Inefficiency, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling, Serves, Share, Step,
-    Times, Unexplained,
+    Activities, Cause, Caused, Confidence, Critical, Doing, Efficiency, Entry, Evidence, Factors,
+    Finding, Gain, Inefficiency, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling, Serves,
+    Share, Step, Times, Unexplained,
 };
 use output::own::{Own, Section};
 pub use output::profile::{Calls, Profile};
@@ -341,11 +342,11 @@ pub enum Ranked<'a> {
 }
 
 impl Ranked<'_> {
-    /// Returns twice the expected gain, which is the sum of both bounds.
-    fn gain(&self) -> u128 {
+    /// Returns what the list is sorted by, as [`Entry::weight`] does.
+    fn weight(&self, run: RunSize) -> (u64, u128) {
         match self {
-            Self::Waits(it) => u128::from(it.nanoseconds) + u128::from(it.at_most),
-            Self::Inefficient(it) => it.gain(),
+            Self::Waits(it) => it.weight(run),
+            Self::Inefficient(it) => (run.hundredths(run.each(it.gain())), it.gain()),
         }
     }
 }
@@ -435,7 +436,11 @@ fn replay_on(
         Some(lists) => {
             let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
             let residual = residual.and_then(|text| text.parse().ok());
-            AtRank::First(Box::new(Analysis { part, lists, residual, critical }))
+            let mut analysis = Analysis { part, lists, residual, critical };
+            if let Some(log) = log {
+                analysis.foresee(log)?;
+            }
+            AtRank::First(Box::new(analysis))
         }
         None => AtRank::Other(Box::new(part)),
     };
@@ -470,6 +475,9 @@ fn read_definitions(
         (Err(reason), None) => Err(Error::Elsewhere { rank: 0, reason }),
     }
 }
+
+/// Number of entries whose gain is predicted.
+const FORESEEN: usize = 5;
 
 /// Lists that users read, at rank 0.
 #[derive(Debug)]
@@ -584,7 +592,8 @@ impl Analysis {
         let mut list: Vec<Ranked<'_>> =
             waits.chain(self.lists.inefficient.iter().map(Ranked::Inefficient)).collect();
         // Sorting is stable: waits come before what can gain as much otherwise.
-        list.sort_by_key(|it| std::cmp::Reverse(it.gain()));
+        let size = self.size();
+        list.sort_by_key(|it| std::cmp::Reverse(it.weight(size)));
         list
     }
 
@@ -640,6 +649,37 @@ impl Analysis {
     /// [`Quantity::CriticalPath`] over all call paths and locations is its length, which is [`Self::length`].
     pub fn critical_path(&self) -> Option<&CriticalPath> {
         self.critical.as_ref()
+    }
+
+    fn size(&self) -> RunSize {
+        RunSize { length: self.length(), locations: self.locations() as u64 }
+    }
+
+    /// Predicts what the run would gain without its longest waits, and the efficiencies that need a prediction.
+    fn foresee(&mut self, log: &Path) -> Result<(), Error> {
+        let what_if = self.what_if(log)?;
+        let ideal = what_if.ideal()?;
+        let run = self.times().run;
+        let is_large = |it: &Entry| it.phase == Phase::Run && !it.is_small(run);
+        let mut gains = Vec::new();
+        for (place, entry) in
+            self.entries().iter().enumerate().filter(|it| is_large(it.1)).take(FORESEEN)
+        {
+            let findings = self.findings().get(entry.findings.clone()).unwrap_or_default();
+            gains.push((place, what_if.gain(findings)?));
+        }
+        for (place, gain) in gains {
+            if let Some(entry) = self.lists.ranking.entries.get_mut(place) {
+                entry.gain = Some(gain);
+            }
+        }
+        let size = self.size();
+        self.lists.ranking.sort(size);
+        if let Some(efficiency) = &mut self.lists.efficiency {
+            efficiency.factors =
+                ideal.and_then(|ideal| findings::Factors::of(efficiency.communication, ideal));
+        }
+        Ok(())
     }
 
     /// Prepares predictions of how long the run would have taken if something had been different, given the directory of the

@@ -168,6 +168,9 @@ fn facts(run: &Run) -> Vec<Fact> {
     fact("Parallel efficiency", efficiency.map(|it| whole(it.parallel)));
     fact("Load balance", efficiency.map(|it| whole(it.load_balance)));
     fact("Communication efficiency", efficiency.map(|it| whole(it.communication)));
+    fact("Serialisation", efficiency.and_then(|it| it.serialisation).map(whole));
+    fact("Progress", efficiency.and_then(|it| it.progress).map(whole));
+    fact("Transfer", efficiency.and_then(|it| it.transfer).map(whole));
     fact("State", property("STATE").filter(|it| it != "complete"));
     fact("Call paths", Some(grouped(meta.cnodes().len() as u64)));
     let mut attributes = meta.attributes(Owner::Report);
@@ -188,9 +191,19 @@ fn recorded(run: &Run, document: &Findings) -> (Vec<Finding>, Vec<Entry>) {
             locations: (it.locations, locations),
         })),
         because: because(&document.causes, it.call_path, &it.pattern),
+        gain: gain(document, it.call_path),
         ..finding(run, it)
     });
     (findings.collect(), document.entries.clone())
+}
+
+/// Returns the predicted gain of the entry of a call path in words.
+fn gain(document: &Findings, call_path: u32) -> Option<String> {
+    let is_of =
+        |at: &u32| document.findings.get(*at as usize).is_some_and(|it| it.call_path == call_path);
+    let entry = document.entries.iter().find(|it| it.findings.iter().any(is_of))?;
+    let gain = entry.gain.as_ref()?;
+    Some(findings::gain::words(gain, document.length_seconds))
 }
 
 /// Returns the call path of the report that findings name by its number and its steps.
@@ -268,6 +281,7 @@ fn finding(run: &Run, found: &findings::Finding) -> Finding {
         remedy: found.remedy.clone(),
         how_often: None,
         because: None,
+        gain: None,
         worst_text: found.worst.as_ref().map(one_wait),
         worst: found.worst.clone(),
         origins: found.origins.clone(),
@@ -284,6 +298,7 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
         let phase = phase(run, wait_at.cnode);
         let of_run = (phase == Phase::Run).then(|| share(wait_at.value, time));
         entries.push(Entry {
+            gain: None,
             phase,
             seconds: wait_at.value,
             seconds_at_most: wait_at.value,
@@ -335,6 +350,7 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
             remedy: words.map_or("", |it| it.remedy).to_owned(),
             how_often,
             because: None,
+            gain: None,
             worst_text: None,
             worst: None,
             origins: worst

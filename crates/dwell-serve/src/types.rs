@@ -172,6 +172,8 @@ crossing! {
         how_often: Option<String>,
         /// Causes of the wait, by their letters; null if they are not known.
         because: Option<String>,
+        /// By how much the run would be shorter without the waits of the entry.
+        gain: Option<String>,
         /// Sentence about the longest wait of a single call.
         worst_text: Option<String>,
         /// The longest wait of a single call.

@@ -40,6 +40,8 @@ enum Command {
     Info(commands::info::Args),
     /// Find wait states in an archive: which calls wait, how long, for which process, why, and what to do.
     Analyze(commands::analyze::Args),
+    /// Predict how long a run would have taken without a wait, with balanced work, or with other changes.
+    Whatif(commands::whatif::Args),
     /// Show a report: where the time goes, the largest waits, trees, rankings, locations.
     Report(commands::report::Args),
     /// Explore a report in a browser: findings, trees, communication matrix, bars, two runs side by side.
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Command::Print(args) => commands::print::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Analyze(args) => commands::analyze::run(&args),
+        Command::Whatif(args) => commands::whatif::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::View(args) => commands::view::run(&args),
         Command::Export(args) => commands::export::run(&args),

@@ -112,6 +112,13 @@ macro_rules! note {
 
 pub(crate) use {line, note};
 
+/// Returns the name that a misspelt one probably means.
+pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let likeness = |name: &'n str| (strsim::jaro_winkler(text, name), name);
+    let best = names.map(likeness).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 > 0.8).then_some(best.1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{explained, visible_bytes};

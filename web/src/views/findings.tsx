@@ -362,6 +362,7 @@ function Part({ finding, at, models }: { finding: Finding; at: number; models: M
           </>
         )}
         {finding.because && <><dt>Because</dt><dd>{finding.because}</dd></>}
+        {finding.gain && <><dt>Gain</dt><dd>{sentence(finding.gain)}</dd></>}
         {finding.origins.length > 0 && <><dt>Who waits</dt><dd><Parties list={finding.origins} /></dd></>}
         {finding.targets.length > 0 && <><dt>On whom</dt><dd><Parties list={finding.targets} /></dd></>}
         {sure(finding) && <><dt>How sure</dt><dd>{sure(finding)}</dd></>}

@@ -23,7 +23,7 @@ use crate::Error;
 use crate::archive::ids::LocationNumber;
 use crate::causes::failure;
 use crate::engine::log::read::{DependencyLog, LogError};
-use crate::output::findings::{Cause, Ground};
+use crate::output::findings::{Cause, Finding, Gain, Ground};
 use rules::PathRule;
 pub use scenario::{Change, Selection, UnknownSelection};
 use scenario::{Compiled, Names};
@@ -42,11 +42,11 @@ pub struct Prediction {
 /// A predicted length with its error bar, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// Predicted length.
+    /// Length that is predicted with the least that is assumed about the rest.
     pub expected: u64,
-    /// Least length over all assumptions.
+    /// Least length over everything that is uncertain.
     pub low: u64,
-    /// Greatest length over all assumptions.
+    /// Greatest length over everything that is uncertain.
     pub high: u64,
 }
 
@@ -158,6 +158,25 @@ impl<'a> WhatIf<'a> {
         let most = lengths.iter().copied().max().unwrap_or(expected);
         let range = Range { expected, low: least.saturating_sub(misfit), high: most + misfit };
         Ok(Prediction { recorded, predicted: Ok(range) })
+    }
+
+    /// Predicts by how much the run would be shorter without the waits of some findings.
+    pub(crate) fn gain(&self, findings: &[Finding]) -> Result<Result<Gain, Unpredictable>, Error> {
+        let change = |it: &Finding| {
+            let wait = Wait::ALL.iter().find(|wait| wait.about().id == it.pattern)?;
+            Some(Change::Without(*wait, Some(Selection::CallPath(it.call_path))))
+        };
+        let changes: Vec<Change> = findings.iter().filter_map(change).collect();
+        match self.predict(&changes) {
+            Ok(Prediction { recorded, predicted }) => Ok(predicted.map(|range| {
+                let shorter = |length: u64| recorded.cast_signed() - length.cast_signed();
+                let Range { expected, low, high } = range;
+                Gain { expected: shorter(expected), low: shorter(high), high: shorter(low) }
+            })),
+            Err(PredictError::Log(error)) => Err(error),
+            // A finding is on a call path of the run.
+            Err(PredictError::Selection(_)) => Ok(Err(Unpredictable::Incomplete(0))),
+        }
     }
 
     /// Returns the length of the run without changes, as it is played from the log. It is the recorded length, unless

@@ -216,7 +216,11 @@ impl Names {
             matches!(
                 operation,
                 Operation::Atomic(
-                    Atomic::Swap | Atomic::CompareSwap | Atomic::FetchAdd | Atomic::FetchIncrement
+                    Atomic::Swap
+                        | Atomic::CompareSwap
+                        | Atomic::FetchAdd
+                        | Atomic::FetchIncrement
+                        | Atomic::FetchAccumulate
                 )
             )
         };

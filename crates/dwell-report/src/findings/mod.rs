@@ -11,6 +11,7 @@
 //!   keep reading the older ones.
 
 pub mod causes;
+pub mod gain;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -61,7 +62,7 @@ objects! {
         /// How well the run uses its processes; null if nothing was computed in it.
         efficiency: Option<Efficiency>,
         /// Call paths that wait. Those of the run come first, then start-up, then shutdown; within a phase, the entry
-        /// with the greatest middle of its bounds comes first.
+        /// with the greatest gain comes first: the predicted one, or the middle of its bounds where there is none.
         entries: Vec<Entry>,
         /// Number of events in the archive.
         events: u64,
@@ -121,6 +122,27 @@ objects! {
         load_balance: f64,
         /// Mean computing of all locations, as a part of the length of the run: the product of the other two.
         parallel: f64,
+        /// Predicted length of the run without waits for progress, as a part of its length; null if it was not computed.
+        progress: Option<f64>,
+        /// Computing of the location that computes longest, as a part of the predicted length of the run on an ideal network
+        /// without waits for progress; null if it was not computed.
+        serialisation: Option<f64>,
+        /// Predicted length of the run on an ideal network, as a part of its length, both without waits for progress; null if
+        /// it was not computed. Serialisation, progress and transfer multiply to communication.
+        transfer: Option<f64>,
+    }
+
+    /// By how much the run would be shorter without the waits of an entry, as predicted. It is below 0 if the run would be
+    /// longer.
+    Gain {
+        /// Why the gain cannot be predicted; null if it can.
+        reason: Option<String>,
+        /// Gain that is predicted if waits are as long as their lower bounds; null if it cannot be predicted.
+        seconds: Option<f64>,
+        /// Least gain over everything that is uncertain.
+        seconds_at_least: Option<f64>,
+        /// Greatest gain over everything that is uncertain.
+        seconds_at_most: Option<f64>,
     }
 
     /// Something that processes did and that made others wait.
@@ -171,6 +193,8 @@ objects! {
     Entry {
         /// Positions in the list of findings, counted from 0.
         findings: Vec<u32>,
+        /// Gain without these waits; null if it was not computed.
+        gain: Option<Gain>,
         /// Phase of the program that the call path belongs to.
         phase: Phase,
         /// Sum of the lower bounds of the findings.

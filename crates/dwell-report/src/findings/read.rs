@@ -101,6 +101,7 @@ impl Findings {
         self.entries = (0..)
             .zip(&self.findings)
             .map(|(at, finding)| Entry {
+                gain: None,
                 findings: vec![at],
                 phase: finding.phase,
                 seconds: finding.seconds,

@@ -15,3 +15,4 @@ pub(crate) mod run;
 pub(crate) mod score;
 pub(crate) mod synth;
 pub(crate) mod view;
+pub(crate) mod whatif;

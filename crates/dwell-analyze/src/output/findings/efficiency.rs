@@ -19,6 +19,33 @@ pub struct Efficiency {
     pub load_balance: f64,
     /// Computing of the location that computes longest, as a part of the length of the run.
     pub communication: f64,
+    /// Factors of communication efficiency, or `None` if they were not computed.
+    pub factors: Option<Factors>,
+}
+
+/// Factors of communication efficiency. They need a prediction of the run without waits for progress, and on an ideal
+/// network, on which calls take no time but for waits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factors {
+    /// Computing of the location that computes longest, as a part of the length of the run on an ideal network without waits
+    /// for progress: what is lost because processes depend on each other.
+    pub serialisation: f64,
+    /// Length of the run without waits for progress, as a part of its length.
+    pub progress: f64,
+    /// Length of the run on an ideal network, as a part of its length, both without waits for progress.
+    pub transfer: f64,
+}
+
+impl Factors {
+    /// Returns the factors of a communication efficiency, given the lengths of the run as it was, without waits for progress,
+    /// and on an ideal network as well. The last is what is left, so that the product is the efficiency.
+    pub(crate) fn of(communication: f64, [recorded, progress, network]: [u64; 3]) -> Option<Self> {
+        let part = |a: u64, b: u64| a as f64 / b as f64;
+        (recorded > 0 && progress > 0 && network > 0).then(|| {
+            let (progress, transfer) = (part(progress, recorded), part(network, progress));
+            Self { serialisation: communication / (progress * transfer), progress, transfer }
+        })
+    }
 }
 
 /// Times of computing and of the run, over all locations with events.
@@ -76,6 +103,7 @@ impl Times {
             parallel: mean / run,
             load_balance: mean / most,
             communication: most / run,
+            factors: None,
         })
     }
 }

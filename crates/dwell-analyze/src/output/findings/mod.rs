@@ -29,13 +29,14 @@ use crate::archive::names::{self, Site};
 use crate::archive::time::{Duration, Time};
 use crate::engine::quantity::Quantity as Q;
 use crate::engine::regions::Span;
+use crate::whatif::Unpredictable;
 pub use beside::Polling;
 pub(crate) use beside::polling;
 pub use causes::{Activities, Cause, Caused};
 use concerned::{Concerns, Top};
 pub use critical::Critical;
 pub(crate) use critical::list as critical;
-pub use efficiency::Efficiency;
+pub use efficiency::{Efficiency, Factors};
 pub(crate) use ground::Ground;
 pub(crate) use inefficient::list as inefficient;
 pub use inefficient::{Evidence, Inefficiency};
@@ -208,9 +209,55 @@ pub struct Entry {
     /// Range of this entry's findings in [`Analysis::findings`](crate::Analysis::findings). The finding with the
     /// greatest expected gain comes first; the range is never empty.
     pub findings: Range<usize>,
+    /// By how much the run would be shorter without these waits, or why that cannot be predicted. `None` if it was not
+    /// computed.
+    pub gain: Option<Result<Gain, Unpredictable>>,
+}
+
+/// Length of a run in nanoseconds, and the number of its locations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunSize {
+    pub(crate) length: u64,
+    pub(crate) locations: u64,
+}
+
+impl RunSize {
+    /// Returns the time of one location, given twice the time of all.
+    pub(crate) fn each(self, both: u128) -> u64 {
+        let each = both / (2 * u128::from(self.locations.max(1)));
+        u64::try_from(each).unwrap_or(u64::MAX)
+    }
+
+    /// Returns a time in hundredths of the run.
+    pub(crate) fn hundredths(self, time: u64) -> u64 {
+        time.saturating_mul(100) / self.length.max(1)
+    }
+}
+
+/// By how much a run would be shorter, in nanoseconds; below 0 if it would be longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gain {
+    /// Gain that is predicted if waits are as long as their lower bounds.
+    pub expected: i64,
+    /// Least gain over everything that is uncertain.
+    pub low: i64,
+    /// Greatest gain over everything that is uncertain.
+    pub high: i64,
 }
 
 impl Entry {
+    /// Returns what entries are sorted by, the greatest first: the predicted gain in hundredths of the length of the run, and
+    /// twice the middle of the bounds. Gains that differ by less are equal. Without a prediction the middle of the bounds
+    /// stands for the gain, divided by the number of locations.
+    pub(crate) fn weight(&self, run: RunSize) -> (u64, u128) {
+        let both = u128::from(self.nanoseconds) + u128::from(self.at_most);
+        let gain = match self.gain {
+            Some(Ok(Gain { expected, .. })) => expected.max(0).cast_unsigned(),
+            Some(Err(_)) | None => run.each(both),
+        };
+        (run.hundredths(gain), both)
+    }
+
     /// Least share of the run that earns an entry a place of its own. Output sums up smaller entries in one line.
     pub const LEAST_SHARE: f64 = 0.001;
 
@@ -269,6 +316,7 @@ pub(crate) fn rank(ground: &Ground<'_>, summary: &Summary) -> Ranking {
             nanoseconds: group.iter().map(|it| it.nanoseconds).sum(),
             at_most: group.iter().map(|it| it.at_most).sum(),
             findings: first..first + group.len(),
+            gain: None,
         });
         findings.extend(group);
     }
@@ -276,6 +324,20 @@ pub(crate) fn rank(ground: &Ground<'_>, summary: &Summary) -> Ranking {
 }
 
 impl Ranking {
+    /// Sorts the entries of the run anew: by their predicted gains where these are known, and by the middle of their bounds
+    /// elsewhere.
+    pub(crate) fn sort(&mut self, run: RunSize) {
+        self.entries.sort_by_key(|it| (it.phase, Reverse(it.weight(run))));
+        let mut findings = Vec::with_capacity(self.findings.len());
+        for entry in &mut self.entries {
+            let first = findings.len();
+            findings
+                .extend_from_slice(self.findings.get(entry.findings.clone()).unwrap_or_default());
+            entry.findings = first..findings.len();
+        }
+        self.findings = findings;
+    }
+
     /// Fills in what the partners of the worst instances did meanwhile, for the first [`LOOKED_AT`] large entries of
     /// the run. Partners whose events cannot be read stay without an answer.
     pub(crate) fn look(&mut self, archive: &Archive, ground: &Ground<'_>) {

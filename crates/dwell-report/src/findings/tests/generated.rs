@@ -68,6 +68,7 @@ fn typescript() -> String {
     let head = "// Made from crates/dwell-report/src/findings: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-report findings`.";
     let types = [
         Entry::decl(),
+        Gain::decl(),
         Instance::decl(),
         Meanwhile::decl(),
         Doing::decl(),

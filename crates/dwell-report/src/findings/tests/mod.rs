@@ -97,6 +97,12 @@ fn full() -> Findings {
     let crowd = Crowd { cores: 2, node: "node".into(), processes: 4 };
     let start = Finding { phase: Phase::StartUp, worst: None, ..finding.clone() };
     let entry = |at: u32, phase: Phase| Entry {
+        gain: (at == 0).then_some(Gain {
+            reason: None,
+            seconds: Some(0.5),
+            seconds_at_least: Some(0.25),
+            seconds_at_most: Some(0.5),
+        }),
         findings: vec![at],
         phase,
         seconds: 0.25,
@@ -137,7 +143,14 @@ fn full() -> Findings {
         }],
         crowds: vec![crowd.clone()],
         damage: vec!["7.evt ends early".into()],
-        efficiency: Some(Efficiency { communication: 0.75, load_balance: 0.5, parallel: 0.375 }),
+        efficiency: Some(Efficiency {
+            communication: 0.75,
+            load_balance: 0.5,
+            parallel: 0.375,
+            progress: Some(0.9),
+            serialisation: None,
+            transfer: None,
+        }),
         entries: vec![entry(0, Phase::Run), entry(1, Phase::StartUp)],
         events: 48,
         findings: vec![finding, start],

@@ -1,8 +1,8 @@
 //! Converts an analysis to the document `findings.json`, whose format [`dwell_report::findings`] describes.
 
 use dwell_analyze::{
-    Activities, Analysis, Cause, Caused, Crowd, Doing, Entry, Finding, Inefficiency, Instance,
-    Meanwhile, Phase, Polling, Serves, Share, Step, Unexplained,
+    Activities, Analysis, Cause, Caused, Crowd, Doing, Entry, Finding, Gain, Inefficiency,
+    Instance, Meanwhile, Phase, Polling, Serves, Share, Step, Unexplained, Unpredictable,
 };
 use dwell_report::findings;
 
@@ -35,6 +35,9 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Fi
             communication: it.communication,
             load_balance: it.load_balance,
             parallel: it.parallel,
+            progress: it.factors.map(|it| it.progress),
+            serialisation: it.factors.map(|it| it.serialisation),
+            transfer: it.factors.map(|it| it.transfer),
         }),
         entries: analysis.entries().iter().map(|it| entry(it, times.run)).collect(),
         events: analysis.events(),
@@ -140,12 +143,24 @@ fn confidence(it: dwell_analyze::Confidence) -> findings::Confidence {
 fn entry(it: &Entry, run: u64) -> findings::Entry {
     findings::Entry {
         findings: it.findings.clone().map(|at| at as u32).collect(),
+        gain: it.gain.as_ref().map(gain),
         phase: phase(it.phase),
         seconds: in_seconds(it.nanoseconds),
         seconds_at_most: in_seconds(it.at_most),
         share: share(it.nanoseconds, it.phase, run),
         share_at_most: share(it.at_most, it.phase, run),
         small: it.is_small(run),
+    }
+}
+
+/// Returns the gain of an entry.
+pub(super) fn gain(it: &Result<Gain, Unpredictable>) -> findings::Gain {
+    let of = |part: fn(&Gain) -> i64| it.as_ref().ok().map(|it| part(it) as f64 * 1e-9);
+    findings::Gain {
+        reason: it.as_ref().err().map(ToString::to_string),
+        seconds: of(|it| it.expected),
+        seconds_at_least: of(|it| it.low),
+        seconds_at_most: of(|it| it.high),
     }
 }
 

@@ -152,7 +152,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// An archive that is to be analysed.
-struct Input {
+pub(crate) struct Input {
     path: PathBuf,
     archive: Archive,
     events: u64,
@@ -162,7 +162,7 @@ struct Input {
 impl Input {
     /// Opens an archive and looks at its definitions. Fails for one that has a profile instead of events, after it has got
     /// the report of it. Of several processes only one may do this, because it writes files.
-    fn open(path: PathBuf) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: PathBuf) -> anyhow::Result<Self> {
         let archive = open(&path)?;
         let definitions = archive.definitions()?;
         let events = definitions.locations().map(|it| it.number_of_events).sum();
@@ -173,6 +173,11 @@ impl Input {
             bail!("{path}: there is a profile and no trace; next: dwell report {path}");
         }
         Ok(input)
+    }
+
+    /// Returns where the archive is, the archive, and the number of its events.
+    pub(crate) fn parts(&self) -> (&Path, &Archive, u64) {
+        (&self.path, &self.archive, self.events)
     }
 
     /// Returns the path of the report.
@@ -197,7 +202,7 @@ impl Input {
     }
 
     /// Returns the directory that results are written to.
-    fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         match self.path.is_dir() {
             true => &self.path,
             false => self.path.parent().unwrap_or(Path::new(".")),

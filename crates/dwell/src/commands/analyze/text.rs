@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use dwell_analyze::{
-    Analysis, Critical, Efficiency, Entry, Finding, Inefficiency, Instance, Meanwhile, Phase,
-    Ranked, Serves,
+    Analysis, Critical, Efficiency, Entry, Factors, Finding, Inefficiency, Instance, Meanwhile,
+    Phase, Ranked, Serves,
 };
+use dwell_report::findings;
 use dwell_report::findings::Cause;
 use dwell_report::findings::causes::because;
 use dwell_report::findings::words::{self as sentences, Often, OneWait};
@@ -126,7 +127,9 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
         &format!("waits take {} of the run, {}", amount(bounds), percent(bounds, times.run)),
         2,
     );
-    if let Some(Efficiency { parallel, load_balance, communication }) = analysis.efficiency() {
+    if let Some(Efficiency { parallel, load_balance, communication, factors }) =
+        analysis.efficiency()
+    {
         let [parallel, balance, communication] =
             [parallel, load_balance, communication].map(|part| format!("{:.0} %", 100.0 * part));
         page.say(
@@ -136,6 +139,17 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
             ),
             2,
         );
+        if let Some(Factors { serialisation, progress, transfer }) = factors {
+            let [serialisation, progress, transfer] =
+                [serialisation, progress, transfer].map(|part| format!("{:.0} %", 100.0 * part));
+            page.say(
+                &format!(
+                    "communication efficiency = serialisation {serialisation} x progress {progress} x \
+                     transfer {transfer}"
+                ),
+                2,
+            );
+        }
     }
     // Parts below 1 % help nobody.
     let large = |it: &&Critical| it.nanoseconds.saturating_mul(100) >= analysis.length();
@@ -287,6 +301,10 @@ fn entry(
         page.tell("on whom", &format!("most: {}", shares(&main.targets)));
     }
     page.tell("to do", &advice.about(main));
+    if let Some(gain) = &entry.gain {
+        let length = analysis.length() as f64 * 1e-9;
+        page.tell("gain", &visible(&findings::gain::words(&json::gain(gain), length)));
+    }
     page.tell("how sure", &how_sure(main));
     for (at, other) in others.iter().enumerate() {
         let bounds = (other.nanoseconds, other.at_most);

@@ -1,0 +1,380 @@
+//! `dwell whatif`: predicts how long a run would have taken if something had been different.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use dwell_analyze::{
+    Analysis, Change, Options, PredictError, PredictedLength, Prediction, Ranked, Selection,
+    WhatIf, analyze,
+};
+use dwell_model::waits::Wait;
+use serde::Serialize;
+
+use crate::commands::analyze::Input;
+use crate::format::seconds;
+use crate::progress;
+use crate::runs;
+use crate::sites;
+use crate::terminal;
+
+/// Arguments of `dwell whatif`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Analyses the archive, plays the run again with the changes, and prints how long it would have taken. Without \
+changes, it tries some that may pay: each cause and each finding of dwell analyze, progress without the help \
+of targets, and an ideal network.
+
+WHAT is a cause of waits by its letter in dwell analyze (A), a function with everything that it calls (relax), \
+or the calls on a line of the source (halo.c:33).
+
+The error bar is the range over what is uncertain: lower and upper bounds of waits, and whether a call that \
+does not wait any more takes what was left of it or as long as the fastest. What else the change would do to \
+the program is not in it: caches, other routes of messages, other results of atomics.
+
+Exit code: 0 if there is a prediction, 1 if the run cannot be predicted, 2 if it cannot be read.
+
+Examples:
+  dwell whatif                                what would pay in the latest run here
+  dwell whatif run --without wait_for_progress
+  dwell whatif run --balance A                if every process computed as long there as the mean
+  dwell whatif run --scale relax=0.5 --json")]
+pub(crate) struct Args {
+    /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
+    /// here.
+    archive: Option<PathBuf>,
+    /// Without waits of this kind, such as wait_for_progress or lock_contention.
+    #[arg(long, value_name = "WAIT", value_parser = wait)]
+    without: Vec<Wait>,
+    /// Without the waits of this finding of dwell analyze.
+    #[arg(long, value_name = "N")]
+    finding: Vec<usize>,
+    /// With this many times the time: relax=0.5 if it took half as long.
+    #[arg(long, value_name = "WHAT=FACTOR", value_parser = factor)]
+    scale: Vec<(String, f64)>,
+    /// With the same time at every process, which is the mean of those that have any.
+    #[arg(long, value_name = "WHAT")]
+    balance: Vec<String>,
+    /// With so many operations joined to one: exchange.c:40=8.
+    #[arg(long, value_name = "WHAT=N", value_parser = count)]
+    join: Vec<(String, u64)>,
+    /// With the lock that these calls acquire split into so many, which processes use in turn.
+    #[arg(long, value_name = "WHAT=N", value_parser = count)]
+    split_lock: Vec<(String, u64)>,
+    /// On another network: ideal, on which calls take no time but for waits.
+    #[arg(long, value_name = "NETWORK", value_parser = ["ideal"])]
+    network: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn wait(text: &str) -> Result<Wait, String> {
+    let known = || Wait::ALL.iter().map(|wait| wait.about().id);
+    let found = Wait::ALL.iter().find(|wait| wait.about().id == text);
+    found.copied().ok_or_else(|| {
+        let nearest = terminal::nearest(text, known());
+        match nearest {
+            Some(nearest) => format!("there is no such wait; did you mean {nearest}?"),
+            None => format!(
+                "there is no such wait; there are {}",
+                known().collect::<Vec<_>>().join(", ")
+            ),
+        }
+    })
+}
+
+/// Parses a name and a number, as in `relax=0.5`.
+fn named(text: &str) -> Option<(&str, &str)> {
+    text.rsplit_once('=').filter(|(name, number)| !name.is_empty() && !number.is_empty())
+}
+
+fn factor(text: &str) -> Result<(String, f64), String> {
+    let parse = |(name, number): (&str, &str)| Some((name.to_owned(), number.parse().ok()?));
+    let parsed: Option<(String, f64)> = named(text).and_then(parse);
+    let parsed = parsed.filter(|it| it.1.is_finite() && it.1 >= 0.0);
+    parsed.ok_or_else(|| "a name and a factor are wanted, such as relax=0.5".into())
+}
+
+fn count(text: &str) -> Result<(String, u64), String> {
+    let parse = |(name, number): (&str, &str)| Some((name.to_owned(), number.parse().ok()?));
+    let parsed: Option<(String, u64)> = named(text).and_then(parse).filter(|it| it.1 > 0);
+    parsed.ok_or_else(|| "a name and a number above 0 are wanted, such as exchange.c:40=8".into())
+}
+
+/// A change with the words for it.
+struct Asked {
+    words: String,
+    changes: Vec<Change>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let path = runs::ended_or_latest(args.archive.as_deref())?;
+    sites::resolve(&path);
+    let input = Input::open(path)?;
+    let log = tempfile::Builder::new().prefix("dwell-dependencies-").tempdir_in(input.directory());
+    // An archive that others own can be read, but not written to.
+    let log =
+        log.or_else(|_| tempfile::tempdir()).context("the dependency log needs a directory")?;
+    let mut options = Options::default();
+    options.log = Some(log.path().into());
+    let (place, archive, events) = input.parts();
+    let bar = progress::bar(events, "events");
+    let progress = |events| progress::advance(&bar, events, Some("searching for causes of waits"));
+    let analysis = analyze(archive, &options, &progress);
+    bar.finish_and_clear();
+    let analysis = analysis.with_context(|| place.display().to_string())?;
+    let what_if = analysis.what_if(log.path())?;
+    let asked = asked(args, &analysis)?;
+    let one = (!asked.is_empty()).then(|| joined(asked));
+    let all = match one {
+        Some(one) => vec![one],
+        None => candidates(&analysis),
+    };
+    let mut answers = Vec::new();
+    for asked in all {
+        let prediction = predict(&what_if, &asked)?;
+        answers.push((asked.words, prediction));
+    }
+    let fails = answers.iter().all(|it| it.1.predicted.is_err()) && !answers.is_empty();
+    if args.json {
+        let list: Vec<Answer<'_>> = answers.iter().map(|it| Answer::of(&it.0, &it.1)).collect();
+        match list.as_slice() {
+            [one] => terminal::print_json(one)?,
+            list => terminal::print_json(&list)?,
+        }
+    } else {
+        terminal::print(text(&analysis, &answers))?;
+    }
+    Ok(ExitCode::from(u8::from(fails)))
+}
+
+fn predict(what_if: &WhatIf<'_>, asked: &Asked) -> anyhow::Result<Prediction> {
+    match what_if.predict(&asked.changes) {
+        Ok(prediction) => Ok(prediction),
+        Err(PredictError::Selection(error)) => {
+            let name = error.selection.to_string();
+            match terminal::nearest(&name, error.known.iter().map(String::as_str)) {
+                Some(nearest) => bail!("{error}; did you mean {nearest}?"),
+                None => bail!("{error}; dwell report shows its call paths"),
+            }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns what a text selects: a letter is a cause.
+fn selection(text: &str, analysis: &Analysis) -> anyhow::Result<Selection> {
+    let mut letters = text.chars();
+    let letter = letters.next().filter(|it| it.is_ascii_uppercase() && letters.next().is_none());
+    let Some(letter) = letter else { return Ok(Selection::Named(text.into())) };
+    let place = letter as usize - 'A' as usize;
+    if place >= analysis.causes().len() {
+        bail!("the run has no cause {letter}; dwell analyze lists its causes");
+    }
+    Ok(Selection::Cause(place))
+}
+
+/// Returns the changes that the user asks for.
+fn asked(args: &Args, analysis: &Analysis) -> anyhow::Result<Vec<Asked>> {
+    let mut list = Vec::new();
+    for &wait in &args.without {
+        let title = wait.about().title;
+        list.push(Asked { words: format!("without {title}"), changes: without(wait, None) });
+    }
+    for &number in &args.finding {
+        let ranked = analysis.ranked();
+        let found = number.checked_sub(1).and_then(|at| ranked.get(at));
+        let Some(found) = found else {
+            bail!("the run has no finding {number}; dwell analyze lists {}", ranked.len());
+        };
+        let Some(asked) = without_finding(analysis, number, found) else {
+            bail!("finding {number} is no wait; try --join or --network with it");
+        };
+        list.push(asked);
+    }
+    for (name, factor) in &args.scale {
+        let changes = vec![Change::Scale(selection(name, analysis)?, *factor)];
+        list.push(Asked { words: format!("with {factor} times the time of {name}"), changes });
+    }
+    for name in &args.balance {
+        let changes = vec![Change::Balance(selection(name, analysis)?)];
+        list.push(Asked { words: format!("with {name} balanced"), changes });
+    }
+    for (name, count) in &args.join {
+        let changes = vec![Change::Join(selection(name, analysis)?, *count)];
+        list.push(Asked { words: format!("with {count} operations of {name} joined"), changes });
+    }
+    for (name, count) in &args.split_lock {
+        let changes = vec![Change::SplitLock(selection(name, analysis)?, *count)];
+        list.push(Asked { words: format!("with the lock of {name} split into {count}"), changes });
+    }
+    if args.network.is_some() {
+        list.push(Asked {
+            words: "on an ideal network".into(),
+            changes: vec![Change::IdealNetwork],
+        });
+    }
+    Ok(list)
+}
+
+/// Joins changes to one.
+fn joined(list: Vec<Asked>) -> Asked {
+    let words: Vec<&str> = list.iter().map(|it| it.words.as_str()).collect();
+    let words = words.join(", ");
+    Asked { words, changes: list.into_iter().flat_map(|it| it.changes).collect() }
+}
+
+/// Returns the changes that remove a wait. Waits for one and for several targets go together.
+fn without(wait: Wait, at: Option<Selection>) -> Vec<Change> {
+    let mut list = vec![Change::Without(wait, at.clone())];
+    if wait == Wait::WaitForProgress {
+        list.push(Change::Without(Wait::WaitForProgressMulti, at));
+    }
+    list
+}
+
+/// Returns the changes that remove the waits of a finding.
+fn without_finding(analysis: &Analysis, number: usize, found: &Ranked<'_>) -> Option<Asked> {
+    let Ranked::Waits(entry) = found else { return None };
+    let findings = analysis.findings().get(entry.findings.clone())?;
+    let change = |it: &dwell_analyze::Finding| {
+        let wait = Wait::ALL.iter().find(|wait| wait.about().id == it.pattern)?;
+        Some(without(*wait, Some(Selection::CallPath(it.call_path))))
+    };
+    let changes = findings.iter().filter_map(change).flatten().collect();
+    let first = findings.first()?;
+    let call = first.path.last().map_or("", |step| step.region.as_str());
+    let words = format!("without finding {number}: {} in {call}", title(first.pattern));
+    Some(Asked { words, changes })
+}
+
+/// Returns the title of a wait.
+fn title(pattern: &'static str) -> &'static str {
+    let found = Wait::ALL.iter().find(|wait| wait.about().id == pattern);
+    found.map_or(pattern, |wait| wait.about().title)
+}
+
+/// Returns changes that may pay.
+fn candidates(analysis: &Analysis) -> Vec<Asked> {
+    let mut list = Vec::new();
+    for (place, letter) in (0..analysis.causes().len()).zip('A'..='E') {
+        let cause = analysis.causes().get(place);
+        let (words, change) = match cause.and_then(|it| it.computing) {
+            Some((_, Some(_))) => {
+                (format!("with cause {letter} balanced"), Change::Balance(Selection::Cause(place)))
+            }
+            // Nobody else does it, so that there is nothing to balance it with.
+            Some((_, None)) => (
+                format!("with cause {letter} taking half as long"),
+                Change::Scale(Selection::Cause(place), 0.5),
+            ),
+            None => continue,
+        };
+        list.push(Asked { words, changes: vec![change] });
+    }
+    for (number, found) in (1..=5).zip(analysis.ranked()) {
+        list.extend(without_finding(analysis, number, &found));
+    }
+    if analysis.findings().iter().any(|it| it.pattern == Wait::WaitForProgress.about().id) {
+        let title = Wait::WaitForProgress.about().title;
+        list.push(Asked {
+            words: format!("without {title}"),
+            changes: without(Wait::WaitForProgress, None),
+        });
+    }
+    list.push(Asked { words: "on an ideal network".into(), changes: vec![Change::IdealNetwork] });
+    list
+}
+
+/// A prediction as JSON.
+#[derive(Serialize)]
+struct Answer<'a> {
+    change: &'a str,
+    recorded_seconds: f64,
+    /// `None` if the run cannot be predicted.
+    predicted_seconds: Option<f64>,
+    low_seconds: Option<f64>,
+    high_seconds: Option<f64>,
+    reason: Option<String>,
+}
+
+impl<'a> Answer<'a> {
+    fn of(change: &'a str, prediction: &Prediction) -> Self {
+        let of = |nanoseconds: u64| nanoseconds as f64 * 1e-9;
+        let range = prediction.predicted.as_ref().ok();
+        Self {
+            change,
+            recorded_seconds: of(prediction.recorded),
+            predicted_seconds: range.map(|it| of(it.expected)),
+            low_seconds: range.map(|it| of(it.low)),
+            high_seconds: range.map(|it| of(it.high)),
+            reason: prediction.predicted.as_ref().err().map(ToString::to_string),
+        }
+    }
+}
+
+/// Returns the answers in words.
+fn text(analysis: &Analysis, answers: &[(String, Prediction)]) -> String {
+    let of = |nanoseconds: u64| seconds(nanoseconds as f64 * 1e-9);
+    let mut text = format!("The run took {}.\n\n", of(analysis.length()));
+    for (words, prediction) in answers {
+        let _ = match &prediction.predicted {
+            Ok(range) => writeln!(
+                text,
+                "{}\n    {}, {}{}",
+                capital(words),
+                of(range.expected),
+                gain(prediction.recorded, range),
+                bar(range),
+            ),
+            Err(reason) => writeln!(text, "{}\n    cannot be predicted: {reason}", capital(words)),
+        };
+    }
+    text
+}
+
+/// Returns the error bar, unless there is none.
+fn bar(range: &PredictedLength) -> String {
+    let of = |nanoseconds: u64| seconds(nanoseconds as f64 * 1e-9);
+    match range.low == range.high {
+        true => String::new(),
+        false => format!("; between {} and {}", of(range.low), of(range.high)),
+    }
+}
+
+/// Returns by how much the run would be shorter.
+fn gain(recorded: u64, range: &PredictedLength) -> String {
+    let share = (recorded as f64 - range.expected as f64) * 100.0 / recorded.max(1) as f64;
+    match share {
+        share if share >= 0.05 => format!("{share:.1} % shorter"),
+        share if share <= -0.05 => format!("{:.1} % longer", -share),
+        _ => "no change".into(),
+    }
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, factor, wait};
+
+    #[test]
+    fn names_and_numbers() {
+        assert_eq!(factor("relax=0.5"), Ok(("relax".into(), 0.5)));
+        assert_eq!(factor("a=b=2"), Ok(("a=b".into(), 2.0)));
+        assert!(factor("relax").is_err());
+        assert!(factor("relax=-1").is_err());
+        assert_eq!(count("halo.c:33=8"), Ok(("halo.c:33".into(), 8)));
+        assert!(count("halo.c:33=0").is_err());
+        assert!(wait("wait_for_progress").is_ok());
+        assert!(wait("wait_for_progres").unwrap_err().contains("did you mean wait_for_progress?"));
+    }
+}
