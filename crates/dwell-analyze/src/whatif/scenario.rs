@@ -58,7 +58,7 @@ impl fmt::Display for Selection {
 /// A selection that the run does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownSelection {
-    /// What was selected.
+    /// Selection that matches nothing in the run.
     pub selection: Selection,
     /// Names that can be selected: functions, and lines with calls.
     pub known: Vec<String>,
