@@ -40,6 +40,7 @@ pub mod clock;
 pub mod clock_rendezvous;
 pub mod control;
 mod cost;
+pub mod counters;
 pub mod entry;
 mod faults;
 pub mod filter;

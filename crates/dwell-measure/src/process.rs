@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use dwell_model::layer::Ranks;
@@ -16,6 +17,7 @@ use otf2::enums::{Paradigm, RegionRole};
 use otf2::id::RegionRef;
 
 use crate::clock::{self, Clock};
+use crate::counters::Counting;
 use crate::entry::{self, Anchor, Quiet};
 use crate::filter::Selection;
 use crate::hook::{Hook, paradigm};
@@ -50,6 +52,8 @@ pub struct Process {
     pub(crate) selection: Selection,
     pub(crate) has_trace: bool,
     pub(crate) has_profile: bool,
+    /// Counters that are sampled. Set before the recording begins, or never.
+    pub(crate) counting: OnceLock<Counting>,
     start_after: u64,
     end_after: u64,
     /// Time at which recording began.
@@ -205,6 +209,7 @@ impl Process {
             selection: plan.selection.clone(),
             has_trace: plan.trace,
             has_profile: plan.profile,
+            counting: OnceLock::new(),
             start_after: plan.window.0,
             end_after: plan.window.1,
             began: AtomicU64::new(0),

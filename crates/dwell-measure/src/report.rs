@@ -10,7 +10,9 @@ use dwell_model::units::bytes;
 use dwell_unify::numbers::{self, Number};
 use dwell_unify::unify::{Global, Process};
 
+use crate::counters::Counting;
 use crate::guard;
+use crate::process;
 
 /// Says something, on standard error, as one write.
 pub(crate) fn say(text: &str) {
@@ -165,7 +167,9 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
     say(&text);
 }
 
-/// Nanoseconds that recording so many calls took, from what recording some takes here and now.
+/// Nanoseconds that recording so many calls took, from what recording some takes here and now. Counters are sampled twice a
+/// call.
 fn estimate(calls: u64) -> f64 {
-    calls as f64 * crate::cost::of_a_call()
+    let sample = process::current().and_then(|process| process.counting.get()).map(Counting::cost);
+    calls as f64 * (crate::cost::of_a_call() + 2.0 * sample.unwrap_or(0.0))
 }

@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 use dwell_unify::unify::parent;
 
 use crate::agree::Agreement;
+use crate::counters::Variable;
 use crate::settings::Settings;
 
 mod conclude;
@@ -26,7 +27,7 @@ pub use finish::{exit, finish};
 pub use start::start;
 
 /// Description of a runtime, as it reports itself. The archive has its fields as properties of the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Runtime {
     /// Name and version of the runtime, as it states them.
     pub name: String,
@@ -34,6 +35,10 @@ pub struct Runtime {
     pub interface: String,
     /// Level of thread support that the runtime granted to the program, in words; `unknown` if it named another level.
     pub threads: String,
+    /// Performance variables that are wanted and that the runtime has.
+    pub variables: Vec<Variable>,
+    /// Messages for the user about performance variables, which rank 0 prints.
+    pub complaints: Vec<String>,
 }
 
 /// State of a recording from the agreement of the processes to its end.

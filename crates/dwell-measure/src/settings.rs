@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use dwell_model::units::{parse_duration, parse_size};
 
 use crate::clock::{Skew, Source};
+use crate::counters::{self, Wanted};
 use crate::filter::{Filter, Groups, Selection};
 
 /// One setting of the recorder. Users give its value as a flag of `dwell run`, in a configuration file, or in the
@@ -42,6 +43,8 @@ pub enum Kind {
     Filter,
     /// A list of groups of calls, as [`Groups::parse`] reads it.
     Groups,
+    /// A list of counters, as [`Wanted::parse`] reads it, or `list`.
+    Counters,
     /// A duration, as in `10s`.
     Duration,
     /// A number that is at least 1.
@@ -60,6 +63,7 @@ impl Kind {
             Self::Directory => "DIR",
             Self::Filter => "FILE",
             Self::Groups => "GROUPS",
+            Self::Counters => "LIST",
             Self::Duration => "TIME",
             Self::Count => "N",
             Self::Switch => "on|off",
@@ -76,6 +80,8 @@ impl Kind {
             Self::Size => parse_size(text).map(drop).ok_or("expected a size such as 64M".into()),
             Self::Directory | Self::Filter => Ok(()),
             Self::Groups => Groups::parse(text).map(drop),
+            Self::Counters if text.trim() == counters::LIST => Ok(()),
+            Self::Counters => Wanted::parse(text).map(drop),
             Self::Duration => parse_duration(text)
                 .map(drop)
                 .ok_or("expected a time such as 500ms, 10s or 2m".into()),
@@ -140,6 +146,16 @@ pub const TABLE: &[Setting] = &[
         default: "",
         section: EVENTS,
         help: "Record every call as events; this is the default unless --profile is given",
+    },
+    Setting {
+        name: "counters",
+        letter: None,
+        kind: Kind::Counters,
+        default: "",
+        section: EVENTS,
+        help: "Counters to sample in the trace where computing begins and ends, as in system,instructions,cycles. They say \
+               why a process computed longer than others: more instructions, fewer of them per cycle, or time off the \
+               core. With `--counters list`, dwell prints what this machine offers and ends",
     },
     Setting {
         name: "filter",
@@ -338,6 +354,8 @@ pub(crate) struct Settings {
     pub(crate) paused: bool,
     /// Number of frames of the program that are recorded above a call.
     pub(crate) unwind: usize,
+    /// Counters to sample.
+    pub(crate) counters: Wanted,
     /// Settings that have a value, as the archive states them: name of the property, and value.
     pub(crate) effective: Vec<(String, String)>,
 }
@@ -446,6 +464,10 @@ impl Settings {
             window: (start, end),
             paused: values.is_on("paused"),
             unwind: values.text("unwind").and_then(|text| text.trim().parse().ok()).unwrap_or(0),
+            counters: values
+                .text("counters")
+                .and_then(|text| Wanted::parse(text).ok())
+                .unwrap_or_default(),
             directory: values.path("output"),
             scratch: values.path("scratch"),
             chunk,

@@ -40,6 +40,7 @@ use otf2::{Attribute, AttributeValue, List};
 
 use crate::busy::{Flag, Taken};
 use crate::clock::Clock;
+use crate::counters::Readings;
 use crate::entry::{self, Anchor, Quiet, Words, keeping_errno, words};
 use crate::faults::{Entry, pass};
 use crate::hook::Hook;
@@ -207,6 +208,8 @@ pub(crate) struct Thread {
     context: (usize, u32, u32),
     /// The window whose static data were used last, and the window of these.
     statics: Option<(u32, u32)>,
+    /// Values of counters, if there are any.
+    readings: Readings,
     pub(crate) mpi: crate::mpi::thread_state::ThreadState,
     pub(crate) id: u32,
     /// Path of the file of its events. Here and not on the stack, where there may be no room for it.
@@ -586,6 +589,9 @@ impl Thread {
     #[inline(never)]
     fn enter_region_slowly(&mut self, time: u64, region: u32, return_address: usize) -> bool {
         self.enter_program(time);
+        if self.layers == 0 {
+            self.sample(time);
+        }
         let event = Enter { region: RegionRef(region) };
         let Some(site) = keeping_errno(|| self.process.site(return_address)) else {
             return self.write(time, event);
@@ -601,7 +607,8 @@ impl Thread {
             if !known {
                 *place = Place { return_address, region, ..NO_PLACE };
             }
-            place.events = events;
+            // With counters, every enter comes by here.
+            place.events = events.filter(|_| self.process.counting.get().is_none());
         }
         self.write_tagged(time, site, event)
     }
@@ -675,7 +682,7 @@ impl Thread {
             self.set_muted(false);
         }
         if self.aside {
-            self.leave_path(time);
+            self.leave_aside(time);
         }
         let place = self.sites.wrap(place_of(site));
         // Whoever called from there, the region is what matters.

@@ -19,6 +19,11 @@
 //! again there, which also ends those that were set after it. Counters are metrics of one member each, of type `USER`
 //! and mode `ABSOLUTE_POINT`.
 //!
+//! Counters that the recorder samples are the members of one metric class with the occurrence `SYNCHRONOUS`: a record with
+//! a value of each stands directly before the `Enter` and the `Leave` of every region that is not inside a call of a
+//! runtime, with the same time. Their mode is `ACCUMULATED_START`, or `ABSOLUTE_POINT` for levels such as the length of a
+//! queue. A region inside a call of a runtime has no samples, which is why the occurrence is not `SYNCHRONOUS_STRICT`.
+//!
 //! # Windows
 //! A window (`RmaWin`) is a context of a group of processes: the default context of all processes, a context that the
 //! program created, a team, an active set. Outstanding operations belong to a process and a window. `remote` in records

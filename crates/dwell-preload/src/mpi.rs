@@ -23,6 +23,7 @@ mod rma;
 mod sessions;
 mod shape;
 mod startup;
+mod variables;
 mod world_comms;
 
 pub(crate) use groups::comm_of;

@@ -17,6 +17,7 @@ use dwell_measure::call::{Past, begin, end, end_transfer, transfer};
 use dwell_measure::clock::Sample;
 use dwell_measure::clock_rendezvous;
 use dwell_measure::control::{after_level, before_level};
+use dwell_measure::counters::Wanted;
 use dwell_measure::entry::is_on;
 use dwell_measure::guard;
 use dwell_measure::hook::{CallArgs, Hook, Made, Passed, Who};
@@ -119,8 +120,12 @@ fn entry(name: &'static str) -> io::Result<&'static Entry> {
 }
 
 /// Returns name, version and thread level of the runtime, for the properties of the archive.
-fn about() -> Runtime {
+fn about(wanted: &Wanted) -> Runtime {
     let mut runtime = Runtime::default();
+    if !wanted.variables.is_empty() {
+        let text = "performance variables are not recorded: OpenSHMEM has none";
+        runtime.complaints.push(text.into());
+    }
     if let Ok(name) = real!("shmem_info_get_name": fn(*mut c_char)) {
         let mut text = [0_u8; 256]; // SHMEM_MAX_NAME_LEN is at least this in the standard's examples.
         // SAFETY: every implementation has names no longer than 256.

@@ -358,27 +358,37 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes counters, each as a metric of its own with values at irregular times.
+    /// Writes counters: each one of the program as a metric of its own with values at irregular times, and those that
+    /// the recorder samples as one metric with values at some of the enter and leave events.
     fn counters(&mut self) -> otf2::Result<()> {
-        for (id, it) in (0..).zip(self.global.shared().counters()) {
+        let members = self.global.shared().counters().iter().flat_map(|it| &it.members);
+        for (id, it) in (0..).zip(members) {
             let (name, unit) = (self.defs.string(&it.name)?, self.defs.string(&it.unit)?);
             self.defs.write(def::MetricMember {
                 id: MetricMemberRef(id),
                 name,
                 description: self.empty,
-                metric_type: MetricType::User,
-                metric_mode: MetricMode::AbsolutePoint,
+                metric_type: MetricType::from(it.source),
+                metric_mode: MetricMode::from(it.mode),
                 value_type: Type::from(it.kind),
                 base: Base::Decimal,
                 exponent: 0,
                 unit,
             })?;
         }
-        for id in (0..).take(self.global.shared().counters().len()) {
+        let mut first = 0;
+        for (id, it) in (0..).zip(self.global.shared().counters()) {
+            let end = first + it.members.len() as u32;
+            let members: Vec<MetricMemberRef> = (first..end).map(MetricMemberRef).collect();
+            first = end;
             self.defs.write(def::MetricClass {
                 id: MetricRef(id),
-                metric_members: List::from([MetricMemberRef(id)].as_slice()),
-                metric_occurrence: MetricOccurrence::Asynchronous,
+                metric_members: List::from(members.as_slice()),
+                metric_occurrence: if it.is_sampled {
+                    MetricOccurrence::Synchronous
+                } else {
+                    MetricOccurrence::Asynchronous
+                },
                 recorder_kind: RecorderKind::Cpu,
             })?;
         }

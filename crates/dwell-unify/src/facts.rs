@@ -18,7 +18,7 @@
 
 use std::fmt;
 
-use crate::unify::Run;
+use crate::unify::{Member, Run};
 
 /// A statement of a process about itself, its threads, or an id that its events use. Text and bytes borrow from the
 /// buffer that the fact was read from.
@@ -69,6 +69,9 @@ pub enum Fact<'a> {
     /// A calling context: a call site as in [`Fact::Site`], in a function that was called from the context `parent`
     /// minus one, or from an unknown place if `parent` is 0. A process has either sites or contexts.
     Context { id: u64, address: u64, parent: u64 },
+    /// Counters that the recorder samples together, as the members that [`encode_members`] writes. The id is in the same
+    /// space as those of [`Fact::Counter`].
+    Sample { id: u64, members: &'a [u8] },
     /// A text that is the value of a parameter, so that events can refer to it by an id.
     Text { id: u64, text: &'a str },
 }
@@ -109,6 +112,7 @@ impl<'a> Fact<'a> {
             Self::Counter { .. } => 16,
             Self::Text { .. } => 17,
             Self::Context { .. } => 18,
+            Self::Sample { .. } => 19,
         }
     }
 
@@ -154,6 +158,7 @@ impl<'a> Fact<'a> {
                 out.numbers(&[id, kind]).text(name).text(unit)
             }
             Self::Text { id, text } => out.numbers(&[id]).text(text),
+            Self::Sample { id, members } => out.numbers(&[id]).bytes(members),
             Self::Context { id, address, parent } => out.numbers(&[id, address, parent]),
         };
         let (fits, end) = (out.fits, out.at);
@@ -236,6 +241,7 @@ impl<'a> Fact<'a> {
                 let [id, address, parent] = i.numbers()?;
                 Self::Context { id, address, parent }
             }
+            19 => Self::Sample { id: i.number()?, members: i.bytes()? },
             _ => return Err(Damage::Tag(tag)),
         })
     }
@@ -245,7 +251,7 @@ impl<'a> Fact<'a> {
 pub(crate) const HEADER: usize = 8;
 
 /// The highest tag that this version writes.
-const LAST_TAG: u8 = 18;
+const LAST_TAG: u8 = 19;
 
 fn check(tag: u8, length: u16) -> u8 {
     let [low, high] = length.to_le_bytes();
@@ -375,6 +381,29 @@ pub fn decode_runs(bytes: &[u8]) -> impl Iterator<Item = Run> {
     })
 }
 
+/// Writes members of a class of counters in the encoding of [`Fact::Sample`]. Returns the number of bytes, or `None` if
+/// there is not enough room.
+pub fn encode_members(members: &[Member], into: &mut [u8]) -> Option<usize> {
+    let mut out = Output { into, at: 0, fits: true };
+    for Member { name, unit, kind, source, mode } in members {
+        let numbers = [kind, source, mode].map(|it| u64::from(*it));
+        out.numbers(&numbers).text(name).text(unit);
+    }
+    out.fits.then_some(out.at)
+}
+
+/// Reads members that [`encode_members`] wrote. The iterator ends at the first one that is incomplete, so damaged bytes
+/// give fewer members.
+pub fn decode_members(bytes: &[u8]) -> impl Iterator<Item = Member> {
+    let mut input = Input(bytes);
+    std::iter::from_fn(move || {
+        let numbers: [u64; 3] = input.numbers().ok()?;
+        let [kind, source, mode] = numbers.map(|it| it as u8);
+        let (name, unit) = (input.text().ok()?.into(), input.text().ok()?.into());
+        Some(Member { name, unit, kind, source, mode })
+    })
+}
+
 struct Output<'o> {
     into: &'o mut [u8],
     at: usize,
@@ -480,6 +509,7 @@ mod tests {
         Fact::Counter { id: 0, kind: 10, name: "residual", unit: "1" },
         Fact::Text { id: 200, text: "cg" },
         Fact::Context { id: 3, address: 0x1000, parent: 2 },
+        Fact::Sample { id: 1, members: &[6, 2, 0, 1, b'c', 0] },
     ];
 
     /// Encodes all sample facts into a block.
@@ -516,6 +546,20 @@ mod tests {
         assert!(decode_runs(&room[..used]).eq(runs));
         let (count, used) = encode_runs(&runs, &mut room[..8]);
         assert!(count < 3 && decode_runs(&room[..used]).eq(runs.into_iter().take(count)));
+    }
+
+    #[test]
+    fn members_come_back() {
+        let member = |name: &str, unit: &str, mode| {
+            let (name, unit) = (name.into(), unit.into());
+            Member { name, unit, kind: 6, source: 2, mode }
+        };
+        let members = [member("cpu_time", "ns", 0), member("mpi_t:queue", "", 17)];
+        let mut room = [0; 64];
+        let used = encode_members(&members, &mut room).unwrap();
+        assert!(decode_members(&room[..used]).eq(members.clone()));
+        assert!(decode_members(&room[..used - 1]).eq(members.clone().into_iter().take(1)));
+        assert_eq!(encode_members(&members, &mut room[..used - 1]), None);
     }
 
     #[test]

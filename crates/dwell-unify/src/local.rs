@@ -246,7 +246,12 @@ impl Local {
                 put(&mut self.parameters, id, self.shared.add_parameter(parameter).0);
             }
             Fact::Counter { id, kind, name, unit } => {
-                let counter = Counter { name: name.into(), unit: unit.into(), kind: kind as u8 };
+                let counter = Counter::of_program(name, unit, kind as u8);
+                put(&mut self.counters, id, self.shared.add_counter(counter).0);
+            }
+            Fact::Sample { id, members } => {
+                let members = facts::decode_members(members).take(MOST_COUNTERS).collect();
+                let counter = Counter { members, is_sampled: true };
                 put(&mut self.counters, id, self.shared.add_counter(counter).0);
             }
             Fact::Text { id, text } => {
@@ -446,6 +451,9 @@ impl Local {
 
 /// Largest number of definitions of one kind in a stream.
 const MOST: usize = 1 << 20;
+
+/// Largest number of counters that are sampled together. Recorders have fewer; more are damage.
+const MOST_COUNTERS: usize = 1024;
 
 /// Largest number of threads of a process, which is the number that the recorder can record. Each gets two files.
 const THREADS: usize = 4096;

@@ -10,8 +10,8 @@ use dwell_unify::collate::{block, part};
 use dwell_unify::stream;
 use dwell_unify::unify::tree::{Answer, Node};
 use dwell_unify::unify::{
-    Comm, CommId, Counter, Group, Host, Label, Module, Parameter, Process, Property, Region,
-    Shared, Site, Stack, Text, Thread, Window,
+    Comm, CommId, Counter, Group, Host, Label, Member, Module, Parameter, Process, Property,
+    Region, Shared, Site, Stack, Text, Thread, Window,
 };
 use otf2::enums::MappingType;
 use otf2::id::{LocationRef, Time};
@@ -90,7 +90,10 @@ fn process(rank: u64) -> (Shared, Process) {
     shared.add_window(Window { group, comm, name: "heap".into(), context: 1 });
     shared.add_window(Window { group, comm: CommId::UNKNOWN, name: String::new(), context: 0 });
     shared.add_parameter(Parameter { name: "size".into(), kind: 1 });
-    shared.add_counter(Counter { name: "residual".into(), unit: "1".into(), kind: 10 });
+    shared.add_counter(Counter::of_program("residual", "1", 10));
+    let (name, unit) = ("cpu_time".into(), "ns".into());
+    let members = vec![Member { name, unit, kind: 4, source: 2, mode: 0 }];
+    shared.add_counter(Counter { members, is_sampled: true });
     shared.add_text(Text { text: "grün".into() });
     let thread = |label, events| Thread {
         label,
@@ -120,26 +123,26 @@ fn process(rank: u64) -> (Shared, Process) {
 
 /// The message of ranks 2 and 3 of four, and the answers to both.
 #[test]
-fn messages_are_written_as_version_2_says() {
+fn messages_are_written_as_version_3_says() {
     let leaf = |rank| {
         let (shared, process) = process(rank);
         Node::leaf(shared, process).0
     };
     let (mut second, mut first) = (leaf(2), leaf(0));
     second.take(leaf(3));
-    golden::hold("gathered-2.message", &second.encode());
+    golden::hold("gathered-3.message", &second.encode());
     first.take(leaf(1));
     let child = first.take(second);
     let (answer, _) = first.finish(4);
-    golden::hold("accepted-2.message", &answer.of_child(&child).encode());
-    golden::hold("refused-2.message", &Answer::refusal());
+    golden::hold("accepted-3.message", &answer.of_child(&child).encode());
+    golden::hold("refused-3.message", &Answer::refusal());
 }
 
 #[test]
-fn messages_of_version_2_are_read() {
-    let node = Node::decode(&golden::read("gathered-2.message"), 2, 4).unwrap();
-    let answer = Answer::decode(&golden::read("accepted-2.message"), &node.counts()).unwrap();
-    let refused = Answer::decode(&golden::read("refused-2.message"), &node.counts());
+fn messages_of_version_3_are_read() {
+    let node = Node::decode(&golden::read("gathered-3.message"), 2, 4).unwrap();
+    let answer = Answer::decode(&golden::read("accepted-3.message"), &node.counts()).unwrap();
+    let refused = Answer::decode(&golden::read("refused-3.message"), &node.counts());
     let mut text = format!("{refused:?}\n{answer:?}\n");
     let (_, global) = node.finish(4);
     let shared = global.shared();
@@ -158,7 +161,7 @@ fn messages_of_version_2_are_read() {
     for (location, process) in global.processes() {
         writeln!(text, "{location:?} {process:?}").unwrap();
     }
-    golden::hold("messages-2.txt", text.as_bytes());
+    golden::hold("messages-3.txt", text.as_bytes());
 }
 
 /// Adds definitions to a text, one a line.

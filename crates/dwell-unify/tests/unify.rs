@@ -73,7 +73,7 @@ fn part(seed: u64, rank: u64, size: u64) -> (Shared, Process) {
                 let name = format!("of the program {}", i % 9);
                 shared.add_text(Text { text: name.clone() });
                 shared.add_parameter(Parameter { name: name.clone(), kind: i as u8 % 3 });
-                shared.add_counter(Counter { name, unit: "bytes".into(), kind: i as u8 % 2 });
+                shared.add_counter(Counter::of_program(&name, "bytes", i as u8 % 2));
             }
             _ => {
                 let group = match i % 3 {
@@ -502,7 +502,7 @@ fn noise_is_an_error_or_harmless() {
 }
 
 #[test]
-fn the_layout_is_version_4() {
+fn the_layout_is_version_5() {
     let mut shared = Shared::default();
     shared.add_host(Host { name: "n1".into() });
     shared.add_host(Host { name: "n2".into() });
@@ -516,14 +516,14 @@ fn the_layout_is_version_4() {
     let comm = shared.add_comm(Comm { group, remote, name: "c".into(), identity: 7 });
     shared.add_window(Window { group, comm, name: "w".into(), context: 5 });
     shared.add_parameter(Parameter { name: "p".into(), kind: 1 });
-    shared.add_counter(Counter { name: "c".into(), unit: "B".into(), kind: 10 });
+    shared.add_counter(Counter::of_program("c", "B", 10));
     shared.add_text(Text { text: "t".into() });
     shared.add_text(Text { text: "tu".into() });
     shared.add_stack(Stack { sites: vec![SiteId(1)] });
     shared.add_stack(Stack { sites: vec![SiteId(1), SiteId(0)] });
     #[rustfmt::skip]
     let golden = [
-        4,
+        5,
         2, 0, 2, b'n', b'1', 1, 1, b'2',
         1, 0, 1, b'a', 0, 1, b'b',
         1, 0, 3, b'p', b'u', b't', 0, 1, b'm', 2, 3,
@@ -533,7 +533,7 @@ fn the_layout_is_version_4() {
         1, 2, 0, 0, 1, b'c', 7,
         1, 2, 2, 0, 1, b'w', 5,
         1, 0, 1, b'p', 1,
-        1, 0, 1, b'c', 0, 1, b'B', 10,
+        1, 0, 1, 0, 1, b'c', 0, 1, b'B', 10, 3, 17,
         2, 0, 1, b't', 1, 1, b'u',
         2, 0, 1, 1, 1, 1, 0,
     ];

@@ -8,7 +8,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::builder::ValueParser;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use dwell_measure::settings::{Kind, Setting, TABLE, read_filter};
+use dwell_measure::settings::{Kind, Setting, TABLE, parse_switch, read_filter};
 
 /// Configuration file that is read if no other is named.
 pub(crate) const FILE: &str = "dwell.toml";
@@ -121,8 +121,20 @@ impl Config {
         Ok(Self { file, values })
     }
 
-    /// Checks the files to which settings refer, before a program is started.
+    /// Returns the value of a setting; empty if it has none.
+    pub(crate) fn value(&self, name: &str) -> &str {
+        let found = self.values.iter().find(|(setting, ..)| setting.name == name);
+        found.map_or("", |(_, value, _)| value)
+    }
+
+    /// Checks the files to which settings refer, and whether settings fit together, before a program is started.
     pub(crate) fn check(&self) -> Result<()> {
+        let is_on = |name| parse_switch(self.value(name)).unwrap_or(false);
+        if !self.value("counters").is_empty() && is_on("profile") && !is_on("trace") {
+            bail!(
+                "--counters needs a trace: a profile has no samples; add --trace or remove --profile"
+            );
+        }
         for (setting, value, _) in &self.values {
             if setting.kind == Kind::Filter && !value.is_empty() {
                 read_filter(Path::new(value)).map_err(|error| anyhow!(error))?;

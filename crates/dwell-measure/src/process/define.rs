@@ -8,10 +8,11 @@ use dwell_model::archive::{self, Meaning};
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Mode, Operation, Progress};
 use dwell_unify::facts::{self, Fact};
-use dwell_unify::unify::Group;
+use dwell_unify::unify::{Group, Member};
 use otf2::enums::{Paradigm, ParameterType, RegionRole, Type};
 
 use super::{Definitions, LOOKED_UP, Process};
+use crate::counters::Counting;
 use crate::entry;
 use crate::filter::Decision;
 use crate::hook::{Hook, paradigm};
@@ -131,6 +132,26 @@ impl Process {
             let fact = Fact::Counter { id: id.into(), kind, name, unit };
             definitions.stream.append(&fact).map(|()| id)
         })
+    }
+
+    /// Defines the counters that are sampled from now on. Called before the recording begins.
+    ///
+    /// # Errors
+    /// If there is no space for the definition.
+    pub(crate) fn sample_counters(&self, mut counting: Counting) -> io::Result<()> {
+        let members: Vec<Member> = counting.members().collect();
+        let mut bytes = vec![0; 8192];
+        let used = facts::encode_members(&members, &mut bytes);
+        let members = used.and_then(|used| bytes.get(..used));
+        let members = members.ok_or_else(|| io::Error::other("names of counters are too long"))?;
+        self.definitions(|definitions| {
+            let id = next(&mut definitions.counters);
+            counting.class = id;
+            definitions.stream.append(&Fact::Sample { id: id.into(), members })
+        })?;
+        // It is set once, before any thread records.
+        let _ = self.counting.set(counting);
+        Ok(())
     }
 
     /// Returns the id of a text that is the value of a parameter, and defines it if it is new.

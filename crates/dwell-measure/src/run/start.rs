@@ -16,6 +16,7 @@ use crate::call::{self, Past};
 use crate::clock::{self, Sample};
 use crate::clock_rendezvous;
 use crate::control;
+use crate::counters::{Counting, Wanted};
 use crate::guard::{self, Entry, guarded};
 use crate::hook::{Hook, paradigm};
 use crate::process::{self, Plan, Process};
@@ -25,13 +26,13 @@ use crate::sync;
 
 /// Begins the recording of this process, once its runtime has started. All processes of the run call it. `hook` is the
 /// call that started the runtime, and `began` its times; `open` makes the communication with the other processes within
-/// a deadline, and `about` describes the runtime. If another runtime has begun the recording already, the call is
+/// a deadline, and `about` describes the runtime, with the performance variables that are wanted. If another runtime has begun the recording already, the call is
 /// recorded like any other. A failure is reported on standard error, and the program goes on.
 pub fn start<U: Upcalls>(
     hook: &'static Hook,
     began: Past,
     open: impl FnOnce(Patience) -> io::Result<U>,
-    about: impl FnOnce() -> Runtime,
+    about: impl FnOnce(&Wanted) -> Runtime,
 ) {
     if STARTED.swap(true, Ordering::Relaxed) {
         if let Some(process) = process::current().filter(|process| process.is_this()) {
@@ -70,7 +71,7 @@ fn start_together(
     hook: &'static Hook,
     mut began: Past,
     settings: Settings,
-    about: impl FnOnce() -> Runtime,
+    about: impl FnOnce(&Wanted) -> Runtime,
 ) {
     let timeout = settings.peer_timeout;
     if let Some(skew) = settings.skew {
@@ -129,7 +130,7 @@ fn begin(
     agreement: &Agreement,
     settings: &Settings,
     up: &impl Upcalls,
-    about: impl FnOnce() -> Runtime,
+    about: impl FnOnce(&Wanted) -> Runtime,
 ) -> io::Result<(&'static Process, PathBuf)> {
     let directory = Path::new(&agreement.directory);
     let open_files = match &settings.scratch {
@@ -170,7 +171,17 @@ fn begin(
         program: &program,
         layer: u8::from(paradigm(hook.layer)).into(),
     })?;
-    let runtime = about();
+    let runtime = about(&settings.counters);
+    if settings.trace && !settings.counters.is_empty() {
+        let (counting, mut complaints) = Counting::choose(&settings.counters, runtime.variables);
+        complaints.extend(runtime.complaints);
+        if rank == 0 {
+            complaints.iter().for_each(|text| report::say(text));
+        }
+        if !counting.is_empty() {
+            process.sample_counters(counting)?;
+        }
+    }
     let shift = agreement.shift().to_string();
     let ahead = agreement.ahead.to_string();
     let mut properties = vec![

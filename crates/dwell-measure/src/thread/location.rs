@@ -20,6 +20,7 @@ use super::{
     Busy, DEPTH, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS, abandon,
 };
 use crate::busy::Flag;
+use crate::counters::Readings;
 use crate::entry::{self, Anchor, keeping_errno, words};
 use crate::faults::pass;
 use crate::guard::{self, guarded};
@@ -112,7 +113,7 @@ impl Location {
             clock: process.clock,
             time: 0,
             depth: 0,
-            aside: process.has_profile,
+            aside: process.has_profile | process.counting.get().is_some(),
             muted: false,
             off: false,
             turns_at: 0,
@@ -124,6 +125,7 @@ impl Location {
             sites: [NO_PLACE; SITES],
             context: (0, 0, 0),
             statics: None,
+            readings: Readings::new(),
             mpi: crate::mpi::thread_state::ThreadState::new(id),
             id,
             path,
@@ -159,6 +161,7 @@ impl Location {
         if entry::is_on() {
             thread.leave_all();
         }
+        thread.readings.hand_over();
         let process = thread.process;
         thread.release();
         // SAFETY: it was taken from that list, and its thread, which ends, has released it.

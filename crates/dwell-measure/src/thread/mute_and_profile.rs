@@ -1,10 +1,14 @@
-//! Work for an event besides writing it: nothing is written if the call is muted, and the event is added to the profile
-//! if there is one.
+//! Work for an event besides writing it: nothing is written if the call is muted, the event is added to the profile if
+//! there is one, and counters are sampled if there are any.
 
+use otf2::List;
 use otf2::enums::MeasurementMode;
-use otf2::event::{Enter, MeasurementOnOff};
+use otf2::event::{Enter, MeasurementOnOff, Metric};
+use otf2::id::MetricRef;
+use otf2::value::MetricValue;
 
 use super::{Frame, NO_PLACE, Place, Thread, place_of};
+use crate::counters;
 use crate::entry::{self, Quiet, keeping_errno};
 use crate::hook::Hook;
 use crate::process;
@@ -29,7 +33,32 @@ impl Thread {
     #[inline(never)]
     pub(super) fn set_muted(&mut self, muted: bool) {
         self.muted = muted;
-        self.aside = muted | self.profile.is_some();
+        self.aside = muted | self.profile.is_some() | self.process.counting.get().is_some();
+    }
+
+    /// Does what is left to do before the leave event of the open call: samples counters, and books the call in the
+    /// profile.
+    #[inline(never)]
+    pub(super) fn leave_aside(&mut self, time: u64) {
+        let Frame { layer, .. } = *self.frame();
+        if self.layers & !layer == 0 {
+            self.sample(time);
+        }
+        self.leave_path(time);
+    }
+
+    /// Writes the values of all counters of this thread, if there are any and there is a trace.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn sample(&mut self, time: u64) {
+        let Some(counting) = self.process.counting.get() else { return };
+        if self.encoder.is_none() {
+            return;
+        }
+        let mut values = [MetricValue::unsigned(0); counters::MOST];
+        let count = keeping_errno(|| counting.read(&mut self.readings, &mut values));
+        let values = values.get(..count).unwrap_or_default();
+        self.write(time, Metric { metric: MetricRef(counting.class), values: List::from(values) });
     }
 
     /// Leaves the call that was entered last, of which nothing is written: it is muted, or it is a parameter.

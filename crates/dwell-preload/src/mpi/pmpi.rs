@@ -44,6 +44,7 @@ macro_rules! functions {
             /// # Safety
             /// The arguments meet the requirements of the MPI standard.
             #[inline]
+            #[allow(clippy::too_many_arguments)] // As many as the standard has.
             pub(crate) unsafe fn $name($($argument: $of),*) -> $returns {
                 static FUNCTION: Function = Function {
                     // Literals of this list have no zero inside.
@@ -101,6 +102,13 @@ functions! {
     query_thread = "PMPI_Query_thread"(level: *mut c_int);
     session_finalize = "PMPI_Session_finalize"(session: *mut usize);
     session_init = "PMPI_Session_init"(info: usize, errors: usize, session: *mut usize);
+    t_init_thread = "PMPI_T_init_thread"(required: c_int, provided: *mut c_int);
+    t_pvar_get_info = "PMPI_T_pvar_get_info"(index: c_int, name: *mut c_char, length: *mut c_int, verbosity: *mut c_int, class: *mut c_int, datatype: *mut usize, enumeration: *mut usize, description: *mut c_char, description_length: *mut c_int, bind: *mut c_int, read_only: *mut c_int, continuous: *mut c_int, atomic: *mut c_int);
+    t_pvar_get_num = "PMPI_T_pvar_get_num"(count: *mut c_int);
+    t_pvar_handle_alloc = "PMPI_T_pvar_handle_alloc"(session: usize, index: c_int, object: *mut c_void, handle: *mut usize, count: *mut c_int);
+    t_pvar_read = "PMPI_T_pvar_read"(session: usize, handle: usize, values: *mut c_void);
+    t_pvar_session_create = "PMPI_T_pvar_session_create"(session: *mut usize);
+    t_pvar_start = "PMPI_T_pvar_start"(session: usize, handle: usize);
     test = "PMPI_Test"(request: *mut usize, flag: *mut c_int, status: usize);
     test_cancelled = "PMPI_Test_cancelled"(status: usize, flag: *mut c_int);
     topo_test = "PMPI_Topo_test"(comm: usize, kind: *mut c_int);

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use dwell_measure::call::Past;
 use dwell_measure::clock::Sample;
+use dwell_measure::counters::Wanted;
 use dwell_measure::guard::{Entry, guarded};
 use dwell_measure::hook::Hook;
 use dwell_measure::process;
@@ -13,7 +14,7 @@ use dwell_model::layer::Layer;
 use super::abi::{Family, abi, library_version};
 use super::channel::{self, Channel};
 use super::hooks::ENTRIES;
-use super::{groups, pmpi, sessions};
+use super::{groups, pmpi, sessions, variables};
 use crate::{absent, real};
 
 /// Number of calls that initialised MPI or a session.
@@ -113,9 +114,11 @@ fn is_running() -> bool {
     began != 0 && ended == 0
 }
 
-/// Returns name, version and thread level of the library, for the properties of the archive.
-fn about() -> Runtime {
+/// Returns name, version and thread level of the library, for the properties of the archive, and its performance variables
+/// that are wanted.
+fn about(wanted: &Wanted) -> Runtime {
     let mut runtime = Runtime::default();
+    (runtime.variables, runtime.complaints) = variables::find(wanted);
     let (mut major, mut minor) = (0, 0);
     // SAFETY: places for the answers.
     unsafe { pmpi::get_version(&raw mut major, &raw mut minor) };

@@ -3,13 +3,15 @@
 use std::borrow::Cow;
 use std::hash::Hash;
 
+use otf2::enums::{MetricMode, MetricType};
+
 use super::group::Group;
 use super::maps::{Id, Map};
 use super::table::Table;
 use super::wire::{Damaged, Input, put, put_bytes, put_step, put_text};
 
 /// First byte of encoded definitions. To be raised when the layout changes.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
 /// Operations that every kind of definition has: encoding, decoding, and replacing the ids that it refers to.
 trait Definition: Clone + Eq + Ord + Hash {
@@ -283,7 +285,7 @@ kinds! {
     windows, window, add_window: Window as WindowId;
     /// Parameters that the program sets through the user API.
     parameters, parameter, add_parameter: Parameter as ParameterId;
-    /// Counters that the program reports through the user API.
+    /// Counters that the program reports through the user API, and counters that the recorder samples.
     counters, counter, add_counter: Counter as CounterId;
     /// Texts that are values of parameters.
     texts, text, add_text: Text as TextId;
@@ -378,15 +380,38 @@ pub struct Parameter {
     pub kind: u8,
 }
 
-/// A counter: the program reports its value from time to time. In the archive it is a metric.
+/// A counter whose value the program reports from time to time, or the counters that the recorder samples together. In
+/// the archive it is a metric class.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Counter {
-    /// Name of the counter as the program states it.
+    /// The counters that have a value in each record of the class: one if the program reports it.
+    pub members: Vec<Member>,
+    /// Set if the recorder samples them.
+    pub is_sampled: bool,
+}
+
+/// One counter of a [`Counter`]. In the archive it is a metric member.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Member {
+    /// Name of the counter, as the program states it or as the recorder calls it.
     pub name: String,
     /// Unit of its values. May be empty.
     pub unit: String,
     /// Type of its values, as a number of `OTF2_Type`.
     pub kind: u8,
+    /// Origin of the counter, as a number of `OTF2_MetricType`.
+    pub source: u8,
+    /// Meaning of its values, as a number of `OTF2_MetricMode`.
+    pub mode: u8,
+}
+
+impl Counter {
+    /// Returns a counter whose value the program reports from time to time.
+    pub fn of_program(name: &str, unit: &str, kind: u8) -> Self {
+        let (source, mode) = (MetricType::User.into(), MetricMode::AbsolutePoint.into());
+        let (name, unit) = (name.into(), unit.into());
+        Self { members: vec![Member { name, unit, kind, source, mode }], is_sampled: false }
+    }
 }
 
 /// A text that is the value of a parameter, so that events can refer to it by an id.
@@ -467,24 +492,40 @@ impl Definition for Parameter {
 }
 
 impl Definition for Counter {
-    const LEAST: usize = 5;
+    const LEAST: usize = 2;
 
     fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
-        put_text(out, before.map_or("", |it| &it.name), &self.name);
-        put_text(out, before.map_or("", |it| &it.unit), &self.unit);
-        out.push(self.kind);
+        out.push(u8::from(self.is_sampled));
+        put(out, self.members.len() as u64);
+        let before = before.map_or(&[][..], |it| &it.members);
+        for (at, it) in self.members.iter().enumerate() {
+            let before = before.get(at);
+            put_text(out, before.map_or("", |it| &it.name), &it.name);
+            put_text(out, before.map_or("", |it| &it.unit), &it.unit);
+            out.extend([it.kind, it.source, it.mode]);
+        }
     }
 
     fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
-        Ok(Self {
-            name: input.text(before.map_or("", |it| &it.name), "name of a counter")?,
-            unit: input.text(before.map_or("", |it| &it.unit), "unit of a counter")?,
-            kind: input.byte("kind of a counter")?,
-        })
+        let is_sampled = input.byte("kind of a class of counters")? != 0;
+        let before = before.map_or(&[][..], |it| &it.members);
+        let mut members = Vec::new();
+        for at in 0..input.count(7, "number of counters of a class")? {
+            let before = before.get(at);
+            members.push(Member {
+                name: input.text(before.map_or("", |it| &it.name), "name of a counter")?,
+                unit: input.text(before.map_or("", |it| &it.unit), "unit of a counter")?,
+                kind: input.byte("kind of a counter")?,
+                source: input.byte("source of a counter")?,
+                mode: input.byte("mode of a counter")?,
+            });
+        }
+        Ok(Self { members, is_sampled })
     }
 
     fn heap(&self) -> usize {
-        self.name.capacity() + self.unit.capacity()
+        let texts = self.members.iter().map(|it| it.name.capacity() + it.unit.capacity());
+        texts.sum::<usize>() + self.members.capacity() * size_of::<Member>()
     }
 }
 

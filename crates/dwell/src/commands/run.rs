@@ -9,6 +9,8 @@ use std::{env, io};
 
 use anyhow::{Context, Result, bail};
 
+use dwell_measure::counters;
+
 use crate::config::{Config, Flags};
 use crate::elf::{self, Program};
 use crate::library;
@@ -17,7 +19,7 @@ use crate::library;
 #[derive(Debug, clap::Args)]
 #[command(
     trailing_var_arg = true,
-    override_usage = "dwell run [OPTIONS] PROGRAM [ARGUMENT]...\n       dwell run [OPTIONS] --list-config",
+    override_usage = "dwell run [OPTIONS] PROGRAM [ARGUMENT]...\n       dwell run [OPTIONS] --list-config\n       dwell run --counters list",
     after_help = "Put `dwell run` between the launcher and the program:\n\n  \
     oshrun -np 4 dwell run ./heat 1000 50\n  srun -n 4 dwell run -o run1 ./heat 1000 50\n\n\
     The program is neither changed nor relinked: a library is preloaded that intercepts its calls. Its \
@@ -37,7 +39,7 @@ pub(crate) struct Args {
     list_config: bool,
     /// The program and its arguments.
     #[arg(
-        required_unless_present = "list_config",
+        required_unless_present_any = ["list_config", "counters"],
         value_name = "PROGRAM",
         allow_hyphen_values = true
     )]
@@ -48,6 +50,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let config = Config::gather(&args.flags, args.config.as_deref())?;
     if args.list_config {
         io::stdout().write_all(config.list().as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if config.value("counters").trim() == counters::LIST {
+        io::stdout().write_all(offered_counters().as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     config.check()?;
@@ -92,6 +98,32 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Err(error).with_context(|| format!("{name}: cannot be executed"));
     }
     Err(error).with_context(|| name.into_owned())
+}
+
+/// Returns a list of the counters that this machine offers, for `--counters list`.
+fn offered_counters() -> String {
+    let mut text = String::from("counters that this machine offers:\n");
+    let mut refused = String::new();
+    for (counter, refusal) in counters::offer() {
+        match refusal {
+            None => text += &format!("  {:21}{}\n", counter.name, counter.about),
+            Some(why) => refused += &format!("  {:21}{why}\n", counter.name),
+        }
+    }
+    if !refused.is_empty() {
+        text += &format!("\nnot here:\n{refused}");
+    }
+    text += "\nsets of counters:\n";
+    for (name, about) in counters::SETS {
+        text += &format!("  {name:21}{about}\n");
+    }
+    let list = format!("{}{}", counters::MPI_T, counters::LIST);
+    text += &format!(
+        "\nperformance variables of MPI are {}NAME; the MPI library of a program lists those that it offers with\n  \
+         mpirun -np 1 dwell run --counters {list} PROGRAM\n",
+        counters::MPI_T
+    );
+    text
 }
 
 /// Returns the value of `LD_PRELOAD`: the library, followed by the libraries that the variable lists already. A program

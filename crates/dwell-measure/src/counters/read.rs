@@ -1,0 +1,161 @@
+//! Reading of counters: what a process samples, and the state of a thread that is needed for it.
+#![allow(unsafe_code)] // System calls.
+
+use std::time::Instant;
+
+use dwell_unify::unify::Member;
+use otf2::value::MetricValue;
+
+use super::perf::{self, Group};
+use super::{CATALOGUE, Counter, MOST, Source, Usage, Variable, Wanted};
+
+/// The counters that a process samples, in the order of their values.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    /// Metric class of the samples.
+    pub(crate) class: u32,
+    counters: Vec<&'static Counter>,
+    variables: Vec<Variable>,
+}
+
+impl Counting {
+    /// Chooses the counters that this machine offers of those that are wanted. Also returns what to tell the user about
+    /// the others.
+    pub(crate) fn choose(wanted: &Wanted, variables: Vec<Variable>) -> (Self, Vec<String>) {
+        let mut complaints = Vec::new();
+        let mut counters = Vec::new();
+        for counter in CATALOGUE.iter().filter(|it| wanted.known.contains(it)) {
+            match perf::refusal(counter) {
+                None => counters.push(counter),
+                Some(error) => complaints.push(format!(
+                    "the counter {} is not recorded: {}",
+                    counter.name,
+                    perf::said(&error)
+                )),
+            }
+        }
+        (Self { class: 0, counters, variables }, complaints)
+    }
+
+    /// Returns the nanoseconds that a sample takes, measured now.
+    pub(crate) fn cost(&self) -> f64 {
+        const TRIES: u32 = 50;
+        let (mut of, mut values) = (Readings::new(), [MetricValue::unsigned(0); MOST]);
+        // The first sample opens counters of the kernel.
+        self.read(&mut of, &mut values);
+        let began = Instant::now();
+        for _ in 0..TRIES {
+            self.read(&mut of, &mut values);
+        }
+        let took = began.elapsed().as_nanos() as f64;
+        of.hand_over();
+        took / f64::from(TRIES)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.counters.is_empty() && self.variables.is_empty()
+    }
+
+    /// Returns descriptions of all counters in the order of their values.
+    pub(crate) fn members(&self) -> impl Iterator<Item = Member> + '_ {
+        let known = self.counters.iter().map(|it| it.member());
+        known.chain(self.variables.iter().map(Variable::member))
+    }
+
+    fn perf(&self) -> impl Iterator<Item = Source> + '_ {
+        let sources = self.counters.iter().map(|it| it.source);
+        sources.filter(|it| matches!(it, Source::Perf { .. }))
+    }
+
+    /// Reads all counters for the calling thread. Returns the number of values.
+    pub(crate) fn read(&self, of: &mut Readings, values: &mut [MetricValue; MOST]) -> usize {
+        let mut counted = [0_u64; MOST];
+        if of.perf.is_none() && !of.is_open && self.perf().next().is_some() {
+            of.perf = Group::open(self.perf());
+        }
+        of.is_open = true;
+        if let Some(group) = &of.perf
+            && group.read(&mut counted).is_none()
+        {
+            // The program has closed the descriptors: the last values stay.
+            of.perf = None;
+        }
+        let has_perf = of.perf.is_some();
+        let mut counted = counted.into_iter();
+        let is_usage = |it: &Counter| matches!(it.source, Source::Usage(_));
+        let usage = self.counters.iter().any(|it| is_usage(it)).then(usage);
+        let states = of.last.iter_mut().zip(&of.base);
+        for ((counter, value), (last, base)) in self.counters.iter().zip(&mut *values).zip(states) {
+            let now = match counter.source {
+                Source::CpuTime => Some(cpu_time()),
+                Source::Usage(which) => usage.map(|all| which.of(&all)),
+                Source::Perf { .. } => counted.next().filter(|_| has_perf),
+            };
+            // Scaled values may fall.
+            *last = now.map_or(*last, |now| (base + now).max(*last));
+            *value = MetricValue::unsigned(*last);
+        }
+        let rest = values.iter_mut().skip(self.counters.len());
+        for (value, variable) in rest.zip(&self.variables) {
+            let bits = (variable.read)();
+            let real = || MetricValue::real(f64::from_bits(bits));
+            *value = if variable.is_real { real() } else { MetricValue::unsigned(bits) };
+        }
+        (self.counters.len() + self.variables.len()).min(MOST)
+    }
+}
+
+/// State of a location for reading counters. Threads that take a location over one after the other count on from each
+/// other.
+#[derive(Debug)]
+pub(crate) struct Readings {
+    /// Values that threads before have reached.
+    base: [u64; MOST],
+    /// Values of the last sample.
+    last: [u64; MOST],
+    perf: Option<Group>,
+    /// Set once counters of the kernel have been opened for this thread, or could not be.
+    is_open: bool,
+}
+
+impl Readings {
+    pub(crate) const fn new() -> Self {
+        Self { base: [0; MOST], last: [0; MOST], perf: None, is_open: false }
+    }
+
+    /// Ends the reading of a thread that ends.
+    pub(crate) fn hand_over(&mut self) {
+        if let Some(mut group) = self.perf.take() {
+            group.close();
+        }
+        (self.base, self.is_open) = (self.last, false);
+    }
+}
+
+impl Usage {
+    fn of(self, all: &libc::rusage) -> u64 {
+        let value = match self {
+            Self::Voluntary => all.ru_nvcsw,
+            Self::Involuntary => all.ru_nivcsw,
+            Self::Minor => all.ru_minflt,
+            Self::Major => all.ru_majflt,
+        };
+        value.cast_unsigned()
+    }
+}
+
+fn usage() -> libc::rusage {
+    // SAFETY: zeros are a valid value of the structure.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: a place for the answer.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    usage
+}
+
+/// Returns the time that the calling thread was on a core, in nanoseconds.
+fn cpu_time() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
