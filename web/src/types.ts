@@ -106,6 +106,10 @@ share: number | null,
  */
 how_long: string | null,
 /**
+ * Sentence about the reasons why it computed longer than others; null if no counters were recorded.
+ */
+why_longer: string | null,
+/**
  * Sentence about the waits that it caused.
  */
 costs: string,

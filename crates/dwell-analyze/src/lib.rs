@@ -52,9 +52,9 @@ use engine::transport::Transport;
 pub use output::division::CallTime;
 use output::findings::RunSize;
 pub use output::findings::{
-    Activities, Cause, Caused, Confidence, Critical, Doing, Efficiency, Entry, Evidence, Factors,
-    Finding, Gain, Inefficiency, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling, Serves,
-    Share, Step, Times, Unexplained,
+    Activities, Cause, Caused, Confidence, Counters, Critical, Doing, Efficiency, Entry, Evidence,
+    Factors, Finding, Gain, Inefficiency, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling,
+    Serves, Share, Step, Times, Unexplained,
 };
 use output::own::{Own, Section};
 pub use output::profile::{Calls, Profile};

@@ -227,7 +227,7 @@ fn call_path(run: &Run, number: u32, path: &[Step]) -> Option<CnodeId> {
 fn causes(run: &Run, document: &Findings) -> Vec<Cause> {
     let metric = run.query.meta().find_metric("delay_costs").map(|it| it.0);
     let cause = |it: &findings::Cause| {
-        let Said { head, how_long, costs, passed_on } = it.said();
+        let Said { head, how_long, why_longer, costs, passed_on } = it.said();
         let call = it.call_path.and_then(|number| call_path(run, number, &it.path));
         Cause {
             head,
@@ -237,6 +237,7 @@ fn causes(run: &Run, document: &Findings) -> Vec<Cause> {
             seconds: it.seconds,
             share: it.share,
             how_long,
+            why_longer,
             costs,
             passed_on,
             processes: it.processes.clone(),

@@ -112,6 +112,8 @@ crossing! {
         share: Option<f64>,
         /// Sentence about the time of computing; null for calls.
         how_long: Option<String>,
+        /// Sentence about the reasons why it computed longer than others; null if no counters were recorded.
+        why_longer: Option<String>,
         /// Sentence about the waits that it caused.
         costs: String,
         /// Sentence about what was passed on; null if nothing was.

@@ -141,6 +141,7 @@ function CauseItem({ cause, letter, models }: { cause: Cause; letter: string; mo
         <div class="finding-body">
           <dl class="finding-facts">
             {cause.how_long && <><dt>How long</dt><dd>{cause.how_long}</dd></>}
+            {cause.why_longer && <><dt>Why longer</dt><dd>{cause.why_longer}</dd></>}
             <dt>Costs</dt><dd>{cause.costs}</dd>
             {cause.passed_on && <><dt>Passed on</dt><dd>{cause.passed_on}</dd></>}
             {cause.processes.length > 1 && <><dt>Who</dt><dd><Parties list={cause.processes} /></dd></>}

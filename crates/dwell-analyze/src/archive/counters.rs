@@ -1,29 +1,74 @@
-//! Counters of the program: metrics whose values it records now and then.
+//! Counters: metrics of the program, whose values it records now and then, and metrics that a recorder samples.
 //!
-//! Only values that a program states about itself, each at a moment, count as such. Hardware counters, which other
-//! tools accumulate from the beginning of the run, mean something else and are ignored.
+//! A value that a program states about itself stands for a moment. Counters that recorders sample at the enter and leave of
+//! regions, such as instructions, are accumulated from the beginning of the run: what counts is the difference of two
+//! samples. Metrics of other kinds are ignored.
 
 use serde::{Deserialize, Serialize};
 
-use otf2::enums::{MetricMode, MetricType, Type};
+use otf2::enums::{MetricMode, MetricOccurrence, MetricType, Type};
 use otf2::id::{MetricMemberRef, MetricRef};
 use otf2::read::Definitions;
 use otf2::value::MetricValue;
 use otf2::{Definition, List};
 
-/// A counter of the program.
+/// A counter of the program, or one that is sampled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counter {
-    /// Metric class or instance, as events refer to it.
+    /// Metric class as events refer to it, or a number of its own for a counter that is sampled.
     pub(crate) id: MetricRef,
     pub(crate) name: String,
     pub(crate) unit: String,
     pub(crate) value_type: Type,
 }
 
-/// Counters of an archive, in the order of their ids.
+/// Counters that say why computing took its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Role {
+    CpuTime,
+    Instructions,
+    Cycles,
+    Voluntary,
+    Involuntary,
+    Faults,
+}
+
+/// Number of roles.
+pub(crate) const ROLES: usize = 6;
+
+/// Bit in the number of a counter that is sampled; the rest is the number of its metric member.
+const SAMPLED: u32 = 1 << 31;
+
+/// A counter of a class that is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Member {
+    /// Number of the [`Counter`].
+    pub(crate) id: MetricRef,
+    /// True if values are accumulated from the beginning of the run.
+    pub(crate) accumulates: bool,
+    /// What the counter says about computing, if it says anything.
+    pub(crate) role: Option<Role>,
+}
+
+/// Counters of an archive, in the order of their ids, and classes that are sampled.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Counters(Vec<Counter>);
+pub(crate) struct Counters {
+    list: Vec<Counter>,
+    sampled: Vec<(MetricRef, Vec<Option<Member>>)>,
+}
+
+/// Returns what a counter says about computing, by the names that Dwell, Score-P and PAPI give it.
+fn role(name: &str) -> Option<Role> {
+    Some(match name {
+        "cpu_time" => Role::CpuTime,
+        "instructions" | "PAPI_TOT_INS" => Role::Instructions,
+        "cycles" | "PAPI_TOT_CYC" => Role::Cycles,
+        "voluntary_switches" | "ru_nvcsw" => Role::Voluntary,
+        "involuntary_switches" | "ru_nivcsw" => Role::Involuntary,
+        "minor_faults" | "major_faults" | "ru_minflt" | "ru_majflt" => Role::Faults,
+        _ => return None,
+    })
+}
 
 impl Counters {
     pub(crate) fn of(defs: &Definitions) -> Self {
@@ -36,8 +81,15 @@ impl Counters {
             }
         }
         let mut counters = Vec::new();
+        let mut sampled = Vec::new();
         for definition in defs.iter() {
             let Definition::MetricClass(class) = definition else { continue };
+            let occurs = class.metric_occurrence;
+            if matches!(occurs, MetricOccurrence::Synchronous | MetricOccurrence::SynchronousStrict)
+            {
+                sampled.push((class.id, Self::members(defs, class.metric_members, &mut counters)));
+                continue;
+            }
             let mut of_class = class.metric_members.iter();
             let (Some(first), None) = (of_class.next(), of_class.next()) else { continue };
             if let Some((_, name, unit, value_type)) = members.iter().find(|it| it.0 == first) {
@@ -45,19 +97,60 @@ impl Counters {
                 counters.push(Counter { id: class.id, name, unit, value_type });
             }
         }
-        counters.sort_by_key(|it| it.id);
-        Self(counters)
+        counters.sort_by_key(|it: &Counter| it.id);
+        counters.dedup_by_key(|it| it.id);
+        sampled.sort_by_key(|it| it.0);
+        Self { list: counters, sampled }
+    }
+
+    /// Returns the members of a class that is sampled in the order of its values, and adds them to the counters.
+    fn members(
+        defs: &Definitions,
+        of: List<'_, MetricMemberRef>,
+        counters: &mut Vec<Counter>,
+    ) -> Vec<Option<Member>> {
+        let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
+        let mut members = vec![None; of.iter().count()];
+        for definition in defs.iter() {
+            let Definition::MetricMember(it) = definition else { continue };
+            let places = of.iter().zip(&mut members).filter(|(id, _)| *id == it.id);
+            for (id, place) in places {
+                let accumulates = it.metric_mode == MetricMode::AccumulatedStart;
+                if !accumulates && it.metric_mode != MetricMode::AbsolutePoint {
+                    continue;
+                }
+                let name = text(it.name);
+                let (id, role) = (MetricRef(id.0 | SAMPLED), role(&name));
+                let role = role.filter(|_| accumulates && it.value_type != Type::Double);
+                *place = Some(Member { id, accumulates, role });
+                let (unit, value_type) = (text(it.unit), it.value_type);
+                counters.push(Counter { id, name, unit, value_type });
+            }
+        }
+        members
+    }
+
+    /// Returns the counters of a class that is sampled, in the order of its values.
+    pub(crate) fn sampled(&self, class: MetricRef) -> Option<&[Option<Member>]> {
+        let at = self.sampled.binary_search_by_key(&class, |it| it.0).ok()?;
+        self.sampled.get(at).map(|it| it.1.as_slice())
+    }
+
+    /// Returns `true` if a counter with this role is sampled.
+    pub(crate) fn has(&self, role: Role) -> bool {
+        let mut members = self.sampled.iter().flat_map(|it| it.1.iter().flatten());
+        members.any(|it| it.role == Some(role))
     }
 
     /// Returns all counters.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Counter> {
-        self.0.iter()
+        self.list.iter()
     }
 
     /// Returns a counter by its id.
     pub(crate) fn get(&self, id: MetricRef) -> Option<&Counter> {
-        let at = self.0.binary_search_by_key(&id, |it| it.id).ok()?;
-        self.0.get(at)
+        let at = self.list.binary_search_by_key(&id, |it| it.id).ok()?;
+        self.list.get(at)
     }
 
     /// Returns the counter that an event is about, and its value.
@@ -85,6 +178,16 @@ impl Number {
             Type::Double => Self::Real(f64::from_bits(value.bits)),
             Type::Int64 => Self::Int(value.bits.cast_signed()),
             _ => Self::Unsigned(value.bits),
+        }
+    }
+
+    /// Returns by how much a number is greater than an earlier one of the same kind. Counters that were reset have not
+    /// counted anything.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        match (self, earlier) {
+            (Self::Int(a), Self::Int(b)) => Self::Int(a.saturating_sub(b).max(0)),
+            (Self::Unsigned(a), Self::Unsigned(b)) => Self::Unsigned(a.saturating_sub(b)),
+            _ => Self::Real((self.to_f64() - earlier.to_f64()).max(0.0)),
         }
     }
 

@@ -241,8 +241,11 @@ pub(crate) fn find(
     Ok(done.map(|(done, location)| booked(done, location)).collect())
 }
 
-/// Books the costs of a location.
-fn booked(done: Done, location: &mut Location) -> Done {
+/// Books the costs of a location, and adds what was counted at it.
+fn booked(mut done: Done, location: &mut Location) -> Done {
+    let counted = location.tally.take().map(|mut it| it.finish()).unwrap_or_default();
+    let activity = |(path, before, after)| Activity { path, before, after };
+    done.counted = counted.into_iter().map(|(it, counts)| (activity(it), counts)).collect();
     // What lies outside of all calls counts for the program.
     let path = |it: Activity| match it {
         Activity::NOT_STARTED => Path(1),

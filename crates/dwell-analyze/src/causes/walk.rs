@@ -15,6 +15,7 @@ use crate::causes::share::share;
 use crate::engine::hash::Mixed;
 use crate::engine::log::read::{LogError, Piece};
 use crate::engine::quantity::Quantity;
+use crate::engine::tally::Counts;
 use crate::engine::transport::Message;
 
 /// What a location that waited tells the culprit.
@@ -67,6 +68,8 @@ pub(crate) struct Done {
     pub(crate) margins: Vec<(Activity, u64)>,
     /// Time of computing.
     pub(crate) computed: Vec<(Activity, u64)>,
+    /// Counters of computing.
+    pub(crate) counted: Vec<(Activity, Counts)>,
 }
 
 /// Begin of the run, and who belongs to which context.
@@ -126,7 +129,7 @@ impl Walker {
         let mut costs: Vec<(Activity, Origin, Cost)> = costs.collect();
         costs.sort_unstable_by_key(|it| (it.0, it.1));
         let margins = self.margins.into_iter().collect();
-        Ok(Done { costs, margins, computed: self.history.finish()? })
+        Ok(Done { costs, margins, computed: self.history.finish()?, counted: Vec::new() })
     }
 
     /// Settles all waits and releases from the last one to a time, as far as what others tell has arrived. `tell` is

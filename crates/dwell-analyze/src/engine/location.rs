@@ -13,6 +13,7 @@ use crate::engine::outstanding::Done;
 use crate::engine::paths::{Path, Paths};
 use crate::engine::polling::Run;
 use crate::engine::regions::Span;
+use crate::engine::tally::Tally;
 use crate::engine::told::Awaited;
 
 /// A call that was entered and not yet left.
@@ -92,6 +93,8 @@ pub(crate) struct Location {
     pub(crate) stack: Vec<Frame>,
     /// Segments for the dependency log, if it is wanted.
     pub(crate) log: Option<Box<Segments>>,
+    /// Counters that are sampled, once there are any.
+    pub(crate) tally: Option<Box<Tally>>,
     /// Depth of the outermost call at which waits are judged, or 0.
     pub(crate) judged: u32,
     /// Bytes that the judged call has moved so far, and its partners.
@@ -169,6 +172,7 @@ impl Location {
             paths: Paths::default(),
             stack: Vec::new(),
             log: None,
+            tally: None,
             judged: 0,
             moved: Moved::default(),
             done: Vec::new(),

@@ -32,6 +32,7 @@ pub(crate) mod replay;
 pub(crate) mod rows;
 pub(crate) mod shard;
 pub(crate) mod spill;
+pub(crate) mod tally;
 pub(crate) mod told;
 pub(crate) mod transport;
 pub(crate) mod waited;

@@ -7,6 +7,7 @@ use otf2::id::{CommRef, GroupRef, MetricRef, ParameterRef, Rank, RmaWinRef};
 use otf2::value::MetricValue;
 use otf2::{Attribute, AttributeValue, Event as Record, List};
 
+use crate::archive::counters::{Member, Number};
 use crate::archive::ids::{ContextNumber, ProcessNumber};
 use crate::archive::roles::{Epoch, Role, Traits};
 use crate::archive::time::Time;
@@ -17,11 +18,12 @@ use crate::engine::location::Frame;
 use crate::engine::locking::{LockKey, LockMode, LockOwner};
 use crate::engine::log::needs::Need;
 use crate::engine::outstanding::Done;
-use crate::engine::paths::Counted;
+use crate::engine::paths::{Counted, Path};
 use crate::engine::pattern::Pattern;
 use crate::engine::player::Player;
 use crate::engine::quantity::Quantity;
 use crate::engine::regions::Span;
+use crate::engine::tally::Counts;
 
 impl<P: Pattern> Player<'_, P> {
     /// Sets a parameter of the program, until the call in which it was set ends or it is set again.
@@ -49,14 +51,53 @@ impl<P: Pattern> Player<'_, P> {
         self.here.location.stack.push(frame);
     }
 
-    /// Adds values of counters of the program.
+    /// Adds values of counters.
     fn count_values(&mut self, metric: MetricRef, values: List<'_, MetricValue>) {
+        if let Some(members) = self.here.world.counters.sampled(metric) {
+            return self.sampled(metric, members, values);
+        }
         let Some(frame) = self.here.location.stack.last() else { return };
         let value = self.here.world.counters.value(metric, values);
         let Some((counter, number)) = value else { return };
         let (values, sum, least, largest) = (1, number, number, number);
         let counted = Counted { counter, values, sum, least, largest };
         self.here.location.paths.counted(frame.path, counted);
+    }
+
+    /// Adds what counters that are sampled have counted since the sample before.
+    fn sampled(
+        &mut self,
+        class: MetricRef,
+        members: &[Option<Member>],
+        values: List<'_, MetricValue>,
+    ) {
+        let location = &mut *self.here.location;
+        let path = location.stack.last().map_or(Path::TOP, |frame| frame.path);
+        let tally = location.tally.get_or_insert_default();
+        let last = tally.next(class, values.iter().map(|it| it.bits).collect());
+        let mut counts = Counts::default();
+        for (at, (member, value)) in members.iter().zip(values.iter()).enumerate() {
+            let Some(member) = member else { continue };
+            let mut number = Number::of(value);
+            if member.accumulates {
+                let Some(bits) = last.as_ref().and_then(|last| last.get(at)) else { continue };
+                number = number.since(Number::of(MetricValue { bits: *bits, ..value }));
+            }
+            if let (Some(role), Number::Unsigned(more)) = (member.role, number)
+                && let Some(sum) = counts.get_mut(role as usize)
+            {
+                *sum += more;
+            }
+            let (counter, values, sum, least, largest) = (member.id, 1, number, number, number);
+            location.paths.counted(path, Counted { counter, values, sum, least, largest });
+        }
+        match location.judged.checked_sub(1) {
+            None => tally.computed(path, &counts),
+            Some(depth) => {
+                let call = location.stack.get(depth as usize).map_or(path, |frame| frame.path);
+                tally.called(call);
+            }
+        }
     }
 
     /// Shows an event to all patterns.
@@ -200,7 +241,10 @@ impl<P: Pattern> Player<'_, P> {
                 self.show(time, What::Received { request, message: from.map(of) });
             }
             Record::MeasurementOnOff(it) => match it.measurement_mode {
-                MeasurementMode::Off => self.here.location.off = Some(time),
+                MeasurementMode::Off => {
+                    self.here.location.off = Some(time);
+                    self.here.location.tally.iter_mut().for_each(|it| it.forget());
+                }
                 _ => {
                     if let Some(begin) = self.here.location.off.take() {
                         self.here.location.gaps.push(Span { begin, end: time });

@@ -2,7 +2,7 @@
 
 use dwell_model::units::seconds;
 
-use super::{Activity, Cause, Caused, Step};
+use super::{Activity, Cause, Caused, Step, counters};
 
 /// What a reader is told about a cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Said {
     pub head: String,
     /// How long the process that caused most computed there, beside others.
     pub how_long: Option<String>,
+    /// Why it computed longer than others, if counters say so.
+    pub why_longer: Option<String>,
     /// At which calls processes waited because of it.
     pub costs: String,
     /// How much of it was passed on.
@@ -31,6 +33,10 @@ impl Cause {
             head: format!("{} {}", self.culprits(), self.does()),
             how_long: how_long
                 .map(|own| format!("{} there; {}", seconds(own), others(self.others_seconds))),
+            why_longer: self
+                .counters
+                .as_ref()
+                .and_then(|it| counters::said(self.computing_seconds?, self.others_seconds?, it)),
             costs: costs.join("; "),
             passed_on: (passed_on > 0.5e-9).then(|| {
                 let passed_on = seconds(passed_on);

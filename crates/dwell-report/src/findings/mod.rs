@@ -11,6 +11,7 @@
 //!   keep reading the older ones.
 
 pub mod causes;
+pub mod counters;
 pub mod gain;
 mod read;
 #[cfg(test)]
@@ -155,6 +156,8 @@ objects! {
         call_path: Option<u32>,
         /// Time that the process which caused most spent computing there; null for calls.
         computing_seconds: Option<f64>,
+        /// Counters of that computing, and why it took longer than that of others; null for calls, and if nothing was counted.
+        counters: Option<Counters>,
         /// Part of `seconds` that are waits for these processes. The rest are waits for others that waited for them.
         direct_seconds: f64,
         /// Time by which waits for these processes may be longer than their lower bounds.
@@ -173,6 +176,41 @@ objects! {
         waits: Vec<Caused>,
         /// What the processes did.
         what: Activity,
+    }
+
+    /// Counters of the computing that caused waits, at the process that caused most.
+    Counters {
+        /// Time on a core, in seconds; null if it was not counted, as for all others.
+        cpu_seconds: Option<Compared>,
+        /// Cycles of the core during the computing.
+        cycles: Option<Compared>,
+        /// Instructions that were executed.
+        instructions: Option<Compared>,
+        /// Context switches because another thread got the core.
+        involuntary_switches: Option<Compared>,
+        /// Page faults, with and without input or output.
+        page_faults: Option<Compared>,
+        /// What the process took longer for than others, most first. Empty if no other process computes there, if it took no
+        /// longer, or if neither time on a core nor instructions were counted.
+        reasons: Vec<Reason>,
+        /// Context switches because the process waited in the system.
+        voluntary_switches: Option<Compared>,
+    }
+
+    /// A counter of a process beside others.
+    Compared {
+        /// Mean of all other locations that compute there; null if there are none.
+        others: Option<f64>,
+        /// Value at the process that caused most.
+        own: f64,
+    }
+
+    /// Part of the time by which a process computed longer than others.
+    Reason {
+        /// Length of the part.
+        seconds: f64,
+        /// What the time went to.
+        why: Why,
     }
 
     /// Waits at one call path that something caused.
@@ -482,6 +520,23 @@ texts! {
         /// Their events do not say what they did.
         #[default]
         Unknown = "unknown",
+    }
+
+    /// What the time went to by which a process computed longer than others.
+    Why {
+        /// The process was not running on a core: others used it, or the process waited in the system.
+        OffCore = "off the core",
+        /// The process executed more instructions.
+        MoreInstructions = "more instructions",
+        /// The core executed fewer instructions in each cycle, for instance because it waited for memory.
+        FewerPerCycle = "fewer instructions per cycle",
+        /// The core had fewer cycles in each second.
+        LowerClockRate = "lower clock rate",
+        /// Each instruction took longer, and cycles were not counted.
+        SlowerInstructions = "slower instructions",
+        /// The process was running on a core, and instructions were not counted.
+        #[default]
+        OnCore = "on the core",
     }
 
     /// Phase of a program, which the calls of its runtimes delimit.

@@ -9,6 +9,7 @@ mod budgets;
 mod caf;
 mod clocks;
 mod cores;
+mod counters;
 mod crash;
 mod damage;
 mod ends;

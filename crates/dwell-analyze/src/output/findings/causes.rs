@@ -12,11 +12,13 @@ use super::concerned::{ByProcess, Top};
 use super::ground::Ground;
 use super::phase::Phase;
 use super::{LISTED, Share, Step, shares};
+use crate::archive::counters::Role;
 use crate::archive::ids::{CallPathNumber, Ordinal, ProcessNumber};
 use crate::causes::{Activity, Done, Origin};
 use crate::engine::location::Location;
 use crate::engine::paths::Path;
 use crate::engine::quantity::Quantity as Q;
+use crate::engine::tally::{self, Counts};
 use crate::output::tree::Fold;
 
 /// Least part of the run that makes a cause worth listing: one in this many.
@@ -62,6 +64,8 @@ pub struct Cause {
     /// Time that the first of them spent computing there, and the mean of all other locations that do so, if there are
     /// any. `None` for calls.
     pub computing: Option<(u64, Option<u64>)>,
+    /// Counters of that computing, if the archive has any.
+    pub counters: Option<Counters>,
     /// Waits that it caused, the longest first. The list has at most [`LISTED`] elements.
     pub waits: Vec<Caused>,
 }
@@ -70,6 +74,43 @@ impl Cause {
     /// Returns what it cost in all, by lower bounds.
     pub fn cost(&self) -> u64 {
         self.direct + self.propagated
+    }
+}
+
+/// Counters of computing that made others wait, at the process that caused most. Each has the mean over all other locations
+/// that compute there beside it, if there are any. Counters that the archive lacks are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Time on a core, in nanoseconds.
+    pub cpu_time: Option<(u64, Option<u64>)>,
+    /// Instructions that the location executed.
+    pub instructions: Option<(u64, Option<u64>)>,
+    /// Cycles of the core that the location ran on.
+    pub cycles: Option<(u64, Option<u64>)>,
+    /// Context switches because the location waited in the system.
+    pub voluntary: Option<(u64, Option<u64>)>,
+    /// Context switches because another thread got the core.
+    pub involuntary: Option<(u64, Option<u64>)>,
+    /// Page faults, with and without input or output.
+    pub faults: Option<(u64, Option<u64>)>,
+}
+
+impl Counters {
+    /// Returns `None` if no counter says anything about computing.
+    fn of(has: impl Fn(Role) -> bool, own: &Counts, all: &Counts, others: u64) -> Option<Self> {
+        let of = |role: Role| {
+            let [own, all] = [own, all].map(|it| it.get(role as usize).copied().unwrap_or(0));
+            has(role).then(|| (own, all.saturating_sub(own).checked_div(others)))
+        };
+        let counters = Self {
+            cpu_time: of(Role::CpuTime),
+            instructions: of(Role::Instructions),
+            cycles: of(Role::Cycles),
+            voluntary: of(Role::Voluntary),
+            involuntary: of(Role::Involuntary),
+            faults: of(Role::Faults),
+        };
+        (counters != Self::default()).then_some(counters)
     }
 }
 
@@ -104,10 +145,11 @@ pub(crate) struct Sum {
     waits: BTreeMap<(u32, Q), (u64, u64)>,
     margin: u64,
     top: Top<ProcessNumber>,
-    /// The process that caused most, with its cost and its time of computing.
-    worst: Option<(u64, Reverse<ProcessNumber>, u64)>,
-    /// Time of computing, and the number of locations that did so.
+    /// The process that caused most, with its cost, its time of computing and its counters.
+    worst: Option<(u64, Reverse<ProcessNumber>, u64, Counts)>,
+    /// Time of computing, counters of it, and the number of locations that did so.
     computed: u64,
+    counted: Counts,
     locations: u64,
 }
 
@@ -126,6 +168,7 @@ pub(crate) fn join(all: &mut Sums, more: Sums) {
         sum.top.join(more.top);
         sum.worst = sum.worst.max(more.worst);
         sum.computed += more.computed;
+        tally::add(&mut sum.counted, &more.counted);
         sum.locations += more.locations;
     }
 }
@@ -194,14 +237,25 @@ pub(crate) fn sums<'l>(
             sum.computed += time;
             sum.locations += 1;
         }
+        let mut counted: BTreeMap<Key, Counts> = BTreeMap::new();
+        for (activity, counts) in &done.counted {
+            let key = places.key(ground, location, *activity);
+            tally::add(counted.entry(key).or_default(), counts);
+        }
+        for (key, counts) in &counted {
+            if let Some(sum) = sums.get_mut(key).filter(|sum| sum.locations > 0) {
+                tally::add(&mut sum.counted, counts);
+            }
+        }
         for &(activity, margin) in &done.margins {
             sums.entry(places.key(ground, location, activity)).or_default().margin += margin;
         }
         for (key, cost) in costs {
             by_process.entry(key).or_default().add(process, (cost, cost));
             let time = computed.get(&key).copied().unwrap_or(0);
+            let counts = counted.get(&key).copied().unwrap_or_default();
             let worst = &mut sums.entry(key).or_default().worst;
-            *worst = (*worst).max(Some((cost, Reverse(process), time)));
+            *worst = (*worst).max(Some((cost, Reverse(process), time, counts)));
         }
     }
     for (key, found) in by_process {
@@ -243,7 +297,11 @@ fn one(ground: &Ground<'_>, key: &Key, sum: &Sum) -> Cause {
     let computing = sum
         .worst
         .filter(|_| key.what == Activities::Computing)
-        .map(|(_, _, time)| (time, sum.computed.saturating_sub(time).checked_div(others)));
+        .map(|(_, _, time, _)| (time, sum.computed.saturating_sub(time).checked_div(others)));
+    let counters = sum.worst.filter(|_| computing.is_some()).and_then(|it| {
+        let has = |role| ground.world.counters.has(role);
+        Counters::of(has, &it.3, &sum.counted, others)
+    });
     Cause {
         what: key.what,
         path: path.map(|path| ground.steps(path)).unwrap_or_default(),
@@ -256,6 +314,7 @@ fn one(ground: &Ground<'_>, key: &Key, sum: &Sum) -> Cause {
         margin: sum.margin,
         processes: shares(&sum.top, |index| ground.process(index)),
         computing,
+        counters,
         waits,
     }
 }

@@ -32,7 +32,7 @@ use crate::engine::regions::Span;
 use crate::whatif::Unpredictable;
 pub use beside::Polling;
 pub(crate) use beside::polling;
-pub use causes::{Activities, Cause, Caused};
+pub use causes::{Activities, Cause, Caused, Counters};
 use concerned::{Concerns, Top};
 pub use critical::Critical;
 pub(crate) use critical::list as critical;

@@ -117,6 +117,11 @@ fn full() -> Findings {
             before: None,
             call_path: Some(3),
             computing_seconds: Some(0.5),
+            counters: Some(Counters {
+                cpu_seconds: Some(Compared { others: Some(0.25), own: 0.25 }),
+                reasons: vec![Reason { seconds: 0.25, why: Why::OffCore }],
+                ..Counters::default()
+            }),
             direct_seconds: 0.25,
             margin_seconds: 0.0,
             others_seconds: None,

@@ -1,10 +1,12 @@
 //! Converts an analysis to the document `findings.json`, whose format [`dwell_report::findings`] describes.
 
 use dwell_analyze::{
-    Activities, Analysis, Cause, Caused, Crowd, Doing, Entry, Finding, Gain, Inefficiency,
-    Instance, Meanwhile, Phase, Polling, Serves, Share, Step, Unexplained, Unpredictable,
+    Activities, Analysis, Cause, Caused, Counters, Crowd, Doing, Entry, Finding, Gain,
+    Inefficiency, Instance, Meanwhile, Phase, Polling, Serves, Share, Step, Unexplained,
+    Unpredictable,
 };
 use dwell_report::findings;
+use dwell_report::findings::counters::reasons;
 
 use super::advice::Advice;
 use super::inefficient;
@@ -102,6 +104,10 @@ fn cause(it: &Cause, run: u64) -> findings::Cause {
         before: step(&it.before),
         call_path: it.call_path,
         computing_seconds: it.computing.map(|it| in_seconds(it.0)),
+        counters: it.counters.as_ref().map(|counters| {
+            let computing = it.computing.and_then(|(own, others)| Some((own, others?)));
+            counted(counters, computing)
+        }),
         direct_seconds: in_seconds(it.direct),
         margin_seconds: in_seconds(it.margin),
         others_seconds: it.computing.and_then(|it| it.1).map(in_seconds),
@@ -117,6 +123,30 @@ fn cause(it: &Cause, run: u64) -> findings::Cause {
             Activities::Unknown => findings::Activity::Unknown,
         },
     }
+}
+
+/// Returns counters of computing, and why it took longer than that of others. `computing` are the times of both.
+fn counted(it: &Counters, computing: Option<(u64, u64)>) -> findings::Counters {
+    let beside = |it: Option<(u64, Option<u64>)>, unit: f64| {
+        let compared = |(own, others): (u64, Option<u64>)| findings::Compared {
+            others: others.map(|others| others as f64 * unit),
+            own: own as f64 * unit,
+        };
+        it.map(compared)
+    };
+    let mut counters = findings::Counters {
+        cpu_seconds: beside(it.cpu_time, 1e-9),
+        cycles: beside(it.cycles, 1.0),
+        instructions: beside(it.instructions, 1.0),
+        involuntary_switches: beside(it.involuntary, 1.0),
+        page_faults: beside(it.faults, 1.0),
+        reasons: Vec::new(),
+        voluntary_switches: beside(it.voluntary, 1.0),
+    };
+    if let Some((own, others)) = computing {
+        counters.reasons = reasons(in_seconds(own), in_seconds(others), &counters);
+    }
+    counters
 }
 
 fn caused(it: &Caused) -> findings::Caused {

@@ -201,6 +201,7 @@ fn causes(page: &mut Page, analysis: &Analysis, causes: &[Cause], top: usize) {
         }
         let facts = [
             ("how long", said.how_long),
+            ("longer", said.why_longer),
             ("costs", Some(said.costs)),
             ("passed on", said.passed_on),
             ("who", (of.processes.len() > 1).then(|| format!("most: {}", shares(&of.processes)))),
