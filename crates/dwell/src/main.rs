@@ -46,6 +46,8 @@ enum Command {
     Report(commands::report::Args),
     /// Explore a report in a browser: findings, trees, communication matrix, bars, two runs side by side.
     View(commands::view::Args),
+    /// Show what every process did when: a picture in the terminal, or as a file.
+    Timeline(commands::timeline::Args),
     /// Export a run as one HTML file that others can open.
     Export(commands::export::Args),
     /// Compare two reports; exit code 1 if something got worse.
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Command::Whatif(args) => commands::whatif::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::View(args) => commands::view::run(&args),
+        Command::Timeline(args) => commands::timeline::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Score(args) => commands::score::run(&args),

@@ -24,6 +24,7 @@ fn help_says_what_each_command_does() {
         ("help-print.txt", &["print", "--help"]),
         ("help-info.txt", &["info", "--help"]),
         ("help-analyze.txt", &["analyze", "--help"]),
+        ("help-timeline.txt", &["timeline", "--help"]),
         ("help-synth.txt", &["synth", "--help"]),
         ("help-synth-sor.txt", &["synth", "sor", "--help"]),
         ("help-synth-halo.txt", &["synth", "halo", "--help"]),
@@ -158,4 +159,41 @@ fn analyze_finds_what_synth_made() {
     assert_eq!(first["confidence"], "by rule");
     let nothing = dwell(&["analyze", path(&directory.path().join("nowhere"))]);
     assert_eq!(nothing.status.code(), Some(2));
+}
+
+#[test]
+fn timelines_show_who_waits_when() {
+    let home = tempfile::tempdir().unwrap();
+    let run = home.path().join("run");
+    let name = run.to_str().unwrap();
+    let ok = |arguments: &[&str]| {
+        let output = dwell(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    ok(&["synth", "sor", "--ranks", "4", "-o", name]);
+    let early = dwell(&["timeline", name]);
+    assert_eq!(early.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&early.stderr).contains("next: dwell analyze"));
+    ok(&["analyze", name]);
+    let text = ok(&["timeline", name]);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(
+        text.contains("Rank 3") && text.contains('#') && text.contains("which meanwhile"),
+        "{text}"
+    );
+    // The index is there now, and says the same.
+    assert_eq!(ok(&["timeline", name]), text);
+    let worst = ok(&["timeline", name, "--finding", "1", "--width", "120"]);
+    assert!(worst.contains("instance 1 of"), "{worst}");
+    let none = dwell(&["timeline", name, "--finding", "99"]);
+    assert!(String::from_utf8_lossy(&none.stderr).contains("there is no finding 99"));
+    let late = dwell(&["timeline", name, "--from", "1h"]);
+    assert!(String::from_utf8_lossy(&late.stderr).contains("the span is empty"));
+    let file = home.path().join("picture.svg");
+    ok(&["timeline", name, "--svg", file.to_str().unwrap(), "--rows", "1-2"]);
+    let picture = std::fs::read_to_string(&file).unwrap();
+    assert!(
+        picture.starts_with("<svg") && picture.contains("Rank 2") && !picture.contains("Rank 3")
+    );
 }

@@ -14,5 +14,6 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod score;
 pub(crate) mod synth;
+pub(crate) mod timeline;
 pub(crate) mod view;
 pub(crate) mod whatif;

@@ -1,0 +1,115 @@
+//! The critical path, by the rules of `dwell analyze`: see its chapter in the book.
+//!
+//! It is followed backwards through the waits of the dependency log. It stays at a location until the end of a wait
+//! there, and goes on at the culprit of that wait at the same time. Every log is read once.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::iter::Peekable;
+
+use dwell_analyze::LocationNumber;
+use dwell_analyze::log::{DependencyLog, LogError, Piece};
+
+use crate::block::{put, take};
+use crate::{Location, Result, Span, Time};
+
+/// Greatest number of steps that are kept: the last ones.
+const MOST_STEPS: usize = 100_000;
+
+/// A stretch of the critical path at one location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Location that determined the length of the run.
+    pub location: Location,
+    /// Span of time in which it did.
+    pub span: Span,
+}
+
+type Waits = Peekable<Box<dyn Iterator<Item = std::result::Result<Piece, LogError>>>>;
+
+/// Follows the critical path, and returns its last steps in the order of time.
+pub(crate) fn find(log: &DependencyLog, begin: Time, end: Time) -> Result<Vec<Step>> {
+    let mut waits: HashMap<Location, Waits> = HashMap::new();
+    let mut steps: Vec<Step> = Vec::new();
+    let mut at = None;
+    for number in 0..log.locations() {
+        let location = log.location(LocationNumber::new(number))?;
+        let last = location.and_then(|it| it.segments().next()).transpose()?;
+        if last.is_some_and(|it| it.end.nanoseconds() == end.0) {
+            at = Some(Location(number));
+            break;
+        }
+    }
+    let (mut time, mut before) = (end, Time(u64::MAX));
+    while let Some(location) = at {
+        let waits = match waits.entry(location) {
+            std::collections::hash_map::Entry::Occupied(it) => it.into_mut(),
+            std::collections::hash_map::Entry::Vacant(it) => {
+                let Some(log) = log.location(LocationNumber::new(location.0))? else { break };
+                let list: Box<dyn Iterator<Item = _>> = Box::new(log.waits());
+                it.insert(list.peekable())
+            }
+        };
+        let wait = last_wait(waits, before)?.filter(|it| it.to.nanoseconds() > begin.0);
+        let from = wait.map_or(begin, |it| Time(it.to.nanoseconds()));
+        add(&mut steps, Step { location, span: Span { from, to: time } });
+        if steps.len() > MOST_STEPS {
+            steps.truncate(MOST_STEPS);
+            break;
+        }
+        (time, before) = (from, from);
+        at = wait.map(|it| Location(it.culprit.place()));
+    }
+    steps.reverse();
+    Ok(steps)
+}
+
+/// Adds a step, and joins it with the one after it if that is at the same location.
+fn add(steps: &mut Vec<Step>, step: Step) {
+    if step.span.length() == 0 {
+        return;
+    }
+    match steps.last_mut() {
+        Some(last) if last.location == step.location => last.span.from = step.span.from,
+        _ => steps.push(step),
+    }
+}
+
+/// Returns the last wait that ended before a time and counts. Of several that ended together, the one with the greatest
+/// lower bound, and then the one with the lowest culprit.
+fn last_wait(waits: &mut Waits, before: Time) -> Result<Option<Piece>> {
+    let order = |it: &Piece| (it.low, Reverse(it.culprit));
+    let mut last: Option<Piece> = None;
+    while let Some(wait) = waits.next_if(|it| match (it, &last) {
+        (Ok(wait), Some(last)) => wait.to >= last.to,
+        _ => true,
+    }) {
+        let wait = wait?;
+        let counts = wait.to.nanoseconds() < before.0 && wait.low.nanoseconds() > 0;
+        if counts && last.is_none_or(|it| order(&wait) > order(&it)) {
+            last = Some(wait);
+        }
+    }
+    Ok(last)
+}
+
+/// Appends the steps.
+pub(crate) fn encode(steps: &[Step], to: &mut Vec<u8>) {
+    put(to, steps.len() as u64);
+    for step in steps {
+        put(to, step.location.0.into());
+        put(to, step.span.from.0);
+        put(to, step.span.to.0);
+    }
+}
+
+/// Reads the steps. Returns `None` if they are damaged.
+pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    for _ in 0..take(bytes)? {
+        let location = Location(u32::try_from(take(bytes)?).ok()?);
+        let span = Span { from: Time(take(bytes)?), to: Time(take(bytes)?) };
+        steps.push(Step { location, span });
+    }
+    Some(steps)
+}

@@ -1,0 +1,138 @@
+//! Reads the slices of one location from any time on.
+
+use crate::block;
+use crate::build::class_of;
+use crate::format::About;
+use crate::index::Index;
+use crate::levels::{self, Entry, NODE, NODE_BYTES};
+use crate::slices::Slice;
+use crate::{CLASSES, Location, Result, Span, Sums, Time};
+
+/// A place in the slices of a location. It keeps the last node of each level and the last block, so that steps to near times are
+/// cheap.
+pub(crate) struct Cursor<'a> {
+    index: &'a Index,
+    place: &'a crate::index::Place,
+    about: About,
+    counts: Vec<u64>,
+    /// The last node of each level.
+    nodes: Vec<Option<(u64, Vec<Entry>)>>,
+    /// Number, entry and slices of the last block, with the last slice first.
+    block: Option<(u64, Entry)>,
+    slices: Vec<Slice>,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(index: &'a Index, location: Location) -> Option<Self> {
+        let (place, about) = index.about(location)?;
+        let counts = levels::counts(about.blocks);
+        let nodes = vec![None; counts.len()];
+        let (block, slices, bytes) = (None, Vec::new(), Vec::new());
+        Some(Self { index, place, about, counts, nodes, block, slices, bytes })
+    }
+
+    pub(crate) fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Returns the entries of a node.
+    pub(crate) fn node(&mut self, level: usize, number: u64) -> Result<&[Entry]> {
+        let part = &self.place.part;
+        let outside = || part.damaged(0, "a level has no such node");
+        let count = *self.counts.get(level).ok_or_else(outside)?;
+        let first = number * NODE as u64;
+        if first >= count {
+            return Err(outside());
+        }
+        let slot = self.nodes.get_mut(level).ok_or_else(outside)?;
+        if slot.as_ref().is_none_or(|it| it.0 != number) {
+            let below: u64 = self.counts.iter().take(level).map(|it| levels::bytes(*it)).sum();
+            let place = self.about.offset + self.about.bytes + below + number * NODE_BYTES as u64;
+            let entries = (count - first).min(NODE as u64) as usize;
+            let mut bytes = vec![0; entries * levels::ENTRY + 4];
+            part.read(place, &mut bytes)?;
+            let entries = levels::decode(&bytes);
+            let entries = entries.ok_or_else(|| part.damaged(place, "a checksum is wrong"))?;
+            *slot = Some((number, entries));
+        }
+        Ok(slot.as_ref().map_or(&[], |it| it.1.as_slice()))
+    }
+
+    /// Returns the number of the block that contains a time, or `None` if there is none.
+    fn find(&mut self, time: Time) -> Result<Option<u64>> {
+        if time < self.about.span.from || time >= self.about.span.to {
+            return Ok(None);
+        }
+        let mut number = 0;
+        for level in (0..self.counts.len()).rev() {
+            let node = self.node(level, number)?;
+            // The last come first.
+            let place = node.partition_point(|it| it.from > time);
+            if place == node.len() {
+                return Ok(None);
+            }
+            number = number * NODE as u64 + place as u64;
+        }
+        Ok(Some(number))
+    }
+
+    /// Reads a block. Its slices are in `self.slices`.
+    pub(crate) fn load(&mut self, number: u64) -> Result<&[Slice]> {
+        if self.block.is_none_or(|it| it.0 != number) {
+            let node = self.node(0, number / NODE as u64)?;
+            let entry = node.get((number % NODE as u64) as usize).copied();
+            let part = &self.place.part;
+            let entry = entry.ok_or_else(|| part.damaged(0, "a level has no such block"))?;
+            let offset = self.about.offset + (entry.block >> 16);
+            self.bytes.resize((entry.block & 0xffff) as usize, 0);
+            part.read(offset, &mut self.bytes)?;
+            self.block = None;
+            block::decode(&self.bytes, &mut self.slices)
+                .ok_or_else(|| part.damaged(offset, "a block is damaged"))?;
+            self.block = Some((number, entry));
+        }
+        Ok(&self.slices)
+    }
+
+    /// Returns the time of each class from a time to the end of the location.
+    pub(crate) fn after(&mut self, time: Time) -> Result<Sums> {
+        if time <= self.about.span.from {
+            return Ok(self.about.sums);
+        }
+        let is_here = self.block.is_some_and(|it| it.1.from <= time)
+            && self.slices.first().is_some_and(|it| time < it.span.to);
+        if !is_here {
+            let Some(number) = self.find(time)? else { return Ok([0; CLASSES]) };
+            self.load(number)?;
+        }
+        let mut sums = self.block.map_or([0; CLASSES], |it| it.1.sums);
+        for slice in self.slices.iter().rev().take_while(|it| it.span.from < time) {
+            let class = class_of(&self.index.classes, slice);
+            if let Some(sum) = sums.get_mut(class as usize) {
+                *sum -= slice.span.to.min(time).0.saturating_sub(slice.span.from.0).min(*sum);
+            }
+        }
+        Ok(sums)
+    }
+
+    /// Calls a function with the slices that overlap a span, the last first, until it returns `false`.
+    pub(crate) fn each(&mut self, span: Span, mut of: impl FnMut(&Slice) -> bool) -> Result<()> {
+        let span = span.common(self.about.span);
+        if span.length() == 0 {
+            return Ok(());
+        }
+        let Some(first) = self.find(Time(span.to.0 - 1))? else { return Ok(()) };
+        for number in first..self.about.blocks {
+            for slice in self.load(number)? {
+                if slice.span.to <= span.from {
+                    return Ok(());
+                }
+                if slice.span.from < span.to && !of(slice) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}

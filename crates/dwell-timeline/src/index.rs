@@ -1,0 +1,246 @@
+//! An index that can be asked.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dwell_model::waits::Wait;
+use dwell_report::Class;
+
+use crate::block::{put, take};
+use crate::critical;
+use crate::cursor::Cursor;
+use crate::format::{self, ALL, About, Fingerprint, Part};
+use crate::instances::{self, Finding, Instances};
+use crate::slices::{Slice, whole};
+use crate::{CallPath, Error, Location, Result, Span, Step, Sums, Time};
+
+/// What the file of a group says at its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Summary {
+    pub(crate) locations: Vec<About>,
+    /// Places of the rows of single locations, of those of 16, and of the exact sums.
+    pub(crate) rows: u64,
+    pub(crate) some_rows: u64,
+    pub(crate) sums: u64,
+    /// How long locations of the group waited for others.
+    pub(crate) blame: BTreeMap<Location, u64>,
+}
+
+impl Summary {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        [self.rows, self.some_rows, self.sums].into_iter().for_each(|it| put(&mut bytes, it));
+        self.locations.iter().for_each(|it| it.encode(&mut bytes));
+        put(&mut bytes, self.blame.len() as u64);
+        for (culprit, time) in &self.blame {
+            put(&mut bytes, culprit.0.into());
+            put(&mut bytes, *time);
+        }
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &mut &[u8], count: u32) -> Option<Self> {
+        let (rows, some_rows, sums) = (take(bytes)?, take(bytes)?, take(bytes)?);
+        let locations = (0..count).map(|_| About::decode(bytes)).collect::<Option<Vec<_>>>()?;
+        let blame = decode_blame(bytes)?;
+        Some(Self { locations, rows, some_rows, sums, blame })
+    }
+}
+
+fn decode_blame(bytes: &mut &[u8]) -> Option<BTreeMap<Location, u64>> {
+    let one = |bytes: &mut &[u8]| {
+        let culprit = u32::try_from(take(bytes)?).ok()?;
+        Some((Location(culprit), take(bytes)?))
+    };
+    (0..take(bytes)?).map(|_| one(bytes)).collect()
+}
+
+/// A group of locations.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) part: Part,
+    pub(crate) summary: Summary,
+}
+
+/// What every location of a run did when.
+#[derive(Debug)]
+pub struct Index {
+    pub(crate) all: Part,
+    pub(crate) groups: Vec<Place>,
+    /// Number of locations in a group.
+    pub(crate) size: u32,
+    /// Place of the rows of groups in the file of all.
+    pub(crate) rows: u64,
+    begin: Time,
+    blame: BTreeMap<Location, u64>,
+    findings: BTreeMap<Finding, Instances>,
+    critical: Vec<Step>,
+    pub(crate) classes: Vec<Class>,
+}
+
+/// Something that a location did in a span of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doing {
+    /// Call path, or `None` outside of all regions.
+    pub path: Option<CallPath>,
+    /// Class of the call path, or [`Class::Wait`].
+    pub class: Class,
+    /// Number of slices in the span.
+    pub count: u64,
+    /// Time within the span, in nanoseconds.
+    pub nanoseconds: u64,
+}
+
+impl Index {
+    /// Opens the index of a report.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if there is none, [`Error::Stale`] if it belongs to another report or version, and
+    /// [`Error::Damaged`] if its bytes make no sense.
+    pub fn open(directory: &Path, report: Fingerprint) -> Result<Self> {
+        let all = Part::open(directory.join(format::name(ALL)))?;
+        if all.header.fingerprint != report {
+            return Err(Error::Stale(all.path));
+        }
+        let bytes = all.summary()?;
+        let read = |bytes: &mut &[u8]| {
+            let (rows, begin) = (take(bytes)?, Time(take(bytes)?));
+            let blame = decode_blame(bytes)?;
+            let findings = instances::decode(bytes)?;
+            let critical = critical::decode(bytes)?;
+            let count = usize::try_from(take(bytes)?).ok()?;
+            let classes = bytes.get(..count)?.iter();
+            let classes = classes.map(|it| Class::ALL.get(usize::from(*it)).copied());
+            Some((rows, begin, blame, findings, critical, classes.collect::<Option<Vec<_>>>()?))
+        };
+        let Some((rows, begin, blame, findings, critical, classes)) = read(&mut bytes.as_slice())
+        else {
+            return Err(all.damaged(0, "the summary makes no sense"));
+        };
+        let size = format::group_size(all.header.locations);
+        let mut groups = Vec::new();
+        for group in 0..all.header.locations.div_ceil(size) {
+            let part = Part::open(directory.join(format::name(group)))?;
+            let same = format::Header { group: ALL, ..part.header };
+            let same = format::Header { first: Location(0), count: all.header.count, ..same };
+            if same != all.header || part.header.group != group {
+                return Err(Error::Stale(part.path));
+            }
+            let bytes = part.summary()?;
+            let summary = Summary::decode(&mut bytes.as_slice(), part.header.count);
+            let summary = summary.ok_or_else(|| part.damaged(0, "the summary makes no sense"))?;
+            groups.push(Place { part, summary });
+        }
+        Ok(Self { all, groups, size, rows, begin, blame, findings, critical, classes })
+    }
+
+    /// Returns the number of locations.
+    pub fn locations(&self) -> u32 {
+        self.all.header.locations
+    }
+
+    /// Returns the time from the first event of the run to the last.
+    pub fn span(&self) -> Span {
+        Span { from: self.begin, to: self.all.header.end }
+    }
+
+    /// Returns the number of locations in the rows of the coarsest level of the pyramid.
+    pub fn group_size(&self) -> u32 {
+        self.size
+    }
+
+    /// Returns the number of all slices.
+    pub fn count(&self) -> u64 {
+        let locations = self.groups.iter().flat_map(|it| &it.summary.locations);
+        locations.map(|it| it.slices).sum()
+    }
+
+    pub(crate) fn about(&self, location: Location) -> Option<(&Place, About)> {
+        let group = self.groups.get((location.0 / self.size) as usize)?;
+        let about = group.summary.locations.get((location.0 % self.size) as usize)?;
+        Some((group, *about))
+    }
+
+    /// Returns the time of each class at a location, and the time that others waited for it.
+    pub fn totals(&self, location: Location) -> Option<(Sums, u64)> {
+        let blame = self.blame.get(&location).copied().unwrap_or(0);
+        self.about(location).map(|it| (it.1.sums, blame))
+    }
+
+    /// Returns the class of a slice.
+    pub fn class(&self, slice: &Slice) -> Class {
+        crate::build::class_of(&self.classes, slice)
+    }
+
+    /// Returns the worst instances of a wait on a call path, or `None` if there is none whose culprit is known.
+    pub fn instances(&self, path: CallPath, what: Wait) -> Option<&Instances> {
+        self.findings.get(&(path, whole(what)))
+    }
+
+    /// Returns call path and kind of all waits that have instances.
+    pub fn findings(&self) -> impl Iterator<Item = (CallPath, Wait, &Instances)> {
+        self.findings.iter().map(|((path, what), it)| (*path, *what, it))
+    }
+
+    /// Returns the critical path in the order of time: its last 100,000 steps.
+    pub fn critical_path(&self) -> &[Step] {
+        &self.critical
+    }
+
+    /// Returns the slices of a location that overlap a span, in the order of time, or `None` if there are more than `most`.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn slices(
+        &self,
+        location: Location,
+        span: Span,
+        most: usize,
+    ) -> Result<Option<Vec<Slice>>> {
+        let mut list = Vec::new();
+        if let Some(mut cursor) = Cursor::new(self, location) {
+            cursor.each(span, |slice| {
+                list.push(*slice);
+                list.len() <= most
+            })?;
+        }
+        list.reverse();
+        Ok((list.len() <= most).then_some(list))
+    }
+
+    /// Returns the slice of a location at a time, or `None` if the location has none there.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn at(&self, location: Location, time: Time) -> Result<Option<Slice>> {
+        let mut found = None;
+        if let Some(mut cursor) = Cursor::new(self, location) {
+            let span = Span { from: time, to: Time(time.0.saturating_add(1)) };
+            cursor.each(span, |slice| {
+                found = Some(*slice);
+                false
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Returns what a location did in a span, by call path and class, what took longest first.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn meanwhile(&self, location: Location, span: Span) -> Result<Vec<Doing>> {
+        let mut sums: BTreeMap<(Option<CallPath>, Class), (u64, u64)> = BTreeMap::new();
+        if let Some(mut cursor) = Cursor::new(self, location) {
+            cursor.each(span, |slice| {
+                let sum = sums.entry((slice.path, self.class(slice))).or_default();
+                sum.0 += 1;
+                sum.1 += slice.span.common(span).length();
+                true
+            })?;
+        }
+        let one = |((path, class), (count, nanoseconds))| Doing { path, class, count, nanoseconds };
+        let mut list: Vec<Doing> = sums.into_iter().map(one).collect();
+        list.sort_by_key(|it| std::cmp::Reverse(it.nanoseconds));
+        Ok(list)
+    }
+}

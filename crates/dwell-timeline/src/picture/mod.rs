@@ -1,0 +1,224 @@
+//! Pictures of a timeline: [text](text()) for a terminal, and [SVG](svg()).
+//!
+//! A [`Scene`] has all that a picture shows: rows of locations, shares of classes in columns, the longest waits of the view with
+//! the locations that ended them, and the critical path. Both pictures are made from it without asking the index again.
+
+mod svg;
+mod text;
+
+use std::ops::Range;
+
+use dwell_model::units::seconds;
+use dwell_model::waits::Wait;
+
+use crate::index::Index;
+use crate::slices::Slice;
+use crate::tile::{Sharpness, Tile};
+use crate::{CLASSES, CallPath, Location, Result, Span, Step, Time};
+
+pub use svg::svg;
+pub use text::{columns, text};
+
+/// Greatest number of rows of a picture.
+pub const MOST_ROWS: u32 = 64;
+
+/// Names of what a picture shows.
+pub trait Names {
+    /// Returns the name of a location.
+    fn location(&self, location: Location) -> String;
+    /// Returns the name of a call with its place in the source.
+    fn call(&self, path: CallPath) -> String;
+}
+
+/// What a picture shows.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// Span of time of all columns.
+    pub span: Span,
+    /// First event of the run, from which times are counted.
+    pub begin: Time,
+    /// Numbers of the locations of each row.
+    pub rows: Vec<Range<u32>>,
+    /// Shares of classes in each row and column.
+    pub tile: Tile,
+    /// The longest waits, the longest first.
+    pub waits: Vec<(Location, Slice)>,
+    /// The part of the critical path in the span.
+    pub critical: Vec<Step>,
+}
+
+/// Returns rows for all locations of a run: one for each, or bands of equal size if there are more than [`MOST_ROWS`].
+pub fn rows(index: &Index) -> Vec<Range<u32>> {
+    let all = index.locations();
+    let size = all.div_ceil(MOST_ROWS).next_multiple_of(index.group_size());
+    let size = if all <= MOST_ROWS { 1 } else { size };
+    (0..all).step_by(size.max(1) as usize).map(|it| it..(it + size).min(all)).collect()
+}
+
+impl Scene {
+    /// Looks at rows of locations in a span of time, in so many columns, and at the longest waits among these locations.
+    /// With a finding, only its waits count.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn of(
+        index: &Index,
+        rows: Vec<Range<u32>>,
+        span: Span,
+        columns: usize,
+        finding: Option<(CallPath, Wait)>,
+        most_waits: usize,
+    ) -> Result<Self> {
+        let mut tile = Tile { rows: rows.len(), columns, shares: Vec::new() };
+        let mut waits = Vec::new();
+        // All events of a long run in one row take too long to look at, and bins are sharp enough there.
+        let locations: u64 = rows.iter().map(|it| u64::from(it.end - it.start)).sum();
+        let bins = u128::from(index.span().length()) * columns as u128;
+        let is_coarse = locations > 4096 && bins < u128::from(span.length()) * 4096;
+        let sharpness = if is_coarse { Sharpness::Coarse } else { Sharpness::Exact };
+        let wanted = |slice: &Slice| {
+            finding.is_none_or(|(path, what)| {
+                slice.path == Some(path) && slice.wait.is_some_and(|it| it.what == what)
+            })
+        };
+        for row in &rows {
+            let range = Location(row.start)..Location(row.end);
+            let band = row.end - row.start;
+            tile.shares.extend(index.tile(range.clone(), band, span, columns, sharpness)?.shares);
+            waits.extend(index.worst_waits(range, span, most_waits, &wanted)?);
+        }
+        waits.sort_by_key(|(location, it)| {
+            (std::cmp::Reverse(it.span.length()), it.span.from, *location)
+        });
+        waits.dedup();
+        waits.truncate(most_waits);
+        let critical = index.critical_path().iter();
+        let critical = critical.filter(|it| it.span.common(span).length() > 0).copied().collect();
+        Ok(Self { span, begin: index.span().from, rows, tile, waits, critical })
+    }
+
+    /// Returns the row that shows a location.
+    fn row(&self, location: Location) -> Option<usize> {
+        self.rows.iter().position(|it| it.contains(&location.0))
+    }
+
+    /// Returns the times of the ruler: multiples of 1, 2 or 5 times a power of 10, at most so many.
+    fn ticks(&self, most: usize) -> Vec<(Time, String)> {
+        let least = self.span.length() / most.max(1) as u64 + 1;
+        let mut step = 1_u64;
+        while step < least {
+            step = match step.to_string().as_bytes().first() {
+                Some(b'2') => step / 2 * 5,
+                _ => step.saturating_mul(2),
+            };
+        }
+        let from = self.span.from.0.saturating_sub(self.begin.0);
+        let to = self.span.to.0.saturating_sub(self.begin.0);
+        let ticks = (from.div_ceil(step)..=to / step).map(|it| it * step);
+        ticks.map(|it| (Time(it + self.begin.0), tick(it, step))).collect()
+    }
+}
+
+/// Returns the name of a row.
+fn label(row: &Range<u32>, names: &dyn Names) -> String {
+    let first = names.location(Location(row.start));
+    match row.end - row.start {
+        1 => first,
+        _ => {
+            let last = names.location(Location(row.end.saturating_sub(1)));
+            // What both names begin with is said once.
+            let common: usize = first
+                .char_indices()
+                .zip(last.chars())
+                .take_while(|((_, a), b)| a == b && !a.is_ascii_digit())
+                .map(|((_, a), _)| a.len_utf8())
+                .sum();
+            format!("{first}–{}", last.get(common..).unwrap_or(&last))
+        }
+    }
+}
+
+/// Formats a time of the ruler in a unit and with as many digits as its step needs.
+fn tick(nanoseconds: u64, step: u64) -> String {
+    let (unit, name) = match nanoseconds.max(step) {
+        0..1_000 => (1, "ns"),
+        1_000..1_000_000 => (1_000, "us"),
+        1_000_000..1_000_000_000 => (1_000_000, "ms"),
+        _ => (1_000_000_000, "s"),
+    };
+    let mut digits = 0;
+    let mut rest = step % unit;
+    let mut part = unit;
+    while rest > 0 && digits < 9 {
+        part /= 10;
+        digits += 1;
+        rest = step % part.max(1);
+    }
+    format!("{:.digits$} {name}", nanoseconds as f64 / unit as f64)
+}
+
+/// Returns sentences about the longest waits: who waited where, for whom, and what that one did meanwhile.
+///
+/// # Errors
+/// If the index cannot be read.
+pub fn explained(
+    index: &Index,
+    names: &dyn Names,
+    waits: &[(Location, Slice)],
+) -> Result<Vec<String>> {
+    let time = |nanoseconds: u64| seconds(nanoseconds as f64 / 1e9);
+    let begin = index.span().from.0;
+    let mut list = Vec::new();
+    for (location, slice) in waits {
+        let Some(waiting) = slice.wait else { continue };
+        let who = names.location(*location);
+        let call = slice.path.map_or_else(|| "no call".into(), |it| names.call(it));
+        let whom = names.location(waiting.culprit);
+        let (length, at) =
+            (time(slice.span.length()), time(slice.span.from.0.saturating_sub(begin)));
+        let mut text = format!("{who} waits {length} from {at} in {call} for {whom}");
+        let doing = index.meanwhile(waiting.culprit, slice.span)?;
+        let said: Vec<String> = doing
+            .iter()
+            .take(3)
+            .map(|it| {
+                let what = match (it.class, it.path) {
+                    (dwell_report::Class::Compute, Some(path)) => {
+                        format!("computes in {}", names.call(path))
+                    }
+                    (dwell_report::Class::Wait, Some(path)) => {
+                        format!("waits in {}", names.call(path))
+                    }
+                    (_, Some(path)) => format!("is in {}", names.call(path)),
+                    (_, None) => "is outside of all regions".into(),
+                };
+                format!("{what} ({})", time(it.nanoseconds))
+            })
+            .collect();
+        if !said.is_empty() {
+            text = format!("{text}, which meanwhile {}", said.join(", "));
+        }
+        list.push(text);
+    }
+    Ok(list)
+}
+
+/// Returns the class with the largest share of a cell, or `None` if the cell is nearly empty.
+fn largest(cell: &[u8]) -> Option<usize> {
+    let place = (0..CLASSES).max_by_key(|it| (cell.get(*it), std::cmp::Reverse(*it)))?;
+    (cell.get(place).is_some_and(|it| *it >= 8)).then_some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tick;
+
+    #[test]
+    fn times_of_the_ruler_have_units() {
+        assert_eq!(tick(0, 500_000_000), "0 ms");
+        assert_eq!(tick(1_500_000_000, 500_000_000), "1.5 s");
+        assert_eq!(tick(20_000, 10_000), "20 us");
+        assert_eq!(tick(1_002_500_000, 2_500_000), "1.0025 s");
+        assert_eq!(tick(7, 1), "7 ns");
+    }
+}

@@ -1,0 +1,278 @@
+//! `dwell timeline`: what every process did when, as a picture in the terminal or in a file.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use dwell_analyze::log::DependencyLog;
+use dwell_analyze::{Options, analyze};
+use dwell_model::units::parse_duration;
+use dwell_model::waits::Wait;
+use dwell_report::findings::{Findings, Phase, Step};
+use dwell_report::{CnodeId, LocationId, Query};
+use dwell_timeline::picture::{self, Names, Scene};
+use dwell_timeline::{CallPath, DIRECTORY, Index, Instance, Location, Span, Time};
+use otf2::Archive;
+
+use crate::format::{seconds, wrap};
+use crate::output;
+use crate::progress;
+use crate::runs;
+use crate::terminal::{line, note, visible};
+
+/// Arguments of `dwell timeline`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Each character stands for a span of time of a process, or of several processes if there are more than 64: \
+# waits, . computes, letters are calls. Below the picture are the longest waits that it shows, and what the \
+process that was waited for did meanwhile.
+
+The first call makes an index in DIR/dwell-timeline, from which all later ones answer at once. It can be \
+deleted. Times count from the first event: 1.5, 1.5s, 1500ms, 20us.
+
+Examples:
+  dwell timeline run                     the whole run
+  dwell timeline run --finding 1         the worst instance of the first finding of `dwell analyze`
+  dwell timeline run --from 1.2 --to 1.3 a tenth of a second
+  dwell timeline run --svg run.svg       a picture for a paper")]
+pub(crate) struct Args {
+    /// The archive: its directory. Without it, the newest `dwell-*` directory here.
+    archive: Option<PathBuf>,
+    /// Show the worst instance of a finding, by its number in the list of `dwell analyze`.
+    #[arg(long, value_name = "N")]
+    finding: Option<usize>,
+    /// Show another instance of the finding: 2 for the second longest.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "finding")]
+    instance: usize,
+    /// Begin of the span to show.
+    #[arg(long, value_parser = time, value_name = "TIME")]
+    from: Option<u64>,
+    /// End of the span to show.
+    #[arg(long, value_parser = time, value_name = "TIME")]
+    to: Option<u64>,
+    /// Show these locations only, by their numbers from 0 on, such as 0-15.
+    #[arg(long, value_parser = numbers, value_name = "FIRST-LAST")]
+    rows: Option<Range<u32>>,
+    /// Number of waits to explain below the picture.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    top: usize,
+    /// Width of the picture in characters. The default is that of the terminal, or 80.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=1000))]
+    width: Option<u16>,
+    /// Write the picture to this file as SVG, and print nothing.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// Parses a time after the first event.
+fn time(text: &str) -> Result<u64, String> {
+    parse_duration(text).ok_or_else(|| "a time such as 1.5s or 20ms is wanted".into())
+}
+
+/// Parses a range of numbers.
+fn numbers(text: &str) -> Result<Range<u32>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.parse(), last.parse::<u32>()) {
+        (Ok(first), Ok(last)) if first <= last && last < u32::MAX => Ok(first..last + 1),
+        _ => Err("two numbers such as 0-15 are wanted".into()),
+    }
+}
+
+/// Number of columns of an SVG picture.
+const SVG_COLUMNS: usize = 1100;
+
+/// Greatest number of waits that a picture of characters looks for.
+const TEXT_WAITS: usize = 200;
+
+/// Greatest number of arrows in an SVG picture.
+const SVG_WAITS: usize = 200;
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let path = runs::ended_or_latest(args.archive.as_deref())?;
+    let (index, query) = open(&path)?;
+    let names = ReportNames { query: &query };
+    let begin = index.span().from.0;
+    let found =
+        args.finding.map(|number| find(&path, &index, number, args.instance)).transpose()?;
+    let near = found.as_ref().map(|it| around(&index, it.instance.call));
+    let span = near.unwrap_or(index.span());
+    let from = args.from.map_or(span.from, |it| Time(begin.saturating_add(it)));
+    let to = args.to.map_or(span.to, |it| Time(begin.saturating_add(it)));
+    let span = Span { from, to: to.min(index.span().to) };
+    if span.length() == 0 {
+        let end = seconds(index.span().length() as f64 / 1e9);
+        bail!("the span is empty; the run ends at {end}");
+    }
+    let rows = chosen_rows(args, &index, found.as_ref());
+    let terminal =
+        console::Term::stdout().size_checked().map_or(80, |(_, width)| usize::from(width));
+    let width = args.width.map_or(terminal.clamp(60, 200), usize::from);
+    let (columns, waits) = match &args.svg {
+        Some(_) => (SVG_COLUMNS, SVG_WAITS),
+        None => (picture::columns(width, &rows, &names), TEXT_WAITS),
+    };
+    let finding = found.as_ref().map(|it| (it.path, it.what));
+    let scene = Scene::of(&index, rows, span, columns, finding, waits)?;
+    if let Some(file) = &args.svg {
+        let text = picture::svg(&scene, &names);
+        output::check(file)?;
+        dwell_files::write(file, text).with_context(|| output::cannot(file))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(found) = &found {
+        let instance = format!("instance {} of {}", args.instance, found.count);
+        let head =
+            format!("{} at {}: {instance}", found.what.about().title, names.call(found.path));
+        for part in wrap(&head, width) {
+            line!("{part}")?;
+        }
+    }
+    crate::terminal::print(picture::text(&scene, &names))?;
+    let top = scene.waits.get(..args.top.min(scene.waits.len())).unwrap_or_default();
+    for text in picture::explained(&index, &names, top)? {
+        for (at, part) in wrap(&text, width.saturating_sub(2)).iter().enumerate() {
+            line!("{}{part}", if at == 0 { "- " } else { "  " })?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the rows to show: those that were asked for, or all. If there are more processes than rows, the two of a
+/// finding come first, each by itself.
+fn chosen_rows(args: &Args, index: &Index, found: Option<&Found>) -> Vec<Range<u32>> {
+    if let Some(rows) = &args.rows {
+        let end = rows.end.min(index.locations());
+        let count = end.saturating_sub(rows.start);
+        let size = count.div_ceil(picture::MOST_ROWS).max(1);
+        let from = (rows.start..end).step_by(size as usize);
+        return from.map(|it| it..(it + size).min(end)).collect();
+    }
+    let mut rows = picture::rows(index);
+    if let Some(Found { instance, .. }) = found
+        && index.locations() > picture::MOST_ROWS
+    {
+        let one = |it: Location| it.0..it.0 + 1;
+        rows.splice(0..0, [one(instance.location), one(instance.culprit)]);
+    }
+    rows
+}
+
+/// Returns a span around a call, half as long again on each side.
+fn around(index: &Index, call: Span) -> Span {
+    let more = call.length() / 2 + 1;
+    let from = Time(call.from.0.saturating_sub(more));
+    Span { from, to: Time(call.to.0 + more) }.common(index.span())
+}
+
+/// An instance of a finding.
+struct Found {
+    path: CallPath,
+    what: Wait,
+    count: u64,
+    instance: Instance,
+}
+
+/// Returns an instance of a finding by its number in the list of `dwell analyze`.
+fn find(path: &Path, index: &Index, number: usize, instance: usize) -> anyhow::Result<Found> {
+    let file = directory(path).join("findings.json");
+    let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
+    let findings = Findings::read(&bytes).with_context(|| file.display().to_string())?;
+    // The list has call paths that wait and communication that is inefficient, the greatest gain first.
+    let waits = findings.entries.iter().filter(|it| it.phase == Phase::Run && !it.small);
+    let waits = waits.map(|it| (it.seconds + it.seconds_at_most, Some(it)));
+    let others = findings.inefficient.iter().map(|it| (it.seconds + it.seconds_at_most, None));
+    let mut list: Vec<_> = waits.chain(others).collect();
+    list.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let entry = match number.checked_sub(1).and_then(|it| list.get(it)) {
+        Some((_, Some(entry))) => *entry,
+        Some((_, None)) => bail!("finding {number} is no wait, and has no instances"),
+        None => bail!("there is no finding {number}; `dwell analyze` lists {}", list.len()),
+    };
+    let waits = entry.findings.iter().filter_map(|it| findings.findings.get(*it as usize));
+    let known = waits.filter_map(|it| {
+        let what = *Wait::ALL.iter().find(|wait| wait.about().id == it.pattern)?;
+        let path = CallPath(it.call_path);
+        Some((path, what, index.instances(path, what)?))
+    });
+    let most = known.max_by_key(|it| it.2.worst.first().map(|it| it.nanoseconds));
+    let Some((path, what, instances)) = most else {
+        let place = entry.findings.first().and_then(|it| findings.findings.get(*it as usize));
+        let place = place.and_then(|it| it.path.last()).map(Step::said).unwrap_or_default();
+        bail!("it is not known who ended the waits of finding {number} ({})", visible(&place));
+    };
+    match instance.checked_sub(1).and_then(|it| instances.worst.get(it)) {
+        Some(it) => Ok(Found { path, what, count: instances.count, instance: *it }),
+        None => bail!("finding {number} has {} instances", instances.worst.len()),
+    }
+}
+
+/// Names from the report.
+struct ReportNames<'a> {
+    query: &'a Query,
+}
+
+impl Names for ReportNames<'_> {
+    fn location(&self, location: Location) -> String {
+        visible(&self.query.location_name(LocationId(location.0))).into_owned()
+    }
+
+    fn call(&self, path: CallPath) -> String {
+        let (name, site) =
+            (self.query.call_name(CnodeId(path.0)), self.query.call_site(CnodeId(path.0)));
+        let text = match site {
+            Some(site) => format!("{name} at {}", site.rsplit('/').next().unwrap_or(&site)),
+            None => name,
+        };
+        visible(&text).into_owned()
+    }
+}
+
+/// Returns the directory of an archive.
+fn directory(path: &Path) -> &Path {
+    match path.is_dir() {
+        true => path,
+        false => path.parent().unwrap_or(Path::new(".")),
+    }
+}
+
+/// Opens the index of an archive and its report. Makes the index if there is none, and the dependency log for it.
+fn open(path: &Path) -> anyhow::Result<(Index, Query)> {
+    let directory = directory(path);
+    let report = directory.join("trace.cubex");
+    if !report.exists() {
+        Archive::open(path)?;
+        let path = path.display();
+        bail!("{path}: the archive was not analysed yet; next: dwell analyze {path}");
+    }
+    let query = Query::open(&report)?;
+    let print =
+        dwell_timeline::fingerprint(&report).with_context(|| report.display().to_string())?;
+    let place = directory.join(DIRECTORY);
+    if let Ok(index) = Index::open(&place, print) {
+        return Ok((index, query));
+    }
+    let log = directory.join("dwell-dependencies");
+    let log = match DependencyLog::open(&log) {
+        Ok(log) if log.locations() as usize == query.meta().locations().len() => log,
+        _ => {
+            let archive = Archive::open_keeping(path, crate::machine::open_files())?;
+            let definitions = archive.definitions()?;
+            let events = definitions.locations().map(|it| it.number_of_events).sum();
+            note!("the archive is analysed once more, to see when processes waited");
+            let bar = progress::bar(events, "events");
+            let mut options = Options::default();
+            options.memory = crate::machine::memory() / 2;
+            options.log = Some(log.clone());
+            let analysis = analyze(&archive, &options, &|events| bar.inc(events));
+            bar.finish_and_clear();
+            std::mem::forget(analysis.with_context(|| path.display().to_string())?);
+            DependencyLog::open(&log)?
+        }
+    };
+    let bar = progress::bar(log.locations().into(), "locations");
+    let classes = query.call_classes();
+    let index = dwell_timeline::build(&log, &classes, print, &place, &|count| bar.inc(count));
+    bar.finish_and_clear();
+    Ok((index?, query))
+}
