@@ -15,9 +15,15 @@ export interface Hit {
   [more: string]: unknown;
 }
 
-type Find = (x: number, y: number) => Hit | undefined;
+export type Find = (x: number, y: number) => Hit | undefined;
 
 const finders = new Map<HTMLCanvasElement, Find>();
+
+/** Makes what is under the points of a canvas known, until the result is called. */
+export function findable(canvas: HTMLCanvasElement, find: Find): () => void {
+  finders.set(canvas, find);
+  return () => void finders.delete(canvas);
+}
 
 /** What is under a point of the window. */
 export function hit(x: number, y: number): Hit | undefined {

@@ -104,6 +104,9 @@ async function fetchAnswer(what: string): Promise<unknown> {
     if (answer === undefined) {
       throw new Refusal(404, "This is not part of the file; open the run with `dwell view`.");
     }
+    if (typeof answer === "object" && answer !== null && "u8" in answer) {
+      return Uint8Array.from(atob((answer as { u8: string }).u8), (c) => c.charCodeAt(0));
+    }
     if (typeof answer === "object" && answer !== null && "f64" in answer) {
       const packed = Uint8Array.from(atob((answer as { f64: string }).f64), (c) => c.charCodeAt(0));
       return new Float64Array(packed.buffer);
@@ -119,7 +122,15 @@ async function fetchAnswer(what: string): Promise<unknown> {
   if (answer.headers.get("content-type") === "application/octet-stream") {
     return new Float64Array(await answer.arrayBuffer());
   }
+  if (answer.headers.get("content-type") === "application/x-bytes") {
+    return new Uint8Array(await answer.arrayBuffer());
+  }
   return answer.json();
+}
+
+/** Whether answers come from the file that this page is in, which has some only. */
+export function isFile(): boolean {
+  return embedded !== undefined;
 }
 
 /** Asks, and remembers the answer. */

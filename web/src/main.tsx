@@ -15,6 +15,7 @@ import { CallTable } from "./views/calls";
 import { MatrixView } from "./views/matrix";
 import { Processes } from "./views/processes";
 import { SpreadView } from "./views/spread";
+import { TimelineView } from "./views/timeline";
 
 const TITLES: Record<View, string> = {
   findings: "Findings",
@@ -23,6 +24,7 @@ const TITLES: Record<View, string> = {
   matrix: "Matrix",
   processes: "Processes",
   spread: "Spread",
+  timeline: "Timeline",
 };
 
 const helping = signal(false);
@@ -100,11 +102,13 @@ function nextTheme(): void {
 }
 
 const KEYS: [string, string][] = [
-  ["1 … 6", "Findings, panes, call paths, matrix, processes, spread"],
+  ["1 … 7", "Findings, panes, call paths, matrix, processes, spread, timeline"],
   ["/", "Search call paths, metrics, processes"],
   ["↑ ↓ ← →", "Move in trees and pictures; ← → fold and unfold"],
   ["Enter", "Select; fold or unfold what is selected; zoom into a cell"],
-  [", .", "Previous and next finding"],
+  [", .", "Previous and next finding; on the timeline, instance of the finding"],
+  ["W S A D", "Timeline: zoom in and out, move back and forth; also Ctrl+wheel and Shift+wheel"],
+  ["]", "Timeline: to the process that ended the selected wait"],
   ["*", "Unfold or fold a whole tree"],
   ["F", "Fit: all of a picture"],
   ["T", "Light or dark"],
@@ -158,12 +162,12 @@ function useKeys(): void {
         searching.value = true;
       } else if (event.key === "?") {
         helping.value = true;
-      } else if (/^Digit[1-6]$/.test(event.code) && !event.shiftKey) {
+      } else if (/^Digit[1-7]$/.test(event.code) && !event.shiftKey) {
         go({ view: VIEWS[Number(event.code.at(-1)) - 1] as string });
       } else if (event.code === "KeyT") {
         nextTheme();
       } else if (event.code === "Escape" && !helping.value && !searching.value) {
-        go({ call: undefined, self: undefined, sys: undefined });
+        go({ call: undefined, self: undefined, sys: undefined, sel: undefined });
       } else {
         return;
       }
@@ -220,6 +224,7 @@ function App(): JSX.Element | null {
         {view.value === "matrix" && <MatrixView {...props} />}
         {view.value === "processes" && <Processes {...props} />}
         {view.value === "spread" && <SpreadView {...props} />}
+        {view.value === "timeline" && <TimelineView {...props} />}
       </main>
       {helping.value && <Help />}
       {searching.value && <Search shown={shown} close={() => (searching.value = false)} />}

@@ -3,7 +3,7 @@
 
 import { computed, effect, signal } from "@preact/signals";
 
-export const VIEWS = ["findings", "panes", "calls", "matrix", "processes", "spread"] as const;
+export const VIEWS = ["findings", "panes", "calls", "matrix", "processes", "spread", "timeline"] as const;
 export type View = (typeof VIEWS)[number];
 
 /** Version of addresses. */

@@ -312,6 +312,110 @@ origin: Array<number>, target: Array<number>, operations: Array<number>, bytes: 
  */
 kinds: Array<string>, };
 
+export type TimelineAbout = {
+/**
+ * `ready`, `making` while the index is made, or `missing`.
+ */
+state: string,
+/**
+ * Reason why there is none.
+ */
+why: string,
+/**
+ * Part of the index that is made, from 0 to 1.
+ */
+done: number, locations: number,
+/**
+ * Time from the first event to the last.
+ */
+length: number,
+/**
+ * Number of things that locations did.
+ */
+slices: number,
+/**
+ * Names of classes, by the numbers that other answers have.
+ */
+classes: Array<string>,
+/**
+ * Titles of waits, by the numbers that other answers have.
+ */
+waits: Array<string>, nodes: Array<TimelineNode>, };
+
+export type TimelineNode = { name: string, first: number, count: number, };
+
+export type TimelineRows = { rows: Array<TimelineRow>, };
+
+export type TimelineRow = {
+/**
+ * First location, and the one after the last.
+ */
+first: number, end: number, name: string,
+/**
+ * Seconds of the whole run: all, those of waits, and those that others waited for the row.
+ */
+seconds: number, wait: number, blame: number, };
+
+export type TimelineSlices = { row: Array<number>, from: Array<number>, to: Array<number>,
+/**
+ * Call path, or -1 outside of all regions.
+ */
+call: Array<number>, class: Array<number>,
+/**
+ * Number of the wait, or -1 if it is none; and the location that ended it.
+ */
+wait: Array<number>, culprit: Array<number>, };
+
+export type TimelineWaits = { waits: Array<TimelineWait>, };
+
+export type TimelineWait = { location: number, from: number, to: number, call: number | null, title: string,
+/**
+ * Location that ended the wait.
+ */
+culprit: number, };
+
+export type TimelineAt = { location: number, name: string, from: number, to: number, call: number | null,
+/**
+ * Class, or `none` before the first and after the last event.
+ */
+class: string, wait: TimelineWait | null,
+/**
+ * What the wait means, as a clause.
+ */
+meaning: string | null, culprit_name: string | null,
+/**
+ * What the location that was waited for did meanwhile, what took longest first.
+ */
+meanwhile: Array<TimelineDoing>, };
+
+export type TimelineDoing = { call: number | null, class: string, count: number, seconds: number, };
+
+export type TimelineInstances = {
+/**
+ * Number of all instances.
+ */
+count: number,
+/**
+ * Greatest number of instances that are kept.
+ */
+most: number, worst: Array<TimelineInstance>, };
+
+export type TimelineInstance = { location: number, culprit: number, call_from: number, call_to: number, from: number, to: number, seconds: number, };
+
+export type TimelineCritical = { location: Array<number>, from: Array<number>, to: Array<number>,
+/**
+ * Number of steps, if they are too many to list.
+ */
+omitted: number, };
+
+export type TimelineTotals = {
+/**
+ * True if there is too much to add up.
+ */
+too_many: boolean, totals: Array<TimelineTotal>, };
+
+export type TimelineTotal = { call: number | null, class: number, count: number, seconds: number, };
+
 export type Bars = { classes: Array<string>,
 /**
  * Seconds of each class over all locations.

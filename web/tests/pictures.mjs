@@ -19,6 +19,8 @@ const LOOKS = [
   ["matrix", 1280, "light", { view: "matrix" }],
   ["processes", 1280, "light", { view: "processes", order: "wait" }],
   ["spread", 1280, "light", { view: "spread", metric: WAIT }],
+  ["timeline", 1280, "light", { view: "timeline" }],
+  ["timeline-instance", 1920, "dark", { view: "timeline", finding: "0", sel: "10@2520000" }],
   ["compare-findings", 1920, "dark", { view: "findings", with: "1" }],
   ["compare-panes", 1920, "dark", { view: "panes", with: "1", metric: WAIT }],
 ];

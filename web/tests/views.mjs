@@ -7,9 +7,10 @@ import { pathToFileURL } from "node:url";
 import AxeBuilder from "@axe-core/playwright";
 import { baselines, book } from "./pictures.mjs";
 import { textsOfTheTerminal } from "./format.mjs";
+import { timelines } from "./timeline.mjs";
 import { analysed, asked, dwell, go, hostile, open, others, root, serve, settled } from "./setup.mjs";
 
-const VIEWS = ["findings", "panes", "calls", "matrix", "processes", "spread"];
+const VIEWS = ["findings", "panes", "calls", "matrix", "processes", "spread", "timeline"];
 const WAIT = "armci_rma_comm_wait_for_progress";
 
 let made;
@@ -19,6 +20,8 @@ function runs() {
     analysed("sor", "sor", "--ranks", "16"),
     analysed("sor", "sor-other", "--ranks", "16", "--seed", "9", "--iterations", "14"),
   ];
+  // The second run has no timeline.
+  dwell("timeline", made[0]);
   return made;
 }
 
@@ -293,6 +296,8 @@ export const tests = {
     await context.close();
   },
 
+  ...timelines(() => runs()[0], tab, accessible),
+
   async "search, help, themes, deep links and Back"(browser, { sample }) {
     const { page, context, problems } = await tab(browser);
     await page.keyboard.press("/");
@@ -363,7 +368,7 @@ export const tests = {
   async "an exported file opens without a network, and is small"(browser) {
     const file = join(root, "export.html");
     dwell("export", runs()[0], "--compare", runs()[1], "--html", "-o", file);
-    assert.ok(statSync(file).size < 400_000, `${statSync(file).size}`);
+    assert.ok(statSync(file).size < 600_000, `${statSync(file).size}`);
     const { page, context, problems } = await open(browser, pathToFileURL(file).href, { offline: true });
     await settled(page);
     assert.match(await page.locator(".finding").first().innerText(), /ARMCI_Get/);
@@ -372,6 +377,17 @@ export const tests = {
       assert.equal(await page.locator("[role=alert]").count(), 0, view);
       assert.doesNotMatch(await page.locator("main").innerText(), /not part of the file/, view);
     }
+    // The timeline has the worst instances, one after the other.
+    await go(page, { view: "timeline", finding: "0" });
+    for (const at of [1, 2, 3]) {
+      await page.keyboard.press("Period");
+      await settled(page);
+      assert.match(page.url(), new RegExp(`instance=${at}`));
+      assert.match(await page.locator(".timeline-side").innerText(), /Meanwhile/);
+    }
+    const box = await page.locator(".timeline canvas").boundingBox();
+    const hit = await page.evaluate(([x, y]) => __dwell.hit(x, y), [box.x + 400, box.y + 100]);
+    assert.ok(hit.sharp && hit.class !== undefined, JSON.stringify(hit));
     await go(page, { view: "panes", metric: WAIT });
     await page.getByRole("treeitem", { name: "ARMCI_Get" }).click();
     await settled(page);

@@ -14,6 +14,7 @@ use crate::matrix;
 use crate::overview;
 use crate::run::{Row, Run, Selection, call};
 use crate::source;
+use crate::timeline;
 use crate::types::{
     Bars, CallPath, CallValues, Calls, FiveNumbers, LocationNames, Metric, Metrics, RunName, Runs,
     Spread, SystemFound, SystemNames, SystemTree, SystemValues, Topologies, Topology, Worst,
@@ -37,6 +38,8 @@ pub(crate) enum Answer {
     Json(Vec<u8>),
     /// Floating-point numbers of eight bytes, little-endian.
     Numbers(Vec<u8>),
+    /// Bytes, each a number from 0 to 255.
+    Bytes(Vec<u8>),
 }
 
 /// The reason why a request cannot be answered.
@@ -48,6 +51,8 @@ pub(crate) enum Fault {
     Bad(Cow<'static, str>),
     /// The report is damaged.
     Report(dwell_report::Error),
+    /// The index of the timeline cannot be read.
+    Timeline(String),
 }
 
 impl From<dwell_report::Error> for Fault {
@@ -109,12 +114,16 @@ pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answe
         "locations" => json(&locations(run, &parameters)?),
         "source" => json(&source::source(run, cnode(run, &parameters)?)),
         "matrix" => json(&matrix::matrix(run, &parameters)?),
+        "timeline" => timeline::answer(run, "about", &parameters),
         "bars" => json(&bars(run, &parameters)?),
-        _ => Err(Fault::Unknown),
+        _ => match question.strip_prefix("timeline/") {
+            Some(question) => timeline::answer(run, question, &parameters),
+            None => Err(Fault::Unknown),
+        },
     }
 }
 
-fn json(value: &impl Serialize) -> Result<Answer> {
+pub(crate) fn json(value: &impl Serialize) -> Result<Answer> {
     serde_json::to_vec(value)
         .map(Answer::Json)
         .map_err(|error| Fault::Bad(error.to_string().into()))

@@ -21,6 +21,7 @@ use crate::answers::{Answer, CHUNK, Fault, answer};
 use crate::page::{HTML, SCRIPT, STYLE};
 use crate::run::{Run, Selection};
 use crate::source;
+use crate::timeline;
 
 /// The content of an exported file, for the message to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,12 +65,13 @@ impl Collection<'_> {
             Ok(Answer::Numbers(bytes)) => {
                 Some(format!("{{\"f64\":\"{}\"}}", STANDARD.encode(bytes)))
             }
+            Ok(Answer::Bytes(bytes)) => Some(format!("{{\"u8\":\"{}\"}}", STANDARD.encode(bytes))),
             Err(Fault::Report(error)) => {
                 self.damaged(&error);
                 None
             }
             // A request that is not valid for this report.
-            Err(Fault::Unknown | Fault::Bad(_)) => None,
+            Err(Fault::Unknown | Fault::Bad(_) | Fault::Timeline(_)) => None,
         };
         let Some(text) = text else { return };
         let size = text.len() + name.len();
@@ -132,6 +134,9 @@ pub fn export(
         first_screens(&mut all, number, run);
     }
     for (number, run) in runs.iter().enumerate() {
+        timeline(&mut all, number, run);
+    }
+    for (number, run) in runs.iter().enumerate() {
         metrics_everywhere(&mut all, number, run);
     }
     for (number, run) in runs.iter().enumerate() {
@@ -172,6 +177,15 @@ fn first_screens(all: &mut Collection<'_>, number: usize, run: &Run) {
     }
     for chunk in 0..run.system.len().div_ceil(CHUNK) {
         all.ask(&of("system/names"), &chunk_parameter(chunk));
+    }
+}
+
+/// Requests the timeline: the whole run, and the worst instances of all findings.
+fn timeline(all: &mut Collection<'_>, number: usize, run: &Run) {
+    let of = |question: &str| format!("runs/{number}/{question}");
+    all.ask(&of("timeline"), "");
+    for (question, query) in timeline::questions(run) {
+        all.ask(&of(question), &query);
     }
 }
 

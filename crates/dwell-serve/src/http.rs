@@ -249,6 +249,13 @@ async fn question(State(shared): State<Arc<Shared>>, request: Request) -> Respon
             ([(header::CONTENT_TYPE, "application/octet-stream")], Body::from(bytes))
                 .into_response()
         }
+        Ok(Ok(Answer::Bytes(bytes))) => {
+            ([(header::CONTENT_TYPE, "application/x-bytes")], Body::from(bytes)).into_response()
+        }
+        Ok(Err(Fault::Timeline(why))) => fault(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            &format!("the index of the timeline cannot be read: {why}"),
+        ),
         Ok(Err(Fault::Unknown)) => fault(StatusCode::NOT_FOUND, "unknown query or run"),
         Ok(Err(Fault::Bad(why))) => fault(StatusCode::BAD_REQUEST, &why),
         Ok(Err(Fault::Report(error))) => {

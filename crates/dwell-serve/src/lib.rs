@@ -36,9 +36,11 @@ mod keys;
 mod matrix;
 mod overview;
 mod page;
+mod progress;
 mod run;
 mod server;
 mod source;
+mod timeline;
 mod types;
 
 pub use export::{Exported, export};

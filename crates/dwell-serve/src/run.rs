@@ -9,6 +9,7 @@ use dwell_files::Folder;
 use dwell_report::findings::{Findings, Unreadable};
 use dwell_report::{Call, Classes, CnodeId, Flavour, MetricId, Pairs, Query, Result, System};
 
+use crate::progress;
 use crate::source::Roots;
 
 /// The largest `findings.json` that is read, in bytes.
@@ -59,6 +60,8 @@ pub struct Run {
     rows: Mutex<VecDeque<(Selection, Slot)>>,
     classes: OnceLock<Arc<Classes>>,
     pairs: OnceLock<Arc<Option<Pairs>>>,
+    /// The index of the timeline, once somebody has asked for it.
+    pub(crate) timeline: progress::Slot,
 }
 
 impl Run {
@@ -95,6 +98,7 @@ impl Run {
             rows: Mutex::default(),
             classes: OnceLock::new(),
             pairs: OnceLock::new(),
+            timeline: progress::Slot::default(),
         })
     }
 

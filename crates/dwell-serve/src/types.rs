@@ -362,6 +362,150 @@ crossing! {
         kinds: Vec<String>,
     }
 
+    /// What there is of a timeline. Times are nanoseconds after the first event.
+    struct TimelineAbout {
+        /// `ready`, `making` while the index is made, or `missing`.
+        state: String,
+        /// Reason why there is none.
+        why: String,
+        /// Part of the index that is made, from 0 to 1.
+        done: f64,
+        locations: u32,
+        /// Time from the first event to the last.
+        length: f64,
+        /// Number of things that locations did.
+        slices: f64,
+        /// Names of classes, by the numbers that other answers have.
+        classes: Vec<String>,
+        /// Titles of waits, by the numbers that other answers have.
+        waits: Vec<String>,
+        nodes: Vec<TimelineNode>,
+    }
+
+    /// A node with consecutive locations.
+    struct TimelineNode {
+        name: String,
+        first: u32,
+        count: u32,
+    }
+
+    /// Rows of a timeline.
+    struct TimelineRows {
+        rows: Vec<TimelineRow>,
+    }
+
+    /// A row of a timeline: one location, or several.
+    struct TimelineRow {
+        /// First location, and the one after the last.
+        first: u32,
+        end: u32,
+        name: String,
+        /// Seconds of the whole run: all, those of waits, and those that others waited for the row.
+        seconds: f64,
+        wait: f64,
+        blame: f64,
+    }
+
+    /// What locations did one by one, as parallel lists. Rows with too many are left out.
+    #[derive(Default)]
+    struct TimelineSlices {
+        row: Vec<u32>,
+        from: Vec<f64>,
+        to: Vec<f64>,
+        /// Call path, or -1 outside of all regions.
+        call: Vec<i32>,
+        class: Vec<u32>,
+        /// Number of the wait, or -1 if it is none; and the location that ended it.
+        wait: Vec<i32>,
+        culprit: Vec<i32>,
+    }
+
+    /// The longest waits of a view, the longest first.
+    struct TimelineWaits {
+        waits: Vec<TimelineWait>,
+    }
+
+    /// A wait on a timeline.
+    struct TimelineWait {
+        location: u32,
+        from: f64,
+        to: f64,
+        call: Option<u32>,
+        title: String,
+        /// Location that ended the wait.
+        culprit: u32,
+    }
+
+    /// What a location did at a time.
+    struct TimelineAt {
+        location: u32,
+        name: String,
+        from: f64,
+        to: f64,
+        call: Option<u32>,
+        /// Class, or `none` before the first and after the last event.
+        class: String,
+        wait: Option<TimelineWait>,
+        /// What the wait means, as a clause.
+        meaning: Option<String>,
+        culprit_name: Option<String>,
+        /// What the location that was waited for did meanwhile, what took longest first.
+        meanwhile: Vec<TimelineDoing>,
+    }
+
+    /// Something that a location did during a wait of another one.
+    struct TimelineDoing {
+        call: Option<u32>,
+        class: String,
+        count: f64,
+        seconds: f64,
+    }
+
+    /// The worst instances of a finding, the worst first.
+    struct TimelineInstances {
+        /// Number of all instances.
+        count: f64,
+        /// Greatest number of instances that are kept.
+        most: u32,
+        worst: Vec<TimelineInstance>,
+    }
+
+    /// One wait of one call.
+    struct TimelineInstance {
+        location: u32,
+        culprit: u32,
+        call_from: f64,
+        call_to: f64,
+        from: f64,
+        to: f64,
+        seconds: f64,
+    }
+
+    /// The critical path in the order of time, as parallel lists.
+    #[derive(Default)]
+    struct TimelineCritical {
+        location: Vec<u32>,
+        from: Vec<f64>,
+        to: Vec<f64>,
+        /// Number of steps, if they are too many to list.
+        omitted: u32,
+    }
+
+    /// What the rows of a view did, by call path and class.
+    struct TimelineTotals {
+        /// True if there is too much to add up.
+        too_many: bool,
+        totals: Vec<TimelineTotal>,
+    }
+
+    /// The time of a call path in a view.
+    struct TimelineTotal {
+        call: Option<u32>,
+        class: u32,
+        count: f64,
+        seconds: f64,
+    }
+
     /// Time by class of activity, as bars of processes or nodes.
     struct Bars {
         classes: Vec<String>,

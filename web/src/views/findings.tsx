@@ -328,13 +328,13 @@ function EntryCard(props: {
       </a>
       {open && (
         <div class="finding-body">
-          <Part finding={main} at={at} models={props.models} />
+          <Part finding={main} at={at} part={0} models={props.models} />
           {others.map((finding, n) => (
             <details key={n} class="part">
               <summary>
                 <span class="num">{boundsOf(finding)}</span> {finding.title}: {finding.explanation}
               </summary>
-              <Part finding={finding} at={at} models={props.models} />
+              <Part finding={finding} at={at} part={n + 1} models={props.models} />
             </details>
           ))}
         </div>
@@ -344,7 +344,12 @@ function EntryCard(props: {
 }
 
 /** One kind of wait of an entry. */
-function Part({ finding, at, models }: { finding: Finding; at: number; models: Models | undefined }): JSX.Element {
+function Part({ finding, at, part, models }: {
+  finding: Finding;
+  at: number;
+  part: number;
+  models: Models | undefined;
+}): JSX.Element {
   const metric = finding.metric === null ? undefined : models?.metrics.list[finding.metric]?.name;
   const call = finding.call === null ? undefined : models?.calls.list[models.calls.from[0][finding.call] ?? -1]?.key;
   const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined, finding: at });
@@ -373,6 +378,9 @@ function Part({ finding, at, models }: { finding: Finding; at: number; models: M
         <a href={to("calls")}>Call path and source</a>
         <a href={to("spread")}>Which processes</a>
         <a href={link({ view: "matrix", measure: "wait", finding: at })}>Between whom</a>
+        {finding.worst && (
+          <a href={link({ view: "timeline", finding: at, part: part || undefined, instance: undefined, t: undefined, sel: undefined, rows: undefined })}>When</a>
+        )}
       </p>
     </>
   );
