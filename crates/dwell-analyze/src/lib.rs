@@ -609,6 +609,12 @@ impl Analysis {
         self.part.world.system.crowds.values()
     }
 
+    /// Returns the numbers of processes and of cores of the node with the fewest cores for each process, or `None` if the
+    /// archive does not say which cores processes may use.
+    pub fn fullest_node(&self) -> Option<(u32, u32)> {
+        archive::crowds::fullest(&self.part.defs)
+    }
+
     /// Returns loops over calls that test for completion or for a change of memory, the longest first. Their time is
     /// not part of any finding.
     pub fn polling(&self) -> &[Polling] {

@@ -25,6 +25,7 @@ fn help_says_what_each_command_does() {
         ("help-info.txt", &["info", "--help"]),
         ("help-analyze.txt", &["analyze", "--help"]),
         ("help-timeline.txt", &["timeline", "--help"]),
+        ("help-whatif.txt", &["whatif", "--help"]),
         ("help-synth.txt", &["synth", "--help"]),
         ("help-synth-sor.txt", &["synth", "sor", "--help"]),
         ("help-synth-halo.txt", &["synth", "halo", "--help"]),

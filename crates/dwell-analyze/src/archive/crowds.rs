@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::archive::CORES;
 use dwell_model::cores::Cores;
-use otf2::id::LocationGroupRef;
+use otf2::id::{LocationGroupRef, SystemTreeNodeRef};
 use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition};
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,23 @@ pub(crate) fn crowd(
         }
     }
     (worst, crowded)
+}
+
+/// Returns the numbers of processes and of cores of the node with the fewest cores for each process, or `None` if no
+/// process has recorded its cores.
+pub(crate) fn fullest(defs: &Definitions) -> Option<(u32, u32)> {
+    let mut nodes: BTreeMap<SystemTreeNodeRef, (u32, Cores)> = BTreeMap::new();
+    for (group, cores) in cores(defs) {
+        let parent = defs.location_group(group).map(|it| it.system_tree_parent);
+        let node = nodes.entry(parent.unwrap_or(SystemTreeNodeRef::UNDEFINED)).or_default();
+        node.0 += 1;
+        node.1.join(&cores);
+    }
+    let counts = nodes.into_values().map(|(processes, cores)| (processes, cores.count()));
+    counts.filter(|it| it.1 > 0).max_by(|a, b| {
+        let part = |it: &(u32, u32)| f64::from(it.0) / f64::from(it.1);
+        part(a).total_cmp(&part(b))
+    })
 }
 
 #[cfg(test)]

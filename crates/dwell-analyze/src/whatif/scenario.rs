@@ -29,6 +29,8 @@ pub enum Change {
     SplitLock(Selection, u64),
     /// Calls of runtimes take no time but for waits.
     IdealNetwork,
+    /// All computing takes this many times as long, as it does where others use the same cores.
+    Slower(f64),
 }
 
 /// What a change concerns.
@@ -101,6 +103,8 @@ pub(crate) struct Compiled {
     /// Waits that there are nowhere.
     pub(crate) without: Waits,
     pub(crate) is_ideal: bool,
+    /// Factor by which all computing takes longer, if it does.
+    slower: Option<f64>,
 }
 
 /// Paths and computing that are balanced.
@@ -131,6 +135,9 @@ impl Compiled {
         rule.without.join(self.without);
         if self.balanced.paths.contains(&rule.signature) && !rule.is_call {
             rule.factor *= self.factors.get(location as usize).copied().unwrap_or(1.0);
+        }
+        if let Some(slower) = self.slower.filter(|_| !rule.is_call) {
+            rule.factor *= slower;
         }
         if self.is_ideal && rule.is_call {
             rule.factor = 0.0;
@@ -241,6 +248,9 @@ impl Names {
         for change in changes {
             match change {
                 Change::IdealNetwork => compiled.is_ideal = true,
+                Change::Slower(factor) => {
+                    compiled.slower = Some(compiled.slower.unwrap_or(1.0) * factor);
+                }
                 Change::Without(wait, None) => compiled.without.add(*wait),
                 Change::Without(wait, Some(selection)) => {
                     for path in self.paths(ground, selection)? {

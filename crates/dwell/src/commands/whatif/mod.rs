@@ -1,5 +1,7 @@
 //! `dwell whatif`: predicts how long a run would have taken if something had been different.
 
+mod adviser;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,7 +41,8 @@ Examples:
   dwell whatif                                what would pay in the latest run here
   dwell whatif run --without wait_for_progress
   dwell whatif run --balance A                if every process computed as long there as the mean
-  dwell whatif run --scale relax=0.5 --json")]
+  dwell whatif run --scale relax=0.5 --json
+  dwell whatif run --progress                 would asynchronous progress pay?")]
 pub(crate) struct Args {
     /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
     /// here.
@@ -65,6 +68,13 @@ pub(crate) struct Args {
     /// On another network: ideal, on which calls take no time but for waits.
     #[arg(long, value_name = "NETWORK", value_parser = ["ideal"])]
     network: Option<String>,
+    /// With a thread in each process that serves operations of others and is always busy; the cores of a node are
+    /// taken from the archive, or given here: cores=8.
+    #[arg(long, value_name = "cores=N", num_args = 0..=1, default_missing_value = "", value_parser = cores)]
+    async_progress: Option<Cores>,
+    /// Advise whether progress without the help of targets would pay, and how to get it.
+    #[arg(long)]
+    progress: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -83,6 +93,20 @@ fn wait(text: &str) -> Result<Wait, String> {
             ),
         }
     })
+}
+
+/// Cores of a node, if the user gives them.
+#[derive(Clone, Copy, Debug)]
+struct Cores(Option<u32>);
+
+fn cores(text: &str) -> Result<Cores, String> {
+    if text.is_empty() {
+        return Ok(Cores(None));
+    }
+    let number = text.strip_prefix("cores=").and_then(|it| it.parse().ok());
+    let number =
+        number.filter(|it| *it > 0).ok_or("a number of cores is wanted, such as cores=8")?;
+    Ok(Cores(Some(number)))
 }
 
 /// Parses a name and a number, as in `relax=0.5`.
@@ -126,6 +150,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     let analysis = analysis.with_context(|| place.display().to_string())?;
     let what_if = analysis.what_if(log.path())?;
+    if args.progress {
+        let cores = args.async_progress.and_then(|it| it.0);
+        let choices = adviser::choices(archive, &analysis, &what_if, cores)?;
+        if args.json {
+            terminal::print_json(&choices)?;
+        } else {
+            let width = console::Term::stdout().size_checked();
+            let width = width.map_or(100, |(_, width)| usize::from(width)).clamp(60, 120);
+            terminal::print(adviser::text(&analysis, &choices, width))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let asked = asked(args, &analysis)?;
     let one = (!asked.is_empty()).then(|| joined(asked));
     let all = match one {
@@ -209,6 +245,23 @@ fn asked(args: &Args, analysis: &Analysis) -> anyhow::Result<Vec<Asked>> {
     for (name, count) in &args.split_lock {
         let changes = vec![Change::SplitLock(selection(name, analysis)?, *count)];
         list.push(Asked { words: format!("with the lock of {name} split into {count}"), changes });
+    }
+    if let Some(Cores(given)) = args.async_progress {
+        let known = analysis.fullest_node();
+        let (processes, cores) = match (given, known) {
+            (Some(cores), Some((processes, _))) => (processes, cores),
+            (Some(cores), None) => {
+                (analysis.processes().div_ceil(analysis.nodes().max(1)) as u32, cores)
+            }
+            (None, Some(known)) => known,
+            (None, None) => {
+                bail!("the archive does not say how many cores a node has; give them: cores=N")
+            }
+        };
+        let mut changes = without(Wait::WaitForProgress, None);
+        changes.push(Change::Slower(adviser::competition(processes, cores)));
+        let words = format!("with a thread beside each of {processes} processes on {cores} cores");
+        list.push(Asked { words, changes });
     }
     if args.network.is_some() {
         list.push(Asked {
