@@ -7,6 +7,7 @@ mod bench;
 mod ci;
 mod deny;
 mod fuzz;
+mod predict;
 mod process;
 mod proofs;
 mod prose;
@@ -46,6 +47,8 @@ enum Task {
     Install,
     /// Run tests of unsafe and lock-free code under Miri and ThreadSanitizer
     Sanitize,
+    /// Compare predictions of `dwell whatif` with runs in which the remedy was applied
+    Predict(predict::Options),
     /// Run the proofs that take too long for every change: all random archives, and the tests of a release build
     Proofs,
     /// Measure the doc comments: words, vague beginnings, labels
@@ -87,6 +90,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Ci(options) => ci::run(&workspace, options),
         Task::Install => ci::install::run(&workspace),
         Task::Sanitize => sanitize::run(&workspace),
+        Task::Predict(options) => predict::run(&workspace, options),
         Task::Proofs => proofs::run(&workspace),
         Task::Prose(options) => prose::run(&workspace, options),
         Task::Fuzz(options) => fuzz::run(&workspace, options),
