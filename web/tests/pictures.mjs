@@ -71,6 +71,40 @@ export async function baselines(browser, runs, { sample, pictures }) {
   for (const { context } of tabs.values()) await context.close();
 }
 
+/** The pictures of the chapter about the timeline: two real programs, and a synthetic one on 1,024 processes. */
+export async function timelineBook(browser) {
+  const env = { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1", OMPI_MCA_rmaps_base_oversubscribe: "1" };
+  const recorded = (name) => {
+    const directory = join(root, name);
+    execFileSync("oshcc", ["-O1", "-g", "-o", name.replace("-run", ""), resolve(`../tests/programs/${name.replace("-run", "")}.c`)], { cwd: root, env });
+    execFileSync("oshrun", ["-np", "4", "-mca", "osc", "^rdma", process.env.DWELL, "run", "-o", directory, `./${name.replace("-run", "")}`], { cwd: root, env });
+    dwell("analyze", directory, "--top", "0");
+    dwell("timeline", directory);
+    return directory;
+  };
+  const [halo, queue] = [recorded("late_halo-run"), recorded("work_queue-run")];
+  const many = analysed("halo", "halo-1024", "--ranks", "1024");
+  dwell("timeline", many);
+  dwell("timeline", halo, "--finding", "1", "--svg", join(BOOK, "timeline-halo.svg"));
+  const take = async (directory, name, state, before) => {
+    const { page, context } = await open(browser, (await serve(directory)).address);
+    await go(page, state);
+    await before?.(page);
+    await settled(page);
+    await page.screenshot({ path: join(BOOK, `timeline-${name}.png`) });
+    await context.close();
+  };
+  const next = async (page) => {
+    await page.keyboard.press("Period");
+    await settled(page);
+    await page.keyboard.press("Comma");
+  };
+  await take(halo, "halo", { view: "timeline", finding: "0" }, next);
+  await take(queue, "queue", { view: "timeline", finding: "0" }, next);
+  await take(many, "many", { view: "timeline" });
+  await take(many, "phase", { view: "timeline", finding: "1" }, next);
+}
+
 /** The book's pictures, from a real run where OpenSHMEM is at hand. */
 export async function book(browser) {
   // Source is shown from the directory that runs are recorded in.

@@ -5,7 +5,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import AxeBuilder from "@axe-core/playwright";
-import { baselines, book } from "./pictures.mjs";
+import { baselines, book, timelineBook } from "./pictures.mjs";
 import { textsOfTheTerminal } from "./format.mjs";
 import { timelines } from "./timeline.mjs";
 import { analysed, asked, dwell, go, hostile, open, others, root, serve, settled } from "./setup.mjs";
@@ -398,7 +398,10 @@ export const tests = {
 
   async "every look is one that somebody has looked at"(browser, options) {
     await baselines(browser, runs(), options);
-    if (options.pictures) await book(browser);
+    if (options.pictures) {
+      await book(browser);
+      await timelineBook(browser);
+    }
   },
 
   async "reports of other tools are shown"(browser, { sample }) {

@@ -289,7 +289,7 @@ impl View<'_> {
                 1 => self.name(Location(range.start)),
                 _ => {
                     let last = Location(range.end.saturating_sub(1));
-                    format!("{} – {}", self.name(Location(range.start)), self.name(last))
+                    between(&self.name(Location(range.start)), &self.name(last))
                 }
             };
             TimelineRow {
@@ -519,6 +519,13 @@ impl View<'_> {
         totals.truncate(50);
         Ok(TimelineTotals { too_many: false, totals })
     }
+}
+
+/// Names a range by its first and its last name. What both begin with is said once.
+fn between(first: &str, last: &str) -> String {
+    let same = |(a, b): &(char, char)| a == b && !a.is_ascii_digit();
+    let common = first.chars().zip(last.chars()).take_while(same).count();
+    format!("{first}–{}", last.chars().skip(common).collect::<String>())
 }
 
 /// Number of instances whose timelines an exported file has.

@@ -470,7 +470,7 @@ function Canvas(props: CanvasProps): JSX.Element {
       if (picture) context.drawImage(picture, x(tile.span.from), TOP, x(tile.span.to) - x(tile.span.from), rows.length * height);
       context.globalAlpha = 1;
       drawSlices(context, listed, rows.length, { x, height, models, about, dimmed: finding !== undefined });
-      drawWaits(context, waits, rowOf, { x, height, bright: finding !== undefined, span });
+      drawWaits(context, waits, rowOf, { x, height, bright: finding !== undefined, rows });
       if (props.critical) drawCritical(context, props.critical, rowOf, x, height, text);
       drawArrows(context, waits, rowOf, { x, height, colour: text, span, least: finding ? 2 : 8 });
       const chosen = props.detail;
@@ -731,7 +731,7 @@ function drawWaits(
   context: CanvasRenderingContext2D,
   waits: TimelineWait[],
   rowOf: Map<number, number>,
-  with_: Drawing & { bright: boolean; span: Span },
+  with_: Drawing & { bright: boolean; rows: TimelineRow[] },
 ): void {
   const { x, height } = with_;
   const longest = waits[0] ? waits[0].to - waits[0].from : 0;
@@ -741,8 +741,11 @@ function drawWaits(
     const [from, to] = [x(wait.from), x(wait.to)];
     const top = TOP + row * height;
     if (with_.bright) {
+      // In a band every process has its part of the height.
+      const { first, end } = with_.rows[row] as TimelineRow;
+      const part = Math.max(2, height - 2) / (end - first);
       context.fillStyle = hatch(context);
-      context.fillRect(from, top, Math.max(1.5, to - from), Math.max(2, height - 2));
+      context.fillRect(from, top + (wait.location - first) * part, Math.max(1.5, to - from), Math.max(0.5, part));
     } else if (to - from < 3 && wait.to - wait.from >= longest / 10) {
       context.fillStyle = CLASS_COLOURS["wait"] as string;
       context.beginPath();
@@ -788,7 +791,14 @@ function drawArrows(
   context.fillStyle = with_.colour;
   context.globalAlpha = 0.8;
   context.lineWidth = 1;
+  // Arrows that would lie on each other are one, with their number.
+  const bundles = new Map<string, number>();
+  const key = (wait: TimelineWait) => `${rowOf.get(wait.culprit)} ${rowOf.get(wait.location)} ${Math.round(x(wait.to) / 2)}`;
+  for (const wait of waits) bundles.set(key(wait), (bundles.get(key(wait)) ?? 0) + 1);
+  context.textAlign = "left";
   for (const wait of waits) {
+    const count = bundles.get(key(wait));
+    if (count === undefined) continue;
     const [from, to] = [rowOf.get(wait.culprit), rowOf.get(wait.location)];
     if (from === undefined || to === undefined || from === to || wait.to > span.to || x(wait.to) - x(wait.from) < with_.least) continue;
     const at = x(wait.to);
@@ -806,6 +816,8 @@ function drawArrows(
     context.beginPath();
     context.arc(at - 3, y1, 1.8, 0, 7);
     context.fill();
+    bundles.delete(key(wait));
+    if (count > 1 && height >= 11) context.fillText(`×${count}`, at + 4, y2 + down * Math.min(7, height / 2));
   }
   context.globalAlpha = 1;
 }
@@ -841,7 +853,7 @@ function drawCritical(
 
 /** Lines between nodes. */
 function drawNodes(context: CanvasRenderingContext2D, about: TimelineAbout, rows: TimelineRow[], height: number, line: string, width: number): void {
-  if (about.nodes.length < 2 || height < 6) return;
+  if (about.nodes.length < 2 || height < 13) return;
   const begins = new Set(about.nodes.map((node) => node.first));
   context.strokeStyle = line;
   rows.forEach((row, at) => {
