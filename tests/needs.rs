@@ -27,6 +27,7 @@ pub(crate) const NEEDS: &[(&str, &str)] = &[
         "ARMCI",
         "Debian's libarmci-mpi-dev libglobalarrays-dev libscalapack-openmpi-dev liblapack-dev libblas-dev",
     ),
+    ("GASNET", "GASNet-EX, which `cargo xtask install` builds; its directory in DWELL_GASNET"),
     ("MUSL", "Debian's musl-tools"),
     (
         "RIGHTS",

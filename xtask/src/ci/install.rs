@@ -3,7 +3,7 @@
 //! libotf2 validates our archives and pyCubexR our reports. Our tables are compared with Open MPI's OpenSHMEM and
 //! several MPI libraries, which also run programs in C, C++, Fortran and Python, among them `NWChem` as a large program
 //! that is not ours, and one that is linked with musl. iproute2 makes hosts from namespaces; Chromium shows the
-//! explorer; several compilers write debug information; fuzzing needs a C++ compiler.
+//! explorer; several compilers write debug information; fuzzing needs a C++ compiler; GASNet is built from its sources.
 //!
 //! Packages are installed once, if this process may install them. Otherwise a message names what is missing, instead of
 //! a test that fails later for an obscure reason.
@@ -17,6 +17,7 @@ use std::{env, fs, io};
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use super::gasnet;
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -26,7 +27,7 @@ const PACKAGES: &[&str] = &[
     "libmpich-dev", "nwchem-openmpi", "libcoarrays-openmpi-dev", "libarmci-mpi-dev",
     "libglobalarrays-dev", "libscalapack-openmpi-dev", "liblapack-dev", "libblas-dev", "gcc", "g++",
     "gfortran", "binutils", "chromium", "fonts-dejavu-core", "iproute2", "libfabric1", "musl-tools", "clang",
-    "dwz",
+    "dwz", "autoconf", "automake", "make",
 ];
 
 /// An installation that runs in the background of other steps. It is a process of its own, so that its output can be
@@ -77,7 +78,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     debian_packages()?;
     python_packages(workspace)?;
     node(workspace)?;
-    mpi_packages(workspace)
+    mpi_packages(workspace)?;
+    gasnet::install(workspace)
 }
 
 /// Installs Node, which builds and tests the page of the explorer. Debian's version is too old, so a machine without
@@ -141,6 +143,7 @@ pub(crate) fn variables(workspace: &Workspace) -> Vec<(&'static str, OsString)> 
         ("DWELL_MPICC", compilers.join(OsStr::new(":"))),
         // Where Intel's compiler finds its own files.
         ("I_MPI_ROOT", mpi_directory(workspace, "intel").into_os_string()),
+        ("DWELL_GASNET", gasnet::directory(workspace).into_os_string()),
     ];
     if python.join("shmem4py").is_dir() {
         variables.push(("DWELL_SHMEM4PY", "python3".into()));
