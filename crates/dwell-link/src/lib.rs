@@ -20,6 +20,8 @@
 //! # Ok::<(), &str>(())
 //! ```
 
+mod gasnet;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -27,6 +29,8 @@ use dwell_model::registry;
 use dwell_model::table::{CType, Row, Table};
 use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSymbol, SymbolKind};
+
+pub use gasnet::header as gasnet_header;
 
 /// A runtime whose functions are linked statically into programs, so that a preloaded library cannot see calls of them.
 /// Its table says so.

@@ -265,6 +265,7 @@ fn group(operation: Operation) -> usize {
         Operation::Get => "get",
         Operation::Atomic(_) => "atomic",
         Operation::Signal => "signal",
+        Operation::ActiveMessage => "message",
         Operation::Order | Operation::CompleteLocal | Operation::CompleteRemote => "complete",
         Operation::Lock | Operation::Unlock | Operation::TryLock => "lock",
         Operation::WaitChange | Operation::TestChange => "wait",

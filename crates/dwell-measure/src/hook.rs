@@ -108,6 +108,7 @@ impl Hook {
             | Operation::Order
             | Operation::CompleteLocal
             | Operation::CompleteRemote
+            | Operation::ActiveMessage
             | Operation::Meet => RegionRole::Rma,
             Operation::WaitHandle | Operation::TestHandle if self.layer.has_messages() => {
                 RegionRole::Point2point
@@ -315,7 +316,7 @@ pub(crate) fn atomic_type(which: Atomic) -> RmaAtomicType {
 }
 
 /// Returns the name of OTF2 for a collective operation, and the bytes that one process sends and receives in it.
-pub(crate) fn collective(
+pub fn collective(
     which: Collective,
     bytes: u64,
     size: u64,

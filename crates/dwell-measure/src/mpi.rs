@@ -9,6 +9,7 @@
 //! | `comms` | communicators and windows behind handles, and how their identity is agreed without a message |
 //! | `requests` | what is in flight, by its request |
 //! | `recorder` | records of messages, requests and collectives, and of windows by [`crate::recorder`] |
+//! | `by_kind` | what only GASNet has: operations that are completed by kind, active messages |
 //! | `pending` | one-sided operations that are not complete |
 //! | `over_mpi` | the records of layers over MPI: coarrays, ARMCI |
 //! | `handles` | operations of these layers, by handle |
@@ -16,6 +17,7 @@
 //! | `skipped` | messages that were not recorded |
 //! | `map` | a table by handle |
 
+mod by_kind;
 mod comms;
 mod handles;
 mod map;
@@ -26,6 +28,7 @@ mod requests;
 mod skipped;
 pub(crate) mod thread_state;
 
+pub use by_kind::Kinds;
 pub use comms::{Comm, Members, NOBODY, Neighbours, Origin, Window, last_made};
 pub use over_mpi::End;
 pub use recorder::{Collective, Completion, Envelope, Transfer};

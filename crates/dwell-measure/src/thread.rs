@@ -56,8 +56,8 @@ pub use location::Closed;
 use location::{FilePath, register};
 pub(crate) use user::as_region;
 pub use user::{
-    Number, ParameterValue, count, enter_function, enter_named, enter_phase, leave_function,
-    leave_named, leave_phase, set,
+    Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
+    leave_function, leave_named, leave_phase, set,
 };
 
 /// Calls inside calls that are kept apart.
@@ -269,6 +269,8 @@ pub(crate) struct Frame {
     inside: u64,
     /// Set for the program's own code, where the place of the return address is not known.
     own_code: bool,
+    /// Layers whose calls are recorded inside this frame although it is inside a call of theirs: those of a handler.
+    hidden: u32,
     /// Id of the parameter plus one, if the frame stands for a value of a parameter and not for a call; otherwise 0.
     parameter: u32,
 }
@@ -288,6 +290,7 @@ const NO_FRAME: Frame = Frame {
     enter: 0,
     inside: 0,
     own_code: false,
+    hidden: 0,
     parameter: 0,
 };
 
@@ -673,7 +676,7 @@ impl Thread {
     /// open, and the recording has ended.
     #[inline(always)]
     fn leave_last(&mut self, time: u64) -> bool {
-        let Frame { region, layer, site, muted, parameter, .. } = *self.frame();
+        let Frame { region, layer, site, muted, hidden, parameter, .. } = *self.frame();
         if muted || parameter != 0 {
             self.leave_unwritten(time);
             return true;
@@ -703,7 +706,7 @@ impl Thread {
             }
         }
         self.depth -= 1;
-        self.layers &= !layer;
+        self.layers = self.layers & !layer | hidden;
         true
     }
 

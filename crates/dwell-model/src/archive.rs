@@ -52,6 +52,16 @@
 //! section below, at the process that holds the lock variable. A signal is `RmaSync` with [`SYMMETRIC_OFFSET`]. `sync
 //! images` is `RmaGroupSync` with the processes that wait for each other, and is not counted as a collective.
 //!
+//! # GASNet
+//! Teams of GASNet are communicators, and have one window each. Operations follow the rules of MPI: those with an event have
+//! an id to themselves, those without share one until `gex_NBI_Wait` completes them. Collectives with an event are
+//! `NonBlockingCollectiveRequest` and `NonBlockingCollectiveComplete` with the communicator of the team.
+//!
+//! An active message is `RmaSync` with `NotifyOut` and [`ACTIVE_MESSAGE`] in the call that sends it. Its payload is `RmaPut`
+//! with `RmaOpCompleteBlocking`: the data are out of the hands of the sender when the call returns, and nothing tells when
+//! they have arrived. The handler is a region of the process where it runs, inside the call that polled, and has `RmaSync`
+//! with `NotifyIn` and the same number. The id of a handler-safe lock is its address in its process.
+//!
 //! # Communicators of MPI
 //! Two communicators with the same members are told apart by how they were created, which all members saw alike.
 //! `MpiCollectiveEnd` and `NonBlockingCollectiveComplete` carry [`SEQUENCE`]: for the latter it is the number that the
@@ -128,6 +138,12 @@ pub const SKIPPED: &str = "DWELL::SKIPPED";
 /// Attribute of `MpiCollectiveBegin` and `NonBlockingCollectiveRequest` of a neighbourhood collective: the group of the
 /// process itself and the neighbours that send to it.
 pub const NEIGHBOURS: &str = "DWELL::NEIGHBOURS";
+
+/// Attribute of the `RmaSync` of an active message, an unsigned number: a checksum of handler, bytes and arguments. The
+/// record of the sender (`NotifyOut`, in the call) and that of the receiver (`NotifyIn`, in the handler) have the same
+/// number. Of several equal messages between two processes, the first that was sent is taken for the first that was
+/// handled.
+pub const ACTIVE_MESSAGE: &str = "DWELL::ACTIVE_MESSAGE";
 
 /// Text behind the [`Meaning`] of a region whose calls the program made and the recorder left out. It begins with a
 /// blank, so that it can be appended.

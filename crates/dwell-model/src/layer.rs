@@ -21,8 +21,8 @@ pub enum Layer {
     /// Coarrays of Fortran, through the calls that gfortran's code makes into OpenCoarrays.
     /// [`caf::TABLE`](crate::caf::TABLE) describes them.
     Caf,
-    /// GASNet. Dwell has no table for it and does not record it; regions in archives of other tools are recognised by
-    /// name.
+    /// GASNet-EX, described by [`gasnet::TABLE`](crate::gasnet::TABLE). Its calls are macros, so programs are compiled
+    /// with a header that redefines them.
     Gasnet,
     /// Unified Parallel C. Dwell has no table for it and does not record it; regions in archives of other tools are
     /// recognised by name.
@@ -99,8 +99,8 @@ impl Layer {
     /// Returns the source of the ranks and windows of the layer, which decides how its records are to be read.
     pub const fn ranks(self) -> Ranks {
         match self {
-            Self::Shmem | Self::Gasnet | Self::Upc => Ranks::Own,
-            Self::Mpi | Self::Armci | Self::Caf => Ranks::Communicators,
+            Self::Shmem | Self::Upc => Ranks::Own,
+            Self::Mpi | Self::Armci | Self::Caf | Self::Gasnet => Ranks::Communicators,
             Self::GlobalArrays | Self::Ucx => Ranks::None,
         }
     }
@@ -117,7 +117,7 @@ pub enum Ranks {
     /// The layer numbers all processes, and its memory is symmetric: a record of completion is for all operations of a
     /// window.
     Own,
-    /// Ranks are those of a communicator of MPI, and records follow the rules of MPI: a record of completion is for the
+    /// Ranks are those of a communicator of MPI or of a team of GASNet, and records follow the rules of MPI: a record of completion is for the
     /// operations of its number.
     Communicators,
     /// The layer names no ranks. Its calls are regions around or inside those of other layers, without records of
@@ -153,6 +153,7 @@ const PREFIXES: &[(&str, Layer)] = &[
     ("_gfortran_caf_", Layer::Caf),
     ("caf_", Layer::Caf),
     ("gasnet", Layer::Gasnet),
+    ("GASNET_", Layer::Gasnet),
     ("gex_", Layer::Gasnet),
     ("upc_", Layer::Upc),
     ("upcr_", Layer::Upc),

@@ -59,6 +59,7 @@ pub mod armci;
 pub mod caf;
 pub mod cores;
 pub mod ga;
+pub mod gasnet;
 pub mod layer;
 pub mod mpi;
 pub mod operation;

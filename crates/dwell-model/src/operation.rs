@@ -30,6 +30,9 @@ pub enum Operation {
     /// Notifies a target and moves no data, such as `event post` of coarrays. A put with a signal is a
     /// [`Put`](Self::Put).
     Signal,
+    /// Sends an active message: a function of the target runs there with its arguments and data, as soon as the target
+    /// polls (`gex_AM_RequestShort`, `gex_AM_ReplyMedium`). The call does not wait for that.
+    ActiveMessage,
     /// Promises that earlier operations take effect before later ones (`shmem_fence`, `MPI_Win_sync`). The call
     /// completes no operation and need not wait.
     Order,
@@ -136,6 +139,7 @@ impl Operation {
             Self::Get => "get",
             Self::Atomic(_) => "atomic",
             Self::Signal => "signal",
+            Self::ActiveMessage => "active message",
             Self::Order => "order",
             Self::CompleteLocal => "complete local",
             Self::CompleteRemote => "complete remote",
@@ -487,6 +491,7 @@ const TOKENS: &[(&str, Operation)] = &[
     ("atomic_accumulate", Operation::Atomic(Atomic::Accumulate)),
     ("atomic_fetch_accumulate", Operation::Atomic(Atomic::FetchAccumulate)),
     ("signal", Operation::Signal),
+    ("active_message", Operation::ActiveMessage),
     ("order", Operation::Order),
     ("complete_local", Operation::CompleteLocal),
     ("complete_remote", Operation::CompleteRemote),

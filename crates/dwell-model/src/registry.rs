@@ -5,11 +5,18 @@
 
 use crate::layer::Layer;
 use crate::table::{Row, Table};
-use crate::{armci, caf, ga, mpi, shmem, ucx};
+use crate::{armci, caf, ga, gasnet, mpi, shmem, ucx};
 
 /// The tables of all runtimes that Dwell records, in the order in which names are looked up.
-pub static TABLES: [&Table; 6] =
-    [&shmem::TABLE, &mpi::TABLE, &caf::TABLE, &armci::TABLE, &ga::TABLE, &ucx::TABLE];
+pub static TABLES: [&Table; 7] = [
+    &shmem::TABLE,
+    &mpi::TABLE,
+    &caf::TABLE,
+    &armci::TABLE,
+    &ga::TABLE,
+    &ucx::TABLE,
+    &gasnet::TABLE,
+];
 
 /// Returns the table and the row of a function by its name in C, also by that of its profiling twin. Returns `None` for
 /// functions that no table has.

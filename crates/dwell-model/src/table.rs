@@ -69,6 +69,8 @@ pub enum Hooks {
     LinkedOverMpi,
     /// The hooks are linked into programs, and calls are recorded as regions only.
     LinkedRegions,
+    /// The hooks are in a header that is included into programs, because calls are macros.
+    Included,
 }
 
 impl Hooks {

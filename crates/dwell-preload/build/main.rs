@@ -29,7 +29,7 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build");
     let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let write = |name: &str, code: &str| fs::write(folder.join(name).with_extension("rs"), code);
-    let (mut regions, mut linked) = (String::new(), String::new());
+    let (mut regions, mut linked, mut included) = (String::new(), String::new(), String::new());
     for table in registry::TABLES {
         // Each table is in a module of the name of its layer.
         let name = table.layer.name();
@@ -46,10 +46,12 @@ fn main() -> io::Result<()> {
                 regions += &format!("mod {name} {{\nregion_hooks!({name:?});\n{hooks}}}\n");
             }
             Hooks::LinkedOverMpi => linked += &words::linked(path, table, &name.to_uppercase()),
+            Hooks::Included => included += &words::included(path, table),
             Hooks::LinkedRegions => linked += &words::linked(path, table, "REGIONS"),
         }
     }
     write("regions", &regions)?;
+    write("included", &included)?;
     write("link", &linked)
 }
 

@@ -243,15 +243,24 @@ fn fortran_hook(number: usize, row: &Row, name: String, language: &str) -> Strin
     .code(row)
 }
 
+/// Returns the code of the variables by whose addresses a header in the program names the calls of a table.
+pub(crate) fn included(path: &str, table: &Table) -> String {
+    variables(table, |index| format!("Included = Included::new(&{path}, {index})"))
+}
+
 /// Returns the code of the variables by whose addresses hooks in the program name the functions of a table.
 pub(crate) fn linked(path: &str, table: &Table, runtime: &str) -> String {
+    variables(table, |index| format!("Linked = Linked::new(&{path}, {index}, &{runtime})"))
+}
+
+fn variables(table: &Table, value: impl Fn(usize) -> String) -> String {
     let one = |(index, row): (usize, &Row)| {
-        let name = row.name();
+        let (name, value) = (row.name(), value(index));
         format!(
             "const _: () = {{
     #[used]
     #[unsafe(export_name = \"dwell_entry_{name}\")]
-    static ENTRY: Linked = Linked::new(&{path}, {index}, &{runtime});
+    static ENTRY: {value};
 }};
 "
         )

@@ -25,20 +25,20 @@ use dwell_model::archive::SMALL;
 use dwell_model::operation::{Atomic, Mode, Operation};
 use dwell_model::table::{Bytes, Group};
 
-use arguments::Arguments;
+pub(crate) use arguments::Arguments;
 
 /// The ways in which layers over MPI differ from each other, beyond the rows of their tables.
 pub(crate) struct Runtime {
     /// Returns the handle of the communicator to which the ranks of a call refer, or `None` if calls are recorded as
     /// regions only.
-    comm: fn(&Arguments<'_>) -> Option<usize>,
+    pub(crate) comm: fn(&Arguments<'_>) -> Option<usize>,
     /// Returns a number for a place in memory that is the same on all processes, from what identifies the memory in a
     /// call and from the position within it.
-    place: fn(usize, u64) -> Option<u64>,
+    pub(crate) place: fn(usize, u64) -> Option<u64>,
     /// Returns `true` if the arguments make a call local that is collective for other arguments.
-    is_alone: fn(Operation, Words<'_>) -> bool,
+    pub(crate) is_alone: fn(Operation, Words<'_>) -> bool,
     /// Set if small transfers have the place in the memory of the target in their records.
-    has_places: bool,
+    pub(crate) has_places: bool,
 }
 
 /// Layers whose calls are recorded as regions only.
@@ -73,12 +73,12 @@ impl<'a> Words<'a> {
     }
 
     /// Returns an argument as the program passed it, or 0 if there is no such argument.
-    fn get(self, at: usize) -> usize {
+    pub(crate) fn get(self, at: usize) -> usize {
         self.0.get(at).copied().unwrap_or(0)
     }
 
     /// Returns an argument that is an address in the program.
-    fn passed(self, at: usize) -> Passed {
+    pub(crate) fn passed(self, at: usize) -> Passed {
         // SAFETY: the words are what the program passed, as `Words::new` requires.
         unsafe { Passed::new(self.get(at)) }
     }

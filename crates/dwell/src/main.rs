@@ -58,6 +58,8 @@ enum Command {
     Recover(commands::recover::Args),
     /// Check this machine, and which calls of a program will be recorded.
     Doctor(commands::doctor::Args),
+    /// Print compiler flags for a program over GASNet, whose calls are macros.
+    CompileFlags(commands::compile_flags::Args),
     /// Print linker flags for a program whose runtime is linked statically.
     LinkFlags(commands::link_flags::Args),
     /// Make a synthetic archive or report with known content and wait states.
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
         Command::Recover(args) => commands::recover::run(&args),
+        Command::CompileFlags(args) => commands::compile_flags::run(&args),
         Command::LinkFlags(args) => commands::link_flags::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Print(args) => commands::print::run(&args),

@@ -69,6 +69,8 @@ impl Traits {
     pub(crate) const TAKES_LOCK: Self = Self(1 << 19);
     /// Ends rows of operations for any of these reasons.
     pub(crate) const ROWS: Self = Self(1 << 17 | 1 << 18 | 1 << 19);
+    /// Sends an active message, whose payload nothing completes.
+    pub(crate) const MESSAGE: Self = Self(1 << 20);
     /// Synchronises: orders or completes operations, or waits for others.
     pub(crate) const SYNCHRONISES: Self = Self(1 << 10);
 
@@ -123,6 +125,7 @@ impl Traits {
             .with(Self::STATED, stated && !is_numbered(meaning.layer))
             .with(Self::SAYS_WHEN, stated && !mpi)
             .with(Self::SILENT, meaning.layer.ranks() == Ranks::None)
+            .with(Self::MESSAGE, operation == Operation::ActiveMessage)
             .with(Self::SYNCHRONISES, synchronises)
     }
 }

@@ -99,6 +99,7 @@ pub(crate) struct Attributes {
     pub(crate) cut: Option<AttributeRef>,
     pub(crate) skipped: Option<AttributeRef>,
     pub(crate) neighbours: Option<AttributeRef>,
+    pub(crate) active_message: Option<AttributeRef>,
 }
 
 impl Attributes {
@@ -114,6 +115,7 @@ impl Attributes {
                 Some(archive::SEQUENCE) => found.sequence = Some(attribute.id),
                 Some(archive::CUT) => found.cut = Some(attribute.id),
                 Some(archive::NEIGHBOURS) => found.neighbours = Some(attribute.id),
+                Some(archive::ACTIVE_MESSAGE) => found.active_message = Some(attribute.id),
                 Some(archive::SKIPPED) => found.skipped = Some(attribute.id),
                 _ => {}
             }

@@ -489,6 +489,9 @@ impl<P: Pattern> Player<'_, P> {
             moved.class = Some(accounts::class(layer, kind, memory));
         }
         moved.add(sent + received, far);
+        if frame.traits.has(Traits::MESSAGE) {
+            return;
+        }
         self.here.process.moved = self.here.process.moved.saturating_add(sent + received);
         let itself = target == self.here.process.index;
         if frame.traits.has(Traits::TOUCHES) && !itself {

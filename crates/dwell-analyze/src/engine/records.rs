@@ -193,7 +193,10 @@ impl<P: Pattern> Player<'_, P> {
                 let Some(context) = self.here.context(it.win) else { return };
                 let Some(partner) = self.here.process_of(context, it.remote) else { return };
                 let (window, direction) = (it.win, it.sync_type);
-                let what = if is_at_address && direction == RmaSyncType::NotifyOut {
+                let what = if number(attributes, known.active_message).is_some() {
+                    // Nobody waits in a handler for its message.
+                    return;
+                } else if is_at_address && direction == RmaSyncType::NotifyOut {
                     What::Raised { target: partner, attributes }
                 } else {
                     What::Notified { window, partner, direction }

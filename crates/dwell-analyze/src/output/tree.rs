@@ -44,7 +44,8 @@ fn class_of(role: Role) -> Option<(Layer, Class)> {
                 Class::RmaSync
             }
         }
-        Operation::Send
+        Operation::ActiveMessage
+        | Operation::Send
         | Operation::Receive
         | Operation::Exchange
         | Operation::Probe

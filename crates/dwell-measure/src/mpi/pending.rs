@@ -92,6 +92,13 @@ impl Pending {
             }
         }
     }
+
+    /// Removes operations on a window that `is` selects by the number of the window. Returns that number and theirs.
+    pub(super) fn take(&mut self, is: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
+        let at = self.list.iter().position(|entry| is(entry.window))?;
+        let entry = self.list.swap_remove(at);
+        Some((entry.window, entry.id))
+    }
 }
 
 #[cfg(test)]

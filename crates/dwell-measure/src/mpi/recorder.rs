@@ -175,7 +175,7 @@ impl Recorder {
             }
             // The partition that is ready last sends it.
             What::Partitioned { .. } => {}
-            What::Transfer { .. } | What::Comm { .. } | What::Nothing => {}
+            What::Transfer { .. } | What::Implicit { .. } | What::Comm { .. } | What::Nothing => {}
         }
         (id, 0)
     }
@@ -241,6 +241,11 @@ impl Recorder {
                 if both {
                     self.write_completed_at_target(win, id);
                 }
+            }
+            What::Implicit { window } => {
+                let (win, id) = (RmaWinRef(window), MatchingId(request.id));
+                self.write_completed_later(win, id);
+                self.write_completed_at_target(win, id);
             }
             What::Comm { .. } | What::Nothing => {}
         }

@@ -47,6 +47,11 @@ pub enum What {
         /// Set if completion at the origin implies completion at the target, because a result came back.
         both: bool,
     },
+    /// Operations without an event of their own, on the window of this number, that are complete with an event.
+    Implicit {
+        /// Number of the window in events.
+        window: u32,
+    },
     /// A communicator is being made, whose handle will be stored at an address.
     Comm {
         /// Address of the new handle.

@@ -14,6 +14,8 @@ pub(crate) struct ThreadState {
     /// The next number of a request or operation. Numbers of different threads differ: a request may be
     /// completed by another thread than started it.
     pub(super) next: u64,
+    /// Set while an access region of GASNet is open.
+    pub(super) in_region: bool,
 }
 
 impl ThreadState {
@@ -24,6 +26,7 @@ impl ThreadState {
             pending: Pending::default(),
             handles: Handles::new(),
             next: u64::from(thread) << 40,
+            in_region: false,
         }
     }
 

@@ -65,12 +65,12 @@ impl Thread {
     #[cold]
     #[inline(never)]
     pub(super) fn leave_unwritten(&mut self, time: u64) {
-        let Frame { layer, muted, .. } = *self.frame();
+        let Frame { layer, muted, hidden, .. } = *self.frame();
         if !muted {
             self.leave_path(time);
         }
         self.depth -= 1;
-        self.layers &= !layer;
+        self.layers = self.layers & !layer | hidden;
     }
 
     /// Returns `true` if the open call writes nothing.

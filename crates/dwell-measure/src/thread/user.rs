@@ -11,15 +11,17 @@
 
 use dwell_model::archive::{INSTANCE, PHASE};
 use dwell_model::layer::Layer;
+use dwell_unify::definitions::attribute;
 use otf2::List;
-use otf2::enums::ParameterType;
-use otf2::event::{Metric, ParameterInt, ParameterString, ParameterUnsignedInt};
-use otf2::id::{MetricRef, ParameterRef, StringRef};
+use otf2::enums::{ParameterType, RmaSyncType};
+use otf2::event::{Metric, ParameterInt, ParameterString, ParameterUnsignedInt, RmaSync};
+use otf2::id::{MetricRef, ParameterRef, Rank, RmaWinRef, StringRef};
 use otf2::value::MetricValue;
 
 use super::{DEPTH, Frame, NO_FRAME, Thread, take};
 use crate::entry::{self, words};
 use crate::guard::{self, guarded};
+use crate::mpi::Window;
 use crate::process::Process;
 
 /// Records that a function of the program begins at `address`. `site` is its return address, and `stack` the stack
@@ -32,6 +34,34 @@ pub fn enter_function(address: usize, site: usize, stack: usize) {
 /// Does nothing if the function is not open, because it began before the recording did.
 pub fn leave_function(address: usize) {
     leave(|process| process.function(address));
+}
+
+/// Records that a handler of the program at `address` begins, which a call of `layer` runs. Calls of that layer inside it
+/// are recorded, because the program makes them. `stack` is the stack pointer in the function that calls the handler. The
+/// handler has received an active message from the process `source` of the window, with this checksum; `None` if nothing
+/// is known of it.
+pub fn enter_handler(
+    address: usize,
+    stack: usize,
+    layer: Layer,
+    message: Option<(&Window, u32, u64)>,
+) {
+    enter(
+        |process| process.function(address),
+        0,
+        stack,
+        |_| stack,
+        |thread| {
+            let hidden = thread.layers & 1 << layer as u32;
+            thread.layers &= !hidden;
+            thread.frame().hidden = hidden;
+            let Some((window, source, checksum)) = message else { return };
+            let (win, remote) = (RmaWinRef(window.number), Rank(source));
+            let event = RmaSync { win, remote, sync_type: RmaSyncType::NotifyIn };
+            let time = thread.time();
+            thread.write_with(time, attribute::ACTIVE_MESSAGE, checksum, event);
+        },
+    );
 }
 
 /// Records that a region begins that the program names. `site` and `stack` are the return address and the stack pointer

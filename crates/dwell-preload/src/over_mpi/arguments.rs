@@ -10,25 +10,25 @@ use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
 use super::{Runtime, Words, layout};
 
 /// Arguments of one call, together with the row of the function.
-pub(super) struct Arguments<'a> {
-    pub(super) places: &'static Places,
+pub(crate) struct Arguments<'a> {
+    pub(crate) places: &'static Places,
     row: &'static Row,
-    pub(super) runtime: &'static Runtime,
+    pub(crate) runtime: &'static Runtime,
     words: Words<'a>,
 }
 
 impl<'a> Arguments<'a> {
-    pub(super) fn of(runtime: &'static Runtime, hook: &Hook, words: Words<'a>) -> Self {
+    pub(crate) fn of(runtime: &'static Runtime, hook: &Hook, words: Words<'a>) -> Self {
         Self { places: &hook.row.places, row: hook.row, runtime, words }
     }
 
     /// Returns an argument as the program passed it.
-    pub(super) fn word(&self, at: Arg) -> usize {
+    pub(crate) fn word(&self, at: Arg) -> usize {
         self.words.get(at.index())
     }
 
     /// Returns an argument that is an address in the program.
-    pub(super) fn passed(&self, at: Arg) -> Passed {
+    pub(crate) fn passed(&self, at: Arg) -> Passed {
         self.words.passed(at.index())
     }
 
@@ -56,46 +56,46 @@ impl<'a> Arguments<'a> {
     }
 
     /// Returns the rank of the target of an operation.
-    pub(super) fn target(&self, comm: &Comm) -> Option<u32> {
+    pub(crate) fn target(&self, comm: &Comm) -> Option<u32> {
         self.rank(self.places.target?, comm)
     }
 
     /// Returns the rank from which data are fetched, for calls that put them to another process.
-    pub(super) fn source(&self, comm: &Comm) -> Option<u32> {
+    pub(crate) fn source(&self, comm: &Comm) -> Option<u32> {
         self.rank(self.places.source?, comm)
     }
 
     /// Returns the root of a collective, or `None` if it has none. Image numbers start at 1, so image 0 means no root.
-    pub(super) fn root(&self) -> Option<u32> {
+    pub(crate) fn root(&self) -> Option<u32> {
         let root = self.int(self.places.root?).checked_sub(self.places.first_rank.into())?;
         u32::try_from(root).ok()
     }
 
     /// Returns the handle by which a later call completes the operation, or 0 if there is none.
-    pub(super) fn handle(&self) -> usize {
+    pub(crate) fn handle(&self) -> usize {
         self.places.handle.map_or(0, |at| self.word(at))
     }
 
     /// Returns the operation of the call. An atomic operation that may fetch does so if the program passes an address
     /// for the former value.
-    pub(super) fn operation(&self) -> Operation {
+    pub(crate) fn operation(&self) -> Operation {
         let fetches = self.places.former.is_none_or(|at| self.word(at) != 0);
         super::said(self.row.operation, fetches)
     }
 
     /// Returns `true` if the number of bytes is known only after the call.
-    pub(super) fn is_known_late(&self) -> bool {
+    pub(crate) fn is_known_late(&self) -> bool {
         super::is_late(self.row.operation, self.places.bytes)
     }
 
     /// Returns `true` if the arguments make a call local that is collective for other arguments.
-    pub(super) fn is_alone(&self) -> bool {
+    pub(crate) fn is_alone(&self) -> bool {
         let memory = matches!(self.row.operation, Operation::Allocate | Operation::Deallocate);
         memory && (self.runtime.is_alone)(self.row.operation, self.words)
     }
 
     /// Returns a number for the memory that the call accesses. All processes have the same number for the same memory.
-    pub(super) fn place(&self) -> Option<u64> {
+    pub(crate) fn place(&self) -> Option<u64> {
         let remote = self.word(self.places.remote?);
         self.number(remote)
     }
@@ -106,25 +106,25 @@ impl<'a> Arguments<'a> {
     }
 
     /// Returns the address of the signal that a put sets at its target.
-    pub(super) fn signal(&self) -> Option<u64> {
+    pub(crate) fn signal(&self) -> Option<u64> {
         self.places.signal.map(|signal| self.word(signal.address) as u64)
     }
 
     /// Returns the number of the lock, which is the same on all processes.
-    pub(super) fn lock(&self) -> Option<u64> {
+    pub(crate) fn lock(&self) -> Option<u64> {
         let lock = self.word(self.places.lock?);
         self.number(lock)
     }
 
     /// Returns `true` if the lock was obtained. The call must have returned.
-    pub(super) fn obtained(&self) -> bool {
+    pub(crate) fn obtained(&self) -> bool {
         let obtained = self.places.obtained.and_then(|at| self.passed(at).read::<c_int>(0));
         obtained != Some(0)
     }
 
     /// Passes the ranks in the world of the listed partners of a call to `use_them`, in ascending order. A negative
     /// count means all members of the communicator.
-    pub(super) fn partners(&self, comm: &Comm, use_them: impl FnOnce(&[u64])) {
+    pub(crate) fn partners(&self, comm: &Comm, use_them: impl FnOnce(&[u64])) {
         let Group::Listed { count, list } = self.places.group else { return };
         let (count, list) = (self.int(count), self.passed(list));
         if count < 0 {
@@ -148,7 +148,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Returns the number of bytes that the call transfers or allocates.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         // SAFETY: addresses point to descriptors, references and lists as the table says: `Words::new` requires it.
         unsafe {
             match self.places.bytes {

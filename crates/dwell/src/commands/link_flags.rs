@@ -103,7 +103,7 @@ fn find(compiler: &str, name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the cache directory of the user.
-fn cache() -> Result<PathBuf> {
+pub(super) fn cache() -> Result<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
     Ok(cache

@@ -2,6 +2,7 @@
 
 pub(crate) mod analyze;
 pub(crate) mod compare;
+pub(crate) mod compile_flags;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;

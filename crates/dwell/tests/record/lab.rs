@@ -13,6 +13,7 @@ use crate::needs;
 static TURN: Mutex<()> = Mutex::new(());
 
 /// A working directory, and the library to measure with.
+#[derive(Debug)]
 pub(crate) struct Lab {
     folder: tempfile::TempDir,
     library: PathBuf,

@@ -17,6 +17,7 @@ mod events;
 mod faults;
 mod findings;
 mod ga_fortran;
+mod gasnet;
 mod hosts;
 mod inefficient;
 mod intel_mpi;

@@ -1,0 +1,138 @@
+//! Records of GASNet that no layer over MPI has: operations that are completed by kind, and active messages.
+//!
+//! `gex_NBI_Wait` waits for all operations of some kinds that have no event: gets, puts, or atomic operations, on whatever
+//! team. Between `gex_NBI_BeginAccessRegion` and `gex_NBI_EndAccessRegion` such operations belong to the event that the
+//! latter returns. As with MPI, outstanding operations on one window and target share a number.
+
+use dwell_model::operation::Operation;
+use dwell_unify::definitions::attribute;
+use otf2::enums::RmaSyncType;
+use otf2::event::RmaSync;
+use otf2::id::{MatchingId, Rank, RmaWinRef};
+
+use super::comms::Window;
+use super::recorder::Transfer;
+use super::requests::{Request, Requests, What};
+use crate::recorder::Recorder;
+
+/// Kinds of operations that a call can wait for, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds(u32);
+
+/// Place of the kind in the number of a window, by which outstanding operations are looked up. There are never so many
+/// windows.
+const SHIFT: u32 = 28;
+
+impl Kinds {
+    /// No kind at all, for a call that waits for nothing.
+    pub const NONE: Self = Self(0);
+    /// Gets, also those of vectors and strided sections.
+    pub const GETS: Self = Self(1);
+    /// Puts, also those of vectors and strided sections.
+    pub const PUTS: Self = Self(2);
+    /// Atomic operations, with or without a result.
+    pub const ATOMICS: Self = Self(4);
+    /// Operations of any kind inside an access region.
+    const REGION: Self = Self(8);
+
+    /// Returns the kind of an operation.
+    fn of(operation: Operation) -> Self {
+        match operation {
+            Operation::Get => Self::GETS,
+            Operation::Atomic(_) => Self::ATOMICS,
+            _ => Self::PUTS,
+        }
+    }
+
+    /// Returns the kinds of both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn key(self, window: u32) -> u32 {
+        window & ((1 << SHIFT) - 1) | self.0 << SHIFT
+    }
+}
+
+impl Recorder {
+    /// Records an operation that a later call completes with all others of its kind, or an event if an access region
+    /// is open.
+    pub fn start_implicit(&mut self, operation: Operation, it: &Transfer) {
+        let own = &mut self.thread.mpi;
+        let kind = if own.in_region { Kinds::REGION } else { Kinds::of(operation) };
+        let next = &mut own.next;
+        let id = own.pending.add(kind.key(it.window.number), it.target, || {
+            *next += 1;
+            *next - 1
+        });
+        self.write_access(operation, &it.access(id));
+    }
+
+    /// Records that all operations of these kinds are complete at their targets, on all windows.
+    pub fn completed_kinds(&mut self, kinds: Kinds) {
+        while let Some((window, id)) = self.take_implicit(kinds) {
+            let (win, id) = (RmaWinRef(window), MatchingId(id));
+            self.write_completed_later(win, id);
+            self.write_completed_at_target(win, id);
+        }
+    }
+
+    /// Records that an operation is complete at its origin and its target in the call that started it.
+    pub fn completed_own(&mut self, window: &Window, id: u64) {
+        let (win, id) = (RmaWinRef(window.number), MatchingId(id));
+        self.write_completed_in_call(win, id);
+        self.write_completed_at_target(win, id);
+    }
+
+    /// Begins an access region: the operations that follow belong to the event of its end.
+    pub fn begin_region(&mut self) {
+        self.thread.mpi.in_region = true;
+    }
+
+    /// Ends an access region, whose operations are complete when `event` is.
+    pub fn end_region(&mut self, event: Option<usize>) {
+        self.thread.mpi.in_region = false;
+        let Some(event) = event else { return self.completed_kinds(Kinds::REGION) };
+        while let Some((window, id)) = self.take_implicit(Kinds::REGION) {
+            Requests::add(event, Request::started(What::Implicit { window }, id), true);
+        }
+    }
+
+    /// Removes operations of these kinds that share a number: the number of their window, and theirs.
+    fn take_implicit(&mut self, kinds: Kinds) -> Option<(u32, u64)> {
+        let (key, id) = self.thread.mpi.pending.take(|key| key >> SHIFT & kinds.0 != 0)?;
+        Some((key & ((1 << SHIFT) - 1), id))
+    }
+
+    /// Records that the call sends an active message to the process `target`, with a checksum that the record of its
+    /// handler has too. If it has a payload, the payload is recorded as a put.
+    pub fn send_active(&mut self, it: &Transfer, checksum: u64) {
+        if it.sent > 0 {
+            let id = self.number();
+            self.write_put(&it.access(id));
+            self.write_completed_in_call(RmaWinRef(it.window.number), MatchingId(id));
+        }
+        let (win, remote) = (RmaWinRef(it.window.number), Rank(it.target));
+        let event = RmaSync { win, remote, sync_type: RmaSyncType::NotifyOut };
+        self.thread.write_with(self.time, attribute::ACTIVE_MESSAGE, checksum, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_and_kinds_are_told_apart() {
+        let keys: Vec<u32> = [Kinds::GETS, Kinds::PUTS, Kinds::ATOMICS, Kinds::REGION]
+            .into_iter()
+            .flat_map(|kind| [0, 1, 77].map(|window| kind.key(window)))
+            .collect();
+        let mut different = keys.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), keys.len());
+        assert_eq!(Kinds::of(Operation::Get), Kinds::GETS);
+    }
+}

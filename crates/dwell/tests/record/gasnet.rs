@@ -1,0 +1,218 @@
+//! GASNet-EX, compiled with the header of `dwell compile-flags`.
+//!
+//! Needs GASNet-EX in the directory `DWELL_GASNET`, or where `cargo xtask install` puts it; without it the tests say so
+//! and pass, unless `DWELL_REQUIRE_GASNET=1`.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use otf2::Event;
+use otf2::enums::RmaSyncType;
+
+use crate::lab::{Lab, Run};
+use crate::mpi::{analysed, lines};
+use crate::needs;
+use crate::trace::{Trace, said};
+use crate::trial::Program;
+
+/// A conduit of GASNet and a thread mode, which a program is compiled for.
+#[derive(Clone, Copy, Debug)]
+struct Gasnet<'a> {
+    lab: &'a Lab,
+    conduit: &'static str,
+    mode: &'static str,
+    /// Variables for the program.
+    variables: &'static [(&'static str, &'static str)],
+}
+
+/// Returns the directory of GASNet.
+fn directory() -> Option<PathBuf> {
+    let built = || Lab::repository().join("target/gasnet");
+    let directory = env::var_os("DWELL_GASNET").map_or_else(built, PathBuf::from);
+    let directory = directory.canonicalize().ok().filter(|it| it.join("include").is_dir());
+    if directory.is_none() {
+        needs::missing("GASNET", "there is no GASNet");
+    }
+    directory
+}
+
+/// Compiles and links a program with the settings that GASNet was installed with.
+const MAKEFILE: &str = "\
+include $(GASNET)/include/$(CONDUIT)-conduit/$(CONDUIT)-$(MODE).mak
+all:
+\t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) -g -w -fPIE -fno-optimize-sibling-calls $(FLAGS) -c -o $(PROGRAM).o $(SOURCE)
+\t$(GASNET_LD) $(GASNET_LDFLAGS) -pie -o $(PROGRAM) $(PROGRAM).o $(GASNET_LIBS)
+";
+
+impl<'a> Gasnet<'a> {
+    fn new(lab: &'a Lab, conduit: &'static str, mode: &'static str) -> Self {
+        Self { lab, conduit, mode, variables: &[] }
+    }
+
+    /// Compiles a program of the repository, with the header of Dwell or without.
+    fn compile(&self, source: &str, name: &str, hooked: bool) -> Option<PathBuf> {
+        let Self { lab, conduit, mode, .. } = *self;
+        let mut flags = String::new();
+        if hooked {
+            let folder = lab.path("header");
+            let command = ["compile-flags", "gasnet", "-o"].map(OsStr::new);
+            let output = lab.dwell(&[&command[..], &[folder.as_os_str()]].concat());
+            assert!(output.status.success(), "{output:?}");
+            flags = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        }
+        let (makefile, program) = (lab.path("Makefile"), lab.path(name));
+        fs::write(&makefile, MAKEFILE).unwrap();
+        let mut make = Command::new("make");
+        make.arg("-sf").arg(&makefile).current_dir(lab.path(""));
+        let source = Lab::repository().join(source);
+        let mut set = |name: &str, value: &OsStr| {
+            let mut word = OsString::from(format!("{name}="));
+            word.push(value);
+            make.arg(word);
+        };
+        set("GASNET", directory()?.as_os_str());
+        set("CONDUIT", conduit.as_ref());
+        set("MODE", mode.as_ref());
+        set("PROGRAM", program.as_os_str());
+        set("SOURCE", source.as_os_str());
+        set("FLAGS", flags.as_ref());
+        let output = make.output().unwrap();
+        assert!(output.status.success(), "{self:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Some(program)
+    }
+
+    /// Returns the command that runs a program on two processes, recorded or not.
+    fn command(&self, program: &Path, arguments: &[&OsStr], recorded: bool) -> Command {
+        let experiment = self.lab.experiment();
+        let mut words: Vec<&OsStr> = Vec::new();
+        if self.conduit == "mpi" {
+            words.extend(["mpirun.openmpi", "-n", "2"].map(OsStr::new));
+        }
+        if recorded {
+            let _ = fs::remove_dir_all(&experiment);
+            words.extend([env!("CARGO_BIN_EXE_dwell"), "run", "-o"].map(OsStr::new));
+            words.push(experiment.as_os_str());
+        }
+        words.push(program.as_os_str());
+        if self.conduit == "udp" {
+            words.push(OsStr::new("2"));
+        }
+        words.extend(arguments);
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).env("GASNET_PSHM_NODES", "2").env("GASNET_SPAWNFN", "L");
+        command.envs(self.variables.iter().copied());
+        command
+    }
+
+    fn run(&self, program: &Path, arguments: &[&OsStr], recorded: bool) -> Run {
+        self.lab.launch(self.command(program, arguments, recorded), |_| false)
+    }
+}
+
+/// Every message has a handler that received it: both have the same number.
+fn every_message_has_a_handler(trace: &Trace) {
+    let mut messages: BTreeMap<u64, [u32; 2]> = BTreeMap::new();
+    for (location, _) in trace.locations() {
+        let mut reader = trace.archive.events(location).unwrap();
+        while let Some(record) = reader.next().unwrap() {
+            let Event::RmaSync(it) = record.event else { continue };
+            let Some(attribute) = record.attributes.iter().next() else { continue };
+            let otf2::AttributeValue::Uint64(number) = attribute.value else { panic!() };
+            let received = it.sync_type == RmaSyncType::NotifyIn;
+            messages.entry(number).or_default()[usize::from(received)] += 1;
+        }
+    }
+    let sent: u32 = messages.values().map(|count| count[0]).sum();
+    assert_eq!(sent, 38, "19 messages of each process");
+    assert!(messages.values().all(|[sent, received]| sent == received), "{messages:?}");
+}
+
+fn does_the_same_and_is_counted(conduit: &'static str, mode: &'static str) {
+    let (Some(_), lab) = (directory(), Lab::bare()) else { return };
+    let gasnet = Gasnet::new(&lab, conduit, mode);
+    let source = "tests/programs/gasnet_families.c";
+    let Some(plain) = gasnet.compile(source, "plain", false) else { return };
+    let Some(hooked) = gasnet.compile(source, "hooked", true) else { return };
+    let plain = gasnet.run(&plain, &[], false);
+    assert_eq!(plain.code, Some(0), "{gasnet:?} {plain:?}");
+    let unmeasured = gasnet.run(&hooked, &[], false);
+    let measured = gasnet.run(&hooked, &[], true);
+    for run in [&unmeasured, &measured] {
+        assert_eq!(run.code, plain.code, "{gasnet:?} {run:?}");
+        assert_eq!(lines(&plain.stdout), lines(&run.stdout), "{gasnet:?}");
+    }
+    lab.accepted_by_otf2_print(&lab.experiment());
+    analysed(&lab, &lab.experiment());
+    let trace = Trace::read(&lab.experiment());
+    let told = said(&measured.stderr);
+    assert!(told.len() >= 90, "{gasnet:?} says too little of itself: {told:?}");
+    for (what, count) in told {
+        assert_eq!(trace.counts.get(&what), Some(&count), "{gasnet:?} {what:?}");
+    }
+    every_message_has_a_handler(&trace);
+}
+
+#[test]
+fn every_family_does_the_same_and_is_counted_over_smp() {
+    does_the_same_and_is_counted("smp", "seq");
+    does_the_same_and_is_counted("smp", "par");
+}
+
+#[test]
+fn every_family_does_the_same_and_is_counted_over_udp() {
+    does_the_same_and_is_counted("udp", "seq");
+    does_the_same_and_is_counted("udp", "par");
+}
+
+#[test]
+fn every_family_does_the_same_and_is_counted_over_mpi() {
+    does_the_same_and_is_counted("mpi", "seq");
+    does_the_same_and_is_counted("mpi", "par");
+}
+
+/// Processes that kill themselves leave files, from which `dwell recover` makes an archive with all that they did.
+#[test]
+fn killed_processes_are_recovered() {
+    let (Some(_), lab) = (directory(), Lab::bare()) else { return };
+    let gasnet = Gasnet::new(&lab, "smp", "seq");
+    let source = "tests/programs/gasnet_families.c";
+    let Some(program) = gasnet.compile(source, "hooked", true) else { return };
+    let run = gasnet.run(&program, &[OsStr::new("killed")], true);
+    assert_ne!(run.code, Some(0), "{run:?}");
+    let output = lab.dwell(&[OsStr::new("recover"), lab.experiment().as_os_str()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    analysed(&lab, &lab.experiment());
+    let trace = Trace::read(&lab.experiment());
+    // The death of the first process ends the other one, which may not have said all by then.
+    let told = said(&run.stderr);
+    assert!(told.len() >= 45, "{told:?}");
+    for (what, count) in told {
+        assert_eq!(trace.counts.get(&what), Some(&count), "{what:?}");
+    }
+}
+
+/// Waits are found at GASNet, as long as they were, and not without a delay.
+#[test]
+fn waits_are_found_at_gasnet() {
+    let (Some(_), lab) = (directory(), Lab::bare()) else { return };
+    // Without this, puts and gets of processes on one machine go through shared memory and need no target.
+    let variables = &[("GASNET_SUPERNODE_MAXSIZE", "1")];
+    let gasnet = Gasnet { variables, ..Gasnet::new(&lab, "udp", "seq") };
+    let Some(delays) = gasnet.compile("tests/programs/gasnet_delays.c", "delays", true) else {
+        return;
+    };
+    let run = |words: &[&OsStr]| gasnet.run(&delays, words, true);
+    let source = include_str!("../../../../tests/programs/gasnet_delays.c");
+    let program = Program { lab: &lab, source, waiter: "Rank 1", run: &run };
+    let trials = program.trials(&["barrier", "split", "sum", "get", "put", "nbi", "event"]);
+    trials.find("barrier", "barrier_wait", "gex_Coll_BarrierBlocking", "Rank 0");
+    trials.find("split", "nonblocking_collective_wait", "gex_Event_Wait", "Rank 0");
+    trials.find("sum", "nonblocking_collective_wait", "gex_Event_Wait", "Rank 0");
+    trials.find("get", "wait_for_progress", "gex_RMA_GetBlocking", "Rank 0");
+    trials.find("put", "wait_for_progress", "gex_RMA_PutBlocking", "Rank 0");
+    trials.find("nbi", "wait_for_progress", "gex_NBI_Wait", "Rank 0");
+    trials.find("event", "wait_for_progress", "gex_Event_Wait", "Rank 0");
+}
