@@ -53,7 +53,8 @@ pub struct Range {
 /// Reason why a run cannot be predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unpredictable {
-    /// Processes took their work from a shared counter: with other durations they would have done other work.
+    /// Processes took their work from a shared counter, and some of them got none: with other durations they might have done
+    /// other work.
     DynamicWork,
     /// Some locations wait for something that the archive does not have. The number is that of these locations.
     Incomplete(u32),
@@ -63,8 +64,8 @@ impl std::fmt::Display for Unpredictable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::DynamicWork => f.write_str(
-                "processes took different numbers of values from a shared counter, so that with other durations they \
-                 would have done other work",
+                "processes took their work from a shared counter, and some got none: with other durations they might have \
+                 got some",
             ),
             Self::Incomplete(1) => {
                 f.write_str("a location waits for something that the archive does not have")
@@ -125,7 +126,9 @@ impl<'a> WhatIf<'a> {
             let predicted = Err(Unpredictable::Incomplete(low.stuck));
             return Ok(Prediction { recorded, predicted });
         }
-        if is_dynamic(&low.fetches) && !changes.is_empty() {
+        let is_dynamic = is_dynamic(&low.fetches) && !changes.is_empty();
+        // One value says that there is no work left.
+        if is_dynamic && low.fetches.iter().any(|it| *it <= 1) {
             return Ok(Prediction { recorded, predicted: Err(Unpredictable::DynamicWork) });
         }
         let all = [(false, false), (true, false), (false, true)];
@@ -142,17 +145,27 @@ impl<'a> WhatIf<'a> {
             threads.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
         let mut lengths = Vec::new();
+        let mut busy = low.busy;
         for (played, (upper, _)) in played.into_iter().zip(all) {
             let played = played.map_err(|error| PredictError::Log(failure(&error)))?;
             if played.stuck > 0 {
                 let predicted = Err(Unpredictable::Incomplete(played.stuck));
                 return Ok(Prediction { recorded, predicted });
             }
+            if lengths.is_empty() {
+                busy = played.busy;
+            }
             let unchanged = if upper { high.length } else { low.length };
             // What the run without changes lacks is lacking here, too.
             lengths.push((recorded + played.length).saturating_sub(unchanged));
         }
-        let expected = lengths.first().copied().unwrap_or(recorded);
+        let mut expected = lengths.first().copied().unwrap_or(recorded);
+        if is_dynamic {
+            // Work goes to whoever is free. It is distributed as well as it was, at best evenly, and at worst as it was.
+            let part = recorded as f64 / low.busy.max(1) as f64;
+            expected = ((busy as f64 * part).round() as u64).min(expected);
+            lengths.extend([busy, expected]);
+        }
         let misfit = low.length.abs_diff(recorded);
         let least = lengths.iter().copied().min().unwrap_or(expected);
         let most = lengths.iter().copied().max().unwrap_or(expected);

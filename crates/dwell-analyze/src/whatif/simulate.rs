@@ -62,6 +62,8 @@ pub(crate) struct Played {
     pub(crate) length: u64,
     /// Time of the location with the longest run, without start-up and shutdown.
     pub(crate) run: u64,
+    /// Mean time of all locations that was no wait.
+    pub(crate) busy: u64,
     /// Number of locations that waited for ever.
     pub(crate) stuck: u32,
     pub(crate) shortest: Shortest,
@@ -105,8 +107,9 @@ struct Runner {
     watchers: BinaryHeap<Reverse<(u64, u32)>>,
     has_begun: bool,
     has_ended: bool,
-    /// Time without start-up and shutdown.
+    /// Time without start-up and shutdown, and time without waits.
     run: u64,
+    busy: u64,
     /// Number of calls on each path, for those that are joined.
     counts: HashMap<usize, u64, Mixed>,
     fetches: u64,
@@ -192,6 +195,7 @@ impl<'a> Simulation<'a> {
                 has_begun: false,
                 has_ended: false,
                 run: 0,
+                busy: 0,
                 counts: HashMap::default(),
                 fetches: 0,
             });
@@ -245,6 +249,8 @@ impl<'a> Simulation<'a> {
         Ok(Played {
             length: self.end.saturating_sub(first.min(self.end)),
             run: self.runners.iter().map(|it| it.run).max().unwrap_or(0),
+            busy: self.runners.iter().map(|it| it.busy).sum::<u64>()
+                / (self.runners.len() as u64).max(1),
             stuck,
             shortest: self.found,
             fetches: self.runners.iter().map(|it| it.fetches).collect(),
@@ -482,6 +488,7 @@ impl<'a> Simulation<'a> {
         }
         let end = runner.ready.max(runner.begin + runner.head) + runner.tail;
         runner.end = Some(end);
+        runner.busy += runner.head + runner.tail;
         runner.tell(runner.stretch.end, &mut self.arrived);
         self.queue.push(Reverse((end, place)));
     }
