@@ -17,6 +17,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use dwell_measure::counters::Wanted;
 use dwell_measure::run::Runtime;
 use dwell_unify::patience::{Patience, Step};
 use dwell_unify::unify::Upcalls;
@@ -265,10 +266,14 @@ impl Upcalls for Channel {
 }
 
 /// Returns name and version of GASNet, for the properties of the archive.
-pub(super) fn about() -> Runtime {
+pub(super) fn about(wanted: &Wanted) -> Runtime {
     let version = gasnet().map(|gasnet| gasnet.version).filter(|text| !text.is_null());
     // SAFETY: a text in the program that ends in zero.
     let text = version.map(|text| unsafe { CStr::from_ptr(text) });
     let name = text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
-    Runtime { interface: "GASNet-EX".into(), name, threads: String::new() }
+    let mut complaints = Vec::new();
+    if !wanted.variables.is_empty() {
+        complaints.push("performance variables are not recorded: GASNet has none".into());
+    }
+    Runtime { interface: "GASNet-EX".into(), name, complaints, ..Runtime::default() }
 }
