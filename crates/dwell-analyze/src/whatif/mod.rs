@@ -30,7 +30,8 @@ use scenario::{Compiled, Names};
 use simulate::{Assumptions, Played, Shortest, Simulation};
 use track::Track;
 
-/// How long a run would have taken. All times are in nanoseconds, from the first event to the last.
+/// How long a run would have taken. All times are in nanoseconds, from the first event to the last, so that start-up and
+/// shutdown are included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prediction {
     /// Length of the run as it was.
@@ -39,7 +40,8 @@ pub struct Prediction {
     pub predicted: Result<Range, Unpredictable>,
 }
 
-/// A predicted length with its error bar, in nanoseconds.
+/// A predicted length with its error bar, in nanoseconds. The error bar is the range over what the records leave open, not
+/// over what else a change would do to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Length that is predicted with the least that is assumed about the rest.
@@ -50,7 +52,7 @@ pub struct Range {
     pub high: u64,
 }
 
-/// Reason why a run cannot be predicted.
+/// Reason why a run cannot be predicted. Its text form says so in words for a user, without a full stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unpredictable {
     /// Processes took their work from a shared counter, and some of them got none: with other durations they might have done
@@ -77,7 +79,9 @@ impl std::fmt::Display for Unpredictable {
     }
 }
 
-/// A run that predictions are made from. [`Analysis::what_if`](crate::Analysis::what_if) makes it.
+/// A run that predictions are made from. [`Analysis::what_if`](crate::Analysis::what_if) makes it, and plays the run without
+/// changes twice for it: by the lower and by the upper bounds of waits. Each prediction plays the run three times more, on as
+/// many threads. Memory is that of one block of each kind of records for each location and play.
 pub struct WhatIf<'a> {
     ground: Ground<'a>,
     log: DependencyLog,
@@ -111,7 +115,8 @@ impl<'a> WhatIf<'a> {
         Ok(Self { ground, log, names, unchanged, recorded })
     }
 
-    /// Predicts the length of the run with changes.
+    /// Predicts the length of the run with changes, which are made all at once. Without any change the prediction is the
+    /// recorded length, and its error bar what the play of the unchanged run is off by.
     ///
     /// # Errors
     /// Returns an error if a change names something that the run does not have, or if the log cannot be read.

@@ -17,15 +17,19 @@ use crate::whatif::track::Stretch;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
-    /// There are no waits of a kind, everywhere or at some calls.
+    /// There are no waits of a kind, everywhere or at some calls. What the calls waited for does not hold them up any more, and
+    /// they take what was left of them.
     Without(Wait, Option<Selection>),
-    /// Something takes this many times as long.
+    /// Something takes this many times as long, without its waits. A factor of 0 removes it.
     Scale(Selection, f64),
-    /// All locations that do something take equally long for it.
+    /// All locations that do something take equally long for it, which is the mean of their times. Locations that do not do it
+    /// still do not.
     Balance(Selection),
-    /// So many calls become one.
+    /// So many calls become one. Each of the others costs no more than its data, which is its time beyond that of the fastest
+    /// call of the path, and waits for nobody.
     Join(Selection, u64),
-    /// A lock that calls acquire becomes so many locks, which locations use in turn.
+    /// A lock that calls acquire becomes so many locks, which locations use in turn: the first location the first lock, and so
+    /// on.
     SplitLock(Selection, u64),
     /// Calls of runtimes take no time but for waits.
     IdealNetwork,
@@ -57,7 +61,8 @@ impl fmt::Display for Selection {
     }
 }
 
-/// A selection that the run does not have.
+/// A selection that the run does not have. Its text form says what is missing; [`known`](Self::known) helps to find what was
+/// meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownSelection {
     /// Selection that matches nothing in the run.
