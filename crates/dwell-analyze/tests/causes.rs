@@ -103,6 +103,44 @@ fn a_delay_that_is_passed_on() {
     });
 }
 
+/// After a barrier at 20, process 1 computes until 110, from 40 to 100 of it in `solve`; process 0 computes until 30 and waits.
+/// Each stretch has what was counted between its samples, however windows are cut.
+#[test]
+fn counters_belong_to_stretches_of_computing() {
+    // As `barrier`, with samples before its enter and leave.
+    let sampled = |thread: Thread, win, times: [u64; 2], values: [[u64; 4]; 2]| {
+        let [enter, leave] = times;
+        let [first, last] = values;
+        let mut events = barrier(Thread::default(), win, enter, leave).events;
+        let end = events.split_off(2);
+        let mut thread = thread.sample(enter, first);
+        thread.events.append(&mut events);
+        let mut thread = thread.sample(leave, last);
+        thread.events.extend(end);
+        thread
+    };
+    let waits = sampled(main_from(0), WINDOW, [10, 20], [[40, 400, 0, 3], [50, 500, 0, 3]]);
+    let waits = sampled(waits, FIRST, [30, 115], [[58, 580, 0, 7], [59, 590, 0, 0]]);
+    let works = sampled(main_from(0), WINDOW, [10, 20], [[100, 1000, 0, 0], [200, 2000, 0, 0]]);
+    let works = works.sample(40, [210, 2100, 1, 0]).at(40, Enter { region: SOLVE });
+    let works = works.sample(100, [240, 2400, 5, 0]).at(100, Leave { region: SOLVE });
+    let works = sampled(works, FIRST, [110, 115], [[250, 2500, 5, 0], [999, 9999, 9, 0]]);
+    analyzed(vec![waits, works], &[vec![0, 1]], |analysis| {
+        let [solve, main, ..] = analysis.causes() else { panic!("{:?}", analysis.causes()) };
+        assert_eq!((solve.cost(), solve.computing), (60, Some((60, None))));
+        let counters = solve.counters.as_ref().unwrap();
+        assert_eq!(counters.cpu_time, Some((30, None)));
+        assert_eq!(counters.instructions, Some((300, None)));
+        assert_eq!(counters.involuntary, Some((4, None)));
+        assert_eq!(counters.cycles, None);
+        assert_eq!((main.cost(), main.computing), (20, Some((30, Some(10)))));
+        let counters = main.counters.as_ref().unwrap();
+        assert_eq!(counters.cpu_time, Some((20, Some(8))));
+        assert_eq!(counters.instructions, Some((200, Some(80))));
+        assert_eq!(counters.involuntary, Some((1, Some(0))));
+    });
+}
+
 /// Both compute alike, but process 1 begins at 50.
 #[test]
 fn a_late_start() {

@@ -9,14 +9,15 @@ use std::path::Path;
 use dwell_analyze::{Analysis, Cut, Options};
 use dwell_model::archive;
 use otf2::enums::{
-    CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, Paradigm, RegionFlag,
-    RegionRole, RmaWinFlag, Type,
+    Base, CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, MetricMode,
+    MetricOccurrence, MetricType, Paradigm, RecorderKind, RegionFlag, RegionRole, RmaWinFlag, Type,
 };
-use otf2::event::{Enter, Leave};
+use otf2::event::{Enter, Leave, Metric};
 use otf2::id::{
-    AttributeRef, CommRef, GroupRef, LocationGroupRef, LocationRef, RegionRef, RmaWinRef,
-    StringRef, SystemTreeNodeRef, Time,
+    AttributeRef, CommRef, GroupRef, LocationGroupRef, LocationRef, MetricMemberRef, MetricRef,
+    RegionRef, RmaWinRef, StringRef, SystemTreeNodeRef, Time,
 };
+use otf2::value::MetricValue;
 use otf2::write::ArchiveWriter;
 use otf2::{Archive, Attribute, AttributeValue, Event, List, def};
 
@@ -28,6 +29,16 @@ pub(crate) const STATIC: RmaWinRef = RmaWinRef(2);
 pub(crate) const OFFSET: AttributeRef = AttributeRef(0);
 /// Attribute with the sequence number of a collective.
 pub(crate) const SEQUENCE: AttributeRef = AttributeRef(1);
+
+/// Metric class of the counters that are sampled.
+pub(crate) const SAMPLES: MetricRef = MetricRef(0);
+/// Names and modes of these counters.
+pub(crate) const COUNTERS: [(&str, MetricMode); 4] = [
+    ("cpu_time", MetricMode::AccumulatedStart),
+    ("instructions", MetricMode::AccumulatedStart),
+    ("involuntary_switches", MetricMode::AccumulatedStart),
+    ("mpi_t:queue", MetricMode::AbsolutePoint),
+];
 
 /// An event with its time and, if it has one, its attribute.
 pub(crate) type Entry = (u64, Option<(AttributeRef, u64)>, Event<'static>);
@@ -52,6 +63,12 @@ impl Thread {
     ) -> Self {
         self.events.push((time, Some(attribute), event.into()));
         self
+    }
+
+    /// Adds a sample of [`COUNTERS`].
+    pub(crate) fn sample(self, time: u64, values: [u64; COUNTERS.len()]) -> Self {
+        let values: &'static [MetricValue] = values.map(MetricValue::unsigned).to_vec().leak();
+        self.at(time, Metric { metric: SAMPLES, values: List::from(values) })
     }
 
     /// Adds a call without records.
@@ -204,6 +221,29 @@ impl World<'_> {
             let name = if id == STATIC { static_data } else { name };
             defs.write(def::RmaWin { id, name, comm, flags }).unwrap();
         }
+        for (id, (text, metric_mode)) in (0..).map(MetricMemberRef).zip(COUNTERS) {
+            let name = defs.string(text).unwrap();
+            defs.write(def::MetricMember {
+                id,
+                name,
+                description: name,
+                metric_type: MetricType::Other,
+                metric_mode,
+                value_type: Type::Uint64,
+                base: Base::Decimal,
+                exponent: 0,
+                unit: name,
+            })
+            .unwrap();
+        }
+        let members: Vec<_> = (0..COUNTERS.len() as u32).map(MetricMemberRef).collect();
+        defs.write(def::MetricClass {
+            id: SAMPLES,
+            metric_members: List::from(members.as_slice()),
+            metric_occurrence: MetricOccurrence::Synchronous,
+            recorder_kind: RecorderKind::Cpu,
+        })
+        .unwrap();
         defs.finish().unwrap();
     }
 

@@ -42,13 +42,20 @@ fn counter(lab: &Lab, experiment: &Path, name: &str) -> [f64; 3] {
 }
 
 /// Returns the first reason for which the first cause computed longer, and its part of the excess.
-fn reason(findings: &Value) -> (String, f64) {
+fn reason(findings: &Value) -> Option<(&str, f64)> {
     let cause = &findings["causes"][0];
-    let of = |name: &str| cause[name].as_f64().unwrap_or_else(|| panic!("{name}: {cause}"));
-    let excess = of("computing_seconds") - of("others_seconds");
+    let excess = cause["computing_seconds"].as_f64()? - cause["others_seconds"].as_f64()?;
     let reason = &cause["counters"]["reasons"][0];
-    let part = reason["seconds"].as_f64().unwrap_or_else(|| panic!("{cause}")) / excess;
-    (reason["why"].as_str().unwrap().to_owned(), part)
+    Some((reason["why"].as_str()?, reason["seconds"].as_f64()? / excess))
+}
+
+/// Number of attempts. Other programs on the machine may take the core of the process that is to be the faster one.
+const TRIES: u32 = 4;
+
+/// Checks that something holds in one of several attempts, each of which says what it found.
+fn holds_once(mpi: &Mpi, attempt: impl Fn(&Lab) -> Result<(), String>) {
+    let found: Vec<String> = (0..TRIES).map_while(|_| attempt(&Lab::bare()).err()).collect();
+    assert!(found.len() < TRIES as usize, "{}: {found:?}", mpi.name());
 }
 
 /// Tells whether a process can have a core of its own, while this program waits.
@@ -59,12 +66,15 @@ fn has_two_cores() -> bool {
 #[test]
 fn a_process_that_works_more_is_on_its_core() {
     for mpi in Mpi::of_the_system() {
-        let lab = Lab::bare();
-        let of = findings(&mpi, &lab, "system", "work", "40000000");
-        let own = &of["causes"][0]["counters"]["cpu_seconds"];
-        let [own, others] = ["own", "others"].map(|key| own[key].as_f64().unwrap());
-        // Twice as many operations, whatever else the machine does.
-        assert!((1.6..2.5).contains(&(own / others)), "{}: {own} {others}", mpi.name());
+        holds_once(&mpi, |lab| {
+            let of = findings(&mpi, lab, "system", "work", "40000000");
+            let cause = &of["causes"][0];
+            let own = &cause["counters"]["cpu_seconds"];
+            let [own, others] = ["own", "others"].map(|key| own[key].as_f64().unwrap_or(0.0));
+            // Twice as many operations.
+            let is_twice = (1.6..2.5).contains(&(own / others));
+            is_twice.then_some(()).ok_or_else(|| cause.to_string())
+        });
     }
 }
 
@@ -74,26 +84,30 @@ fn a_process_that_shares_its_core_is_off_it() {
         return;
     }
     for mpi in Mpi::of_the_system() {
-        let lab = Lab::bare();
-        let of = findings(&mpi, &lab, "system", "off", "40000000");
-        let (why, part) = reason(&of);
-        assert!(why == "off the core" && part > 0.6, "{}: {why} {part}", mpi.name());
-        let switches = &of["causes"][0]["counters"]["involuntary_switches"]["own"];
-        assert!(switches.as_f64().unwrap() >= 5.0, "{of}");
-        assert_eq!(of["causes"][0]["processes"][0]["who"], "Rank 1");
+        holds_once(&mpi, |lab| {
+            let of = findings(&mpi, lab, "system", "off", "40000000");
+            let cause = &of["causes"][0];
+            let switches = cause["counters"]["involuntary_switches"]["own"].as_f64();
+            let is_seen = reason(&of).is_some_and(|it| it.0 == "off the core" && it.1 > 0.6)
+                && switches.is_some_and(|it| it >= 5.0)
+                && cause["processes"][0]["who"] == "Rank 1";
+            is_seen.then_some(()).ok_or_else(|| cause.to_string())
+        });
     }
 }
 
 #[test]
 fn sleeping_is_off_the_core_and_counted() {
     for mpi in Mpi::of_the_system() {
-        let lab = Lab::bare();
-        let of = findings(&mpi, &lab, "system", "sleeps", "1000000");
-        let (why, part) = reason(&of);
-        assert!(why == "off the core" && part > 0.8, "{}: {why} {part}", mpi.name());
-        let switches = &of["causes"][0]["counters"]["voluntary_switches"]["own"];
-        // 50 sleeps in each of 5 rounds.
-        assert!((250.0..300.0).contains(&switches.as_f64().unwrap()), "{of}");
+        holds_once(&mpi, |lab| {
+            let of = findings(&mpi, lab, "system", "sleeps", "1000000");
+            let cause = &of["causes"][0];
+            let switches = cause["counters"]["voluntary_switches"]["own"].as_f64();
+            // 50 sleeps in each of 5 rounds.
+            let is_seen = reason(&of).is_some_and(|it| it.0 == "off the core" && it.1 > 0.8)
+                && switches.is_some_and(|it| (250.0..300.0).contains(&it));
+            is_seen.then_some(()).ok_or_else(|| cause.to_string())
+        });
     }
 }
 
