@@ -61,6 +61,9 @@ struct Prediction {
     high: f64,
 }
 
+/// A prediction, or the reason why there is none.
+type Answered = std::result::Result<Prediction, String>;
+
 /// Runs all pairs and prints a table.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let wants = |pair: &&Pair| options.names.iter().all(|name| pair.title.contains(name.as_str()));
@@ -173,11 +176,11 @@ impl Tools {
         let _ = fs::remove_dir_all(&experiment);
         self.time(pair, pair.before, &program, Some(&experiment))?;
         let predicted = self.ask(pair, &experiment)?;
-        Ok(row(pair.answer, before, after, predicted.as_ref()))
+        Ok(row(pair.answer, before, after, &predicted))
     }
 
-    /// Asks `dwell whatif`. Returns `None` if the run cannot be predicted.
-    fn ask(&self, pair: &Pair, experiment: &Path) -> Result<Option<Prediction>> {
+    /// Asks `dwell whatif`. Returns its reason if the run cannot be predicted.
+    fn ask(&self, pair: &Pair, experiment: &Path) -> Result<Answered> {
         let source = fs::read_to_string(sources().join(pair.runtime.source()))?;
         let mut command = Command::new(&self.dwell);
         command.arg("whatif").arg(experiment).arg("--json");
@@ -190,11 +193,13 @@ impl Tools {
         ensure!(output.status.code().is_some_and(|code| code < 2), "{}", errors.trim());
         let answer: Value = serde_json::from_slice(&output.stdout)?;
         let of = |name: &str| answer[name].as_f64();
-        let Some(predicted) = of("predicted_seconds") else { return Ok(None) };
+        let Some(predicted) = of("predicted_seconds") else {
+            return Ok(Err(answer["reason"].as_str().unwrap_or("no reason").to_owned()));
+        };
         let recorded = of("recorded_seconds").context("no recorded_seconds")?;
         let (low, high) = (of("low_seconds"), of("high_seconds"));
         let (low, high) = (low.unwrap_or(predicted), high.unwrap_or(predicted));
-        Ok(Some(Prediction { recorded, predicted, low, high }))
+        Ok(Ok(Prediction { recorded, predicted, low, high }))
     }
 }
 
@@ -209,12 +214,15 @@ fn filled(word: &str, file: &str, source: &str) -> Result<String> {
 }
 
 /// Returns the rest of a row: medians, the changes in per cent, and the verdict.
-fn row(answer: Answer, before: f64, after: f64, predicted: Option<&Prediction>) -> String {
+fn row(answer: Answer, before: f64, after: f64, predicted: &Answered) -> String {
     let measured = (after - before) / before;
     let times = format!("{before:6.3}s {after:6.3}s {:+7.1}%", 100.0 * measured);
-    let Some(it) = predicted else {
-        let verdict = if answer == Answer::Cannot { "good" } else { "FAILS" };
-        return format!("{times}  cannot be predicted: {verdict}");
+    let it = match predicted {
+        Ok(it) => it,
+        Err(reason) => {
+            let verdict = if answer == Answer::Cannot { "good" } else { "FAILS" };
+            return format!("{times}  cannot be predicted ({reason}): {verdict}");
+        }
     };
     // The recording has start-up and shutdown, which the program leaves out of its time.
     let change = |seconds: f64| (seconds - it.recorded) / before;
@@ -251,18 +259,19 @@ mod tests {
 
     #[test]
     fn a_prediction_needs_the_sign_and_the_size() {
-        let of = |answer, after, it: Option<Prediction>| row(answer, 2.0, after, it.as_ref());
+        let of = |answer, after, it: Answered| row(answer, 2.0, after, &it);
         // The recording is half a second longer than the part that counts.
-        let close = Some(prediction(1.6, 1.6, 1.6));
+        let close = Ok(prediction(1.6, 1.6, 1.6));
         assert!(of(Answer::Time, 1.2, close).ends_with("-45.0% (-45.0 to -45.0): good"));
-        let far = Some(prediction(2.0, 2.0, 2.0));
+        let far = Ok(prediction(2.0, 2.0, 2.0));
         assert!(of(Answer::Time, 1.2, far).ends_with("FAILS"));
-        let vague = Some(prediction(2.0, 1.6, 2.4));
+        let vague = Ok(prediction(2.0, 1.6, 2.4));
         assert!(of(Answer::Time, 1.2, vague).ends_with("good"));
-        let wrong = Some(prediction(2.6, 2.5, 2.7));
+        let wrong = Ok(prediction(2.6, 2.5, 2.7));
         assert!(of(Answer::Time, 1.8, wrong).ends_with("FAILS"));
-        assert!(of(Answer::Cannot, 1.2, None).ends_with("cannot be predicted: good"));
-        assert!(of(Answer::Time, 1.2, None).ends_with("FAILS"));
+        let cannot = || Err(String::from("others"));
+        assert!(of(Answer::Cannot, 1.2, cannot()).ends_with("cannot be predicted (others): good"));
+        assert!(of(Answer::Time, 1.2, cannot()).ends_with("FAILS"));
     }
 
     #[test]
