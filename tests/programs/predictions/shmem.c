@@ -20,7 +20,10 @@
 
 enum { ROUNDS = 40, UPDATES = 60, GETS = 16000, JOINED = 16, TASKS = 200, FEW = 50 };
 
-static long locks[2], next, inbox, *table;
+/* On the symmetric heap: operations on static data need their target. */
+static struct shared {
+  long locks[2], next, inbox, table[JOINED];
+} *shared;
 static int me;
 
 static void relax(double milliseconds) { work(milliseconds); }
@@ -29,7 +32,7 @@ static void rounds(double of_pe_0, double of_pe_1) {
   for (int i = 0; i < ROUNDS; i++) {
     long value = i;
     relax(me == 0 ? of_pe_0 : of_pe_1);
-    shmem_long_put(&inbox, &value, 1, 1 - me);
+    shmem_long_put(&shared->inbox, &value, 1, 1 - me);
     shmem_barrier_all();
   }
 }
@@ -46,7 +49,7 @@ static void updates(long *lock) {
 static void gets(int at_once) {
   static long copy[JOINED];
   if (me == 0)
-    for (int i = 0; i < GETS; i += at_once) shmem_long_get(copy, table, at_once, 1); /* GET */
+    for (int i = 0; i < GETS; i += at_once) shmem_long_get(copy, shared->table, at_once, 1); /* GET */
 }
 
 /* Tasks take 2 to 12 ms. */
@@ -54,7 +57,7 @@ static void task(long number, double factor) { work(factor * (2 + number * 7 % 1
 
 static void queue(long tasks, double factor) {
   long number;
-  while ((number = shmem_long_atomic_fetch_inc(&next, 0)) < tasks) task(number, factor);
+  while ((number = shmem_long_atomic_fetch_inc(&shared->next, 0)) < tasks) task(number, factor);
 }
 
 static void prepare(double milliseconds) { work(milliseconds); }
@@ -64,13 +67,14 @@ int main(int argc, char **argv) {
   calibrated(argc, argv);
   shmem_init();
   me = shmem_my_pe();
-  table = shmem_malloc(JOINED * sizeof *table);
+  shared = shmem_malloc(sizeof *shared);
+  memset(shared, 0, sizeof *shared);
   shmem_barrier_all();
   double begin = now();
   if (!strcmp(mode, "unbalanced")) rounds(10, 30);
   if (!strcmp(mode, "balanced")) rounds(20, 20);
-  if (!strcmp(mode, "lock")) updates(&locks[0]);
-  if (!strcmp(mode, "locks")) updates(&locks[me]);
+  if (!strcmp(mode, "lock")) updates(&shared->locks[0]);
+  if (!strcmp(mode, "locks")) updates(&shared->locks[me]);
   if (!strcmp(mode, "small")) gets(1);
   if (!strcmp(mode, "joined")) gets(JOINED);
   if (!strcmp(mode, "queue")) queue(TASKS, 1);
@@ -81,6 +85,6 @@ int main(int argc, char **argv) {
   }
   shmem_barrier_all();
   if (me == 0) took(begin);
-  shmem_free(table);
+  shmem_free(shared);
   shmem_finalize();
 }
