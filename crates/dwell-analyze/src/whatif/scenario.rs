@@ -25,8 +25,8 @@ pub enum Change {
     /// All locations that do something take equally long for it, which is the mean of their times. Locations that do not do it
     /// still do not.
     Balance(Selection),
-    /// So many calls become one. Each of the others costs no more than its data, which is its time beyond that of the fastest
-    /// call of the path, and waits for nobody.
+    /// So many calls become one. The others take no time and wait for nobody; at the upper end of the error bar each takes what
+    /// it takes longer than the fastest call of the path.
     Join(Selection, u64),
     /// A lock that calls acquire becomes so many locks, which locations use in turn: the first location the first lock, and so
     /// on.

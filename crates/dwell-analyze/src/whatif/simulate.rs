@@ -90,6 +90,8 @@ struct Runner {
     rules: Vec<PathRule>,
     process: ProcessNumber,
     stretch: Stretch,
+    /// Recorded end of the last wait in the stretch, if it has any.
+    released: Option<u64>,
     /// Begin of the stretch, and its end once it is known.
     begin: u64,
     end: Option<u64>,
@@ -123,6 +125,10 @@ impl Runner {
         }
         if !self.has_begun || recorded > self.stretch.end {
             return None;
+        }
+        if self.released.is_some_and(|released| recorded < released) {
+            // What happens while a call waits does not depend on what it waits for.
+            return Some(self.begin + (recorded - self.stretch.begin));
         }
         let end = self.end?;
         let Stretch { begin, end: recorded_end, path, .. } = self.stretch;
@@ -183,6 +189,7 @@ impl<'a> Simulation<'a> {
                 rules,
                 process,
                 stretch: Stretch::default(),
+                released: None,
                 begin: 0,
                 end: None,
                 pending: 0,
@@ -230,7 +237,13 @@ impl<'a> Simulation<'a> {
                 false => self.over(place, 0),
             }
         }
-        while let Some(Reverse((now, place))) = self.queue.pop() {
+        loop {
+            let Some(Reverse((now, place))) = self.queue.pop() else {
+                if self.serve_all() {
+                    continue;
+                }
+                break;
+            };
             let Some(runner) = self.runners.get_mut(place as usize) else { continue };
             if !runner.has_begun {
                 runner.has_begun = true;
@@ -255,6 +268,19 @@ impl<'a> Simulation<'a> {
             shortest: self.found,
             fetches: self.runners.iter().map(|it| it.fetches).collect(),
         })
+    }
+
+    /// Serves all operations that wait for their targets, which wait for each other: records do not tell which of them went
+    /// on. Returns `false` if there are none.
+    fn serve_all(&mut self) -> bool {
+        let latest = self.runners.iter().filter(|it| !it.has_ended).map(|it| it.begin).max();
+        let Some(now) = latest else { return false };
+        for presence in &mut self.processes {
+            self.arrived.extend(presence.waiting.drain(..).map(|waiting| (waiting, now)));
+        }
+        let any = !self.arrived.is_empty();
+        self.settle();
+        any && !self.queue.is_empty()
     }
 
     /// Lets locations go on for which something has come.
@@ -339,8 +365,9 @@ impl<'a> Simulation<'a> {
             false => rule.factor * self.compiled.factor(&runner.rules, &stretch, place),
         };
         // The time after the last wait is left when what the call depends on is there. What was before can pass meanwhile.
-        let tail = stretch.waits.iter().filter_map(|it| released(it, assumptions.upper)).max();
-        let tail = tail.map_or(rest, |at| stretch.end.saturating_sub(at).min(rest));
+        runner.released =
+            stretch.waits.iter().filter_map(|it| released(it, assumptions.upper)).max();
+        let tail = runner.released.map_or(rest, |at| stretch.end.saturating_sub(at).min(rest));
         let scaled = |time: u64| match factor == 1.0 {
             true => time,
             false => (time as f64 * factor).round() as u64,
@@ -352,6 +379,9 @@ impl<'a> Simulation<'a> {
         self.links(place, &rule, &stretch, joined);
         let Some(runner) = self.runners.get_mut(place as usize) else { return };
         std::mem::swap(&mut runner.stretch, &mut stretch);
+        if let Some(released) = runner.released {
+            runner.tell(released, &mut self.arrived);
+        }
         if runner.pending == 0 {
             self.proceed(place);
         }
@@ -565,8 +595,9 @@ fn rest_of(
 ) -> u64 {
     let Some(least) = shortest.and_then(|it| it.get(&rule.signature)) else { return rest };
     if joined {
-        // What remains of an operation that another one carries is its data.
-        return rest.saturating_sub(least.rest);
+        // What remains of an operation that another one carries is its data: at best nothing, and at worst what it takes
+        // longer than the fastest.
+        return if assumptions.upper { rest.saturating_sub(least.rest) } else { 0 };
     }
     if waits == 0 || rule.without.is_empty() {
         return rest;

@@ -365,15 +365,23 @@ fn write_edges(
 /// Returns the call paths of a location as numbers.
 fn paths(world: &World, location: &Location) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut judged = vec![false];
+    // The judged call that each path is in, or is itself; and which paths serve, by calls inside them as well.
+    let mut calls: Vec<Option<usize>> = vec![None];
+    let mut serving = vec![false; location.paths.len()];
+    for (place, (_, node)) in (1..).zip(location.paths.iter()) {
+        let above = calls.get(node.parent.0 as usize).copied().flatten();
+        let is_call = node.setting.is_none() && is_judged(world, node.region);
+        let call = above.or_else(|| is_call.then_some(place));
+        calls.push(call);
+        if let Some(serves) = call.and_then(|call| serving.get_mut(call)) {
+            *serves |= world.roles.traits(node.region).has(Traits::SERVES);
+        }
+    }
     put(&mut bytes, location.paths.len() as u64 - 1);
-    for (_, node) in location.paths.iter() {
-        let inside = judged.get(node.parent.0 as usize).copied().unwrap_or(false);
-        let is_judged = !inside && node.setting.is_none() && is_judged(world, node.region);
-        judged.push(inside || is_judged);
-        let serves = || world.roles.traits(node.region).has(Traits::SERVES);
+    for (place, (_, node)) in (1..).zip(location.paths.iter()) {
+        let is_judged = calls.get(place) == Some(&Some(place));
         let flag = match is_judged {
-            true if serves() => 12,
+            true if serving.get(place) == Some(&true) => 12,
             true => 4,
             false => 0,
         };
