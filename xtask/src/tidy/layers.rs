@@ -50,6 +50,11 @@ const LAYERS: &[Layer] = &[
         module: "caf",
         own: &["dwell-model/src/caf", "dwell-preload/src/over_mpi/caf"],
     },
+    Layer {
+        variant: "Gasnet",
+        module: "gasnet",
+        own: &["dwell-model/src/gasnet", "dwell-preload/src/gasnet", "dwell-link/src/gasnet"],
+    },
     Layer { variant: "Ucx", module: "ucx", own: &["dwell-model/src/ucx"] },
 ];
 

@@ -136,22 +136,36 @@ static __attribute__((unused)) uint32_t dwell_member(gex_TM_t team, uint32_t ran
 }
 
 extern char dwell_entry_gex_Client_Init[] DWELL_WEAK;
+static __attribute__((unused)) dwell_word dwell_began[DWELL_STATE];
+
+static __attribute__((unused)) void dwell_start(void) {
+  struct dwell_gasnet gasnet = {0,          0,          0,          0,          0,
+                                (gex_AM_Fn_t)dwell_message, dwell_open, dwell_send, dwell_poll,
+                                dwell_meet, dwell_source, dwell_members, dwell_member};
+  gasnet.rank = (uint32_t)gex_TM_QueryRank(dwell_team);
+  gasnet.size = (uint32_t)gex_TM_QuerySize(dwell_team);
+  gasnet.team = dwell_team;
+  gasnet.version = "GASNet-EX " DWELL_TEXT(GASNET_RELEASE_VERSION_MAJOR) "." DWELL_TEXT(
+      GASNET_RELEASE_VERSION_MINOR) "." DWELL_TEXT(GASNET_RELEASE_VERSION_PATCH) " " DWELL_TEXT(GASNET_CONDUIT_NAME);
+  gasnet.largest = gex_AM_LUBRequestMedium();
+  dwell_gasnet_start(dwell_entry_gex_Client_Init, &gasnet, dwell_began);
+}
+
+/* A client of GASNet-1 cannot communicate before gasnet_attach. */
+#ifdef GASNETI_FLAG_INIT_LEGACY
+#define DWELL_LEGACY(flags) ((flags) & GASNETI_FLAG_INIT_LEGACY)
+#else
+#define DWELL_LEGACY(flags) ((flags) & GEX_FLAG_USES_GASNET1)
+#endif
+
 DWELL_SLOW int dwell_Client_Init(gex_Client_t *client, gex_EP_t *endpoint, gex_TM_t *team, const char *name, int *argc,
                                  char ***argv, gex_Flags_t flags) {
-  dwell_word state[DWELL_STATE];
-  dwell_gasnet_before_start(state);
+  dwell_gasnet_before_start(dwell_began);
   int result = gex_Client_Init(client, endpoint, team, name, argc, argv, flags);
   if (result == GASNET_OK) {
     dwell_endpoint = *endpoint;
     dwell_team = *team;
-    struct dwell_gasnet gasnet = {0, 0, 0, 0, 0, (gex_AM_Fn_t)dwell_message, dwell_open, dwell_send, dwell_poll, dwell_meet, dwell_source, dwell_members, dwell_member};
-    gasnet.rank = (uint32_t)gex_TM_QueryRank(*team);
-    gasnet.size = (uint32_t)gex_TM_QuerySize(*team);
-    gasnet.team = *team;
-    gasnet.version = "GASNet-EX " DWELL_TEXT(GASNET_RELEASE_VERSION_MAJOR) "." DWELL_TEXT(
-        GASNET_RELEASE_VERSION_MINOR) "." DWELL_TEXT(GASNET_RELEASE_VERSION_PATCH) " " DWELL_TEXT(GASNET_CONDUIT_NAME);
-    gasnet.largest = gex_AM_LUBRequestMedium();
-    dwell_gasnet_start(dwell_entry_gex_Client_Init, &gasnet, state);
+    if (!DWELL_LEGACY(flags)) dwell_start();
   }
   return result;
 }
@@ -249,6 +263,7 @@ DWELL_SLOW int dwell_hooked_attach(gasnet_handlerentry_t *table, int count, uint
   int result = dwell_attach(table, count, size, offset);
   words[5] = (dwell_word)result;
   if (recorded) dwell_gasnet_end(dwell_entry_gasnet_attach, words, state);
+  if (result == GASNET_OK && dwell_team) dwell_start();
   return result;
 }
 #define gasnet_attach(...) (dwell_entry_gasnet_attach ? dwell_hooked_attach(__VA_ARGS__) : gasnet_attach(__VA_ARGS__))

@@ -99,22 +99,31 @@ pub(super) fn yield_index(index: u32) -> bool {
 /// Indices that the recorder has left and the program has not got yet.
 static YIELDED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Moves to an index that the program does not want, if it wants the present one.
+/// Indices that the program has asked for.
+static WANTED: Mutex<[bool; 256]> = Mutex::new([false; 256]);
+
+/// Remembers the indices that the program wants, and moves away if it wants the present one.
 pub(super) fn move_from(wanted: &[u8; 256]) {
-    let present = INDEX.load(Ordering::Relaxed);
-    let is_wanted = |index: u32| wanted.get(index as usize).is_some_and(|it| *it != 0);
-    if present == 0 || !is_wanted(present) {
-        return;
+    if let Ok(mut known) = WANTED.lock() {
+        known.iter_mut().zip(wanted).for_each(|(known, wanted)| *known |= *wanted != 0);
     }
-    let free = (129..present).rev().find(|index| !is_wanted(*index));
-    if let (Some(free), Ok(mut yielded)) = (free, YIELDED.lock()) {
+    let present = INDEX.load(Ordering::Relaxed);
+    let is_wanted = wanted.get(present as usize).is_some_and(|it| *it != 0);
+    if present != 0
+        && is_wanted
+        && let Ok(mut yielded) = YIELDED.lock()
+    {
         yielded.push(present);
-        register(free);
+        register();
     }
 }
 
-fn register(index: u32) -> bool {
-    let Some(gasnet) = gasnet() else { return false };
+/// Registers a handler at the first index that the program has not asked for.
+fn register() -> bool {
+    let (Some(gasnet), Ok(wanted)) = (gasnet(), WANTED.lock()) else { return false };
+    let is_free = |index: &u32| wanted.get(*index as usize) == Some(&false);
+    let Some(index) = (129..=FIRST).rev().find(is_free) else { return false };
+    drop(wanted);
     let handler = handlers::own(gasnet.receive, index);
     // SAFETY: GASNet has started, and the handler is a function that takes what GASNet passes.
     let opened = unsafe { (gasnet.open)(index, handler) } == 0;
@@ -188,7 +197,7 @@ impl Channel {
         let absent = || io::Error::other("GASNet has not started");
         let gasnet = gasnet().ok_or_else(absent)?;
         if INDEX.load(Ordering::Relaxed) == 0 {
-            if patience.step() != Step::Start || !register(FIRST) {
+            if patience.step() != Step::Start || !register() {
                 return Err(io::Error::other("GASNet did not register a handler"));
             }
             let mut event = 0;
