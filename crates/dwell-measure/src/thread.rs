@@ -57,7 +57,7 @@ use location::{FilePath, register};
 pub(crate) use user::as_region;
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
-    leave_function, leave_named, leave_phase, set,
+    enter_reported, leave_function, leave_named, leave_phase, leave_reported, set,
 };
 
 /// Calls inside calls that are kept apart.

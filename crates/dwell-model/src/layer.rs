@@ -24,8 +24,8 @@ pub enum Layer {
     /// GASNet-EX, described by [`gasnet::TABLE`](crate::gasnet::TABLE). Its calls are macros, so programs are compiled
     /// with a header that redefines them.
     Gasnet,
-    /// Unified Parallel C. Dwell has no table for it and does not record it; regions in archives of other tools are
-    /// recognised by name.
+    /// Unified Parallel C, whose runtimes report events through GASP: see [`gasp`](crate::gasp). They are regions around
+    /// calls of the layers below, which have the records of operations.
     Upc,
     /// Global Arrays, described by [`ga::TABLE`](crate::ga::TABLE). Its calls are regions around the calls of ARMCI,
     /// which have the records of operations.
@@ -99,9 +99,9 @@ impl Layer {
     /// Returns the source of the ranks and windows of the layer, which decides how its records are to be read.
     pub const fn ranks(self) -> Ranks {
         match self {
-            Self::Shmem | Self::Upc => Ranks::Own,
+            Self::Shmem => Ranks::Own,
             Self::Mpi | Self::Armci | Self::Caf | Self::Gasnet => Ranks::Communicators,
-            Self::GlobalArrays | Self::Ucx => Ranks::None,
+            Self::GlobalArrays | Self::Ucx | Self::Upc => Ranks::None,
         }
     }
 

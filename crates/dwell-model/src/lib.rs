@@ -60,6 +60,7 @@ pub mod caf;
 pub mod cores;
 pub mod ga;
 pub mod gasnet;
+pub mod gasp;
 pub mod layer;
 pub mod mpi;
 pub mod operation;

@@ -1,6 +1,6 @@
 //! `libdwell.so`: the library that `dwell run` preloads into a program.
 //!
-//! It has a hook for every function of every table, and exports no other names but those of `dwell.h`, `dwell-link` and the header for GASNet.
+//! It has a hook for every function of every table, and exports no other names but those of `dwell.h`, `dwell-link` the header for GASNet, and GASP.
 //! It links no runtime: the real functions are looked up when they are first called. The crate [`dwell_measure`]
 //! records what a call does; this crate only leads from the program to the recorder and back.
 //!
@@ -13,6 +13,7 @@
 //! | `absent` | hiding hooks of functions that the runtime lacks |
 //! | `over_mpi` | coarrays, ARMCI and Global Arrays: layers whose calls contain calls of MPI |
 //! | `gasnet` | GASNet-EX: calls that a header in the program tells of, and messages of the recorder |
+//! | `gasp` | events that language runtimes report |
 //! | `mpi` | MPI: hooks made from its table, and messages of the recorder |
 //! | `control` | pausing and resuming, for programs |
 //! | `regions` | layers whose calls are recorded as regions only, such as UCX |
@@ -30,6 +31,7 @@ mod absent;
 mod control;
 mod entry;
 mod gasnet;
+mod gasp;
 mod loading;
 mod mpi;
 mod over_mpi;

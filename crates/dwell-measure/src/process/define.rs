@@ -77,6 +77,14 @@ impl Process {
         self.region_of(key, name, role, paradigm, format_args!("{meaning}"))
     }
 
+    /// Returns the id of a region that a language runtime reports, and defines it if it is new. `meaning` is its
+    /// description.
+    pub(crate) fn reported_region(&self, name: &str, meaning: &str) -> Option<u32> {
+        let (role, paradigm) = (RegionRole::Function, Paradigm::Upc);
+        let key = key_of(5 << 8, &[name, meaning]);
+        self.region_of(key, name, role, paradigm, format_args!("{meaning}"))
+    }
+
     /// Returns the id of a region in which the recorder communicates through a runtime. Requests of other processes
     /// make progress meanwhile.
     pub(crate) fn talking_region(&self, name: &str, layer: Layer) -> Option<u32> {

@@ -76,6 +76,19 @@ pub fn leave_named(name: &str) {
     leave(|process| process.named_region(name, ""));
 }
 
+/// Records that a region begins which a language runtime reports. `meaning` is its description, and `stack` the stack pointer
+/// of the call that reports it.
+pub fn enter_reported(name: &str, meaning: &str, stack: usize) {
+    let region = |process: &Process| process.reported_region(name, meaning);
+    enter(region, 0, stack, Thread::stack_around, |_| ());
+}
+
+/// Records that the innermost open region of this name and description ends, with everything that is open inside it. Does
+/// nothing if no such region is open.
+pub fn leave_reported(name: &str, meaning: &str) {
+    leave(|process| process.reported_region(name, meaning));
+}
+
 /// Records that a phase begins, such as an iteration, and sets its number as a parameter. `site` and `stack` are the
 /// return address and the stack pointer of the call that says so.
 pub fn enter_phase(name: &str, number: i64, site: usize, stack: usize) {

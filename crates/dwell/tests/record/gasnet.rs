@@ -241,3 +241,41 @@ fn waits_are_found_at_gasnet() {
     trials.find("nbi", "wait_for_progress", "gex_NBI_Wait", "Rank 0");
     trials.find("event", "wait_for_progress", "gex_Event_Wait", "Rank 0");
 }
+
+/// Language runtimes report to a tool through GASP: all that they report is a region, around the calls of GASNet that they
+/// make, and waits are judged at GASNet.
+#[test]
+fn what_runtimes_report_is_recorded() {
+    let (Some(_), lab) = (directory(), Lab::bare()) else { return };
+    let gasnet = Gasnet::new(&lab, "smp", "seq");
+    let Some(driver) = gasnet.compile("tests/programs/gasp_driver.c", "driver", true) else {
+        return;
+    };
+    let plain = gasnet.run(&driver, &[], false);
+    assert_eq!(plain.code, Some(0), "{plain:?}");
+    let run = gasnet.run(&driver, &[], true);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(lines(&plain.stdout), lines(&run.stdout));
+    lab.accepted_by_otf2_print(&lab.experiment());
+    // Time is counted once, in the innermost region.
+    analysed(&lab, &lab.experiment());
+    let trace = Trace::read(&lab.experiment());
+    let told = said(&run.stderr);
+    assert_eq!(told.len(), 2 * 11, "{told:?}");
+    for ((pe, name), count) in told {
+        let name = name.replace('@', " at ");
+        assert_eq!(trace.counts.get(&(pe, name.clone())), Some(&count), "{name}");
+    }
+    let output = lab.dwell(
+        &["report", "--tree", "time", "--top", "1000", "--json"]
+            .map(OsStr::new)
+            .into_iter()
+            .chain([lab.experiment().as_os_str()])
+            .collect::<Vec<_>>(),
+    );
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let calls = json["tree"].as_array().unwrap().iter().map(|row| row["call"].as_str().unwrap());
+    let calls: Vec<&str> = calls.collect();
+    let at = calls.iter().position(|call| call.trim() == "upc_memput at mg.upc:12").unwrap();
+    assert!(calls[at + 1].trim().starts_with("gex_RMA_PutBlocking"), "{calls:?}");
+}

@@ -1,0 +1,270 @@
+//! GASP: language runtimes report events of the program to a tool, which defines five functions.
+//!
+//! Several models may report at once, each thread of each with a context of its own. An event with a beginning and an end is
+//! a region, named by the event and the place in the source, as the runtime states it; calls of the layers below are inside.
+//! The recording begins and ends with one of these layers, so events before its beginning are not recorded.
+//!
+//! Two of the functions have further arguments. Stable Rust defines no variadic functions, so one of them is a stub in
+//! assembly, which stores its registers as a C compiler would, and calls the other.
+
+use core::ffi::{CStr, c_char, c_int, c_uint};
+use std::fmt::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dwell_measure::entry::is_on;
+use dwell_measure::guard;
+use dwell_measure::thread::{enter_reported, leave_reported};
+use dwell_model::archive::Meaning;
+use dwell_model::gasp::{self, Model};
+use dwell_model::layer::Layer;
+use dwell_model::operation::{Mode, Progress};
+
+/// Context of a thread and a model. Runtimes pass its address back with every event.
+pub(crate) struct Context {
+    model: Model,
+    /// Cleared while the program does not want events of this context to be recorded.
+    on: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Names of events that the program created, by number.
+    created: Vec<String>,
+    /// Open events: number, and name of the region.
+    open: Vec<(c_uint, String)>,
+}
+
+/// Kinds of notifications (`gasp_evttype_t`).
+const START: c_int = 0;
+const END: c_int = 1;
+
+/// Makes a context for the calling thread of a model. It is never freed: there is no call that ends a context.
+#[unsafe(no_mangle)]
+extern "C-unwind" fn gasp_init(
+    model: c_uint,
+    _argc: *mut c_int,
+    _argv: *mut *mut *mut c_char,
+) -> *const Context {
+    let (model, on) = (Model::from_number(model), AtomicBool::new(true));
+    Box::leak(Box::new(Context { model, on, state: Mutex::default() }))
+}
+
+/// Pauses or resumes the recording of events of a context. Returns the former state.
+///
+/// # Safety
+/// `context` is what [`gasp_init`] returned.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn gasp_control(context: *const Context, on: c_int) -> c_int {
+    // SAFETY: as promised; contexts are never freed.
+    let context = unsafe { context.as_ref() };
+    context.map_or(0, |context| context.on.swap(on != 0, Ordering::Relaxed).into())
+}
+
+/// Makes a number for events of the program. Returns 0 if there are no more.
+///
+/// # Safety
+/// `context` is what [`gasp_init`] returned, and `name` is null or a text that ends in zero.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn gasp_create_event(
+    context: *const Context,
+    name: *const c_char,
+    _description: *const c_char,
+) -> c_uint {
+    // SAFETY: as promised.
+    let (context, name) = unsafe { (context.as_ref(), text(name)) };
+    let Some(Ok(mut state)) = context.map(|context| context.state.lock()) else { return 0 };
+    let number = gasp::FIRST_OF_PROGRAM + state.created.len() as c_uint;
+    if number >= gasp::END_OF_PROGRAM {
+        return 0;
+    }
+    let name = name.unwrap_or_default();
+    state.created.push(if name.is_empty() { format!("event {number}") } else { name });
+    number
+}
+
+/// The `va_list` of the System V ABI for x86-64.
+#[repr(C)]
+pub(crate) struct Arguments {
+    general: u32,
+    floating: u32,
+    overflow: *const u64,
+    saved: *const u8,
+}
+
+impl Arguments {
+    /// Returns the next argument that is a number or an address.
+    ///
+    /// # Safety
+    /// The caller of the variadic function passed such an argument next.
+    unsafe fn next(&mut self) -> u64 {
+        /// Bytes of the general registers in the area of saved registers.
+        const GENERAL: u32 = 48;
+        // SAFETY: as promised; both areas are laid out as the ABI says.
+        unsafe {
+            if self.general < GENERAL {
+                let value = self.saved.add(self.general as usize).cast::<u64>().read();
+                self.general += 8;
+                return value;
+            }
+            let value = self.overflow.read();
+            self.overflow = self.overflow.add(1);
+            value
+        }
+    }
+}
+
+/// Receives an event with further arguments: stores the registers, as a compiler of C does for a variadic function, makes a
+/// `va_list`, and calls [`gasp_event_notifyVA`]. The first six arguments stay where they are.
+///
+/// | from the stack pointer | |
+/// |---|---|
+/// | 0 | the seventh argument: the address of the `va_list` |
+/// | 8 | the `va_list` |
+/// | 32 | general registers, of which none has a further argument |
+/// | 80 | floating-point registers |
+/// | 216 | the return address, then further arguments |
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn gasp_event_notify() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "sub rsp, 216",
+        ".cfi_adjust_cfa_offset 216",
+        "test al, al",
+        "je 2f",
+        "movaps xmmword ptr [rsp + 80], xmm0",
+        "movaps xmmword ptr [rsp + 96], xmm1",
+        "movaps xmmword ptr [rsp + 112], xmm2",
+        "movaps xmmword ptr [rsp + 128], xmm3",
+        "movaps xmmword ptr [rsp + 144], xmm4",
+        "movaps xmmword ptr [rsp + 160], xmm5",
+        "movaps xmmword ptr [rsp + 176], xmm6",
+        "movaps xmmword ptr [rsp + 192], xmm7",
+        "2:",
+        "mov dword ptr [rsp + 8], 48",
+        "mov dword ptr [rsp + 12], 48",
+        "lea rax, [rsp + 224]",
+        "mov qword ptr [rsp + 16], rax",
+        "lea rax, [rsp + 32]",
+        "mov qword ptr [rsp + 24], rax",
+        "lea rax, [rsp + 8]",
+        "mov qword ptr [rsp], rax",
+        "call {to}",
+        "add rsp, 216",
+        ".cfi_adjust_cfa_offset -216",
+        "ret",
+        ".cfi_endproc",
+        to = sym gasp_event_notifyVA,
+    )
+}
+
+/// Receives an event, with its further arguments as a `va_list`.
+///
+/// # Safety
+/// `context` is what [`gasp_init`] returned, `file` is null or a text that ends in zero, and `arguments` are those that GASP
+/// defines for the event.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)] // GASP names it.
+unsafe extern "C-unwind" fn gasp_event_notifyVA(
+    context: *const Context,
+    tag: c_uint,
+    kind: c_int,
+    file: *const c_char,
+    line: c_int,
+    _column: c_int,
+    arguments: *mut Arguments,
+) {
+    if !is_on() {
+        return;
+    }
+    // SAFETY: as promised; contexts are never freed.
+    let Some(context) = (unsafe { context.as_ref() }) else { return };
+    if !context.on.load(Ordering::Relaxed) && kind != END {
+        return;
+    }
+    let here = 0_usize;
+    let stack = core::ptr::from_ref(&here).addr();
+    guard::walled(|| {
+        let Ok(mut state) = context.state.lock() else { return };
+        if kind == END {
+            // What is open inside it never ended.
+            let Some(at) = state.open.iter().rposition(|open| open.0 == tag) else { return };
+            state.open.truncate(at + 1);
+            if let Some((_, name)) = state.open.pop() {
+                leave_reported(&name, &meaning(context.model, tag));
+            }
+            return;
+        }
+        // SAFETY: as promised.
+        let name = unsafe { name(context.model, tag, &state, (file, line), arguments) };
+        let meaning = meaning(context.model, tag);
+        enter_reported(&name, &meaning, stack);
+        if kind == START {
+            state.open.push((tag, name));
+        } else {
+            leave_reported(&name, &meaning);
+        }
+    });
+}
+
+/// Returns the name of the region of an event.
+///
+/// # Safety
+/// As for [`gasp_event_notifyVA`].
+unsafe fn name(
+    model: Model,
+    tag: c_uint,
+    state: &State,
+    (file, line): (*const c_char, c_int),
+    arguments: *mut Arguments,
+) -> String {
+    let event = gasp::find(tag).filter(|_| model == Model::UPC);
+    let created = tag.checked_sub(gasp::FIRST_OF_PROGRAM);
+    let created = created.and_then(|index| state.created.get(index as usize));
+    let mut name = match (event, created) {
+        (Some(event), _) if event.names_function => {
+            // SAFETY: the only further argument of this event is a text, which may be null.
+            let function = unsafe {
+                arguments.as_mut().and_then(|arguments| text(arguments.next() as *const c_char))
+            };
+            return function.unwrap_or_else(|| event.region.into());
+        }
+        (Some(event), _) => event.region.to_owned(),
+        (None, Some(created)) => created.clone(),
+        (None, None) => format!("{}_{tag}", model.event()),
+    };
+    // SAFETY: as promised.
+    if let Some(file) = unsafe { text(file) } {
+        let file = file.rsplit('/').next().unwrap_or_default().to_owned();
+        let _ = write!(name, " at {file}:{line}");
+    }
+    name
+}
+
+/// Returns the description of the region of an event: its meaning, if it is an event of UPC.
+fn meaning(model: Model, tag: c_uint) -> String {
+    let event = gasp::find(tag).filter(|event| model == Model::UPC && !event.names_function);
+    event.map_or_else(String::new, |event| {
+        let (layer, operation, mode) = (Layer::Upc, event.operation, Mode::Blocking);
+        let (progress, completes_remote) = (Progress::Never, false);
+        Meaning { layer, operation, mode, progress, completes_remote }.to_string()
+    })
+}
+
+/// Longest text in bytes. Longer ones are cut.
+const LONGEST: usize = 200;
+
+/// Reads a text of the program. Returns `None` for a null pointer.
+///
+/// # Safety
+/// `text` is null or the address of a text that ends in zero.
+unsafe fn text(text: *const c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: as promised.
+    let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
+    Some(String::from_utf8_lossy(bytes.get(..bytes.len().min(LONGEST))?).into_owned())
+}
