@@ -98,7 +98,8 @@ fn calls() -> Vec<String> {
     calls
 }
 
-/// Returns the header, to be given to the compiler with `-include`.
+/// Returns the header, to be given to the compiler with `-include`. It includes the headers of GASNet itself, and does nothing
+/// in files that are compiled without the settings of GASNet.
 pub fn header() -> String {
     let mut text = include_str!("gasnet/head.h").to_owned();
     for call in calls() {

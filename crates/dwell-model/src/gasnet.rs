@@ -299,7 +299,8 @@ const CHAPTERS: &[&[Family]] = &[
 
 static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
-/// Every call of GASNet-EX that is hooked, sorted by name.
+/// Every call of GASNet-EX that is hooked, sorted by name. Progress was measured over `udp`, where operations need their
+/// target, and over `smp`, where they do not.
 pub static TABLE: Table =
     Table { not_hooked: NOT_HOOKED, ..Table::new(Layer::Gasnet, &ROWS, Hooks::Included) };
 

@@ -20,7 +20,8 @@ impl Model {
     /// Unified Parallel C, the only model whose events GASP defines.
     pub const UPC: Self = Self(0);
 
-    /// Returns the model of a number, also of one that GASP 1.5 does not define.
+    /// Returns the model of a number that a runtime passes when it asks for a context. A number that GASP 1.5 does not define
+    /// is a model too, of which no event is known.
     pub const fn from_number(number: u32) -> Self {
         Self(number)
     }
@@ -32,18 +33,23 @@ impl Model {
     }
 }
 
-/// An event of UPC, as a row of the table of `gasp_upc.h`.
+/// An event of UPC, as a row of the table of `gasp_upc.h`. Events with a beginning and an end and events without a duration
+/// are described alike, because the runtime states with each notification which of them it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Name in the headers, without `GASP_`.
+    /// Name of the event in the headers, without its beginning `GASP_`. Both headers use the same names, so a test can compare
+    /// the table with either of them.
     pub tag: &'static str,
     /// Name of the region as which it is recorded: that of the function of UPC, where there is one.
     pub region: &'static str,
-    /// The generic operation that it is.
+    /// The generic operation that the call of the language performs. The description of the region states it, so that views
+    /// can tell puts from barriers.
     pub operation: Operation,
-    /// Number in Berkeley's header; 0 if that has none.
+    /// Number of the event in the header of Berkeley UPC, or 0 if that header does not have the event: a barrier, for
+    /// instance, is reported there as a notify and a wait.
     pub berkeley: u32,
-    /// Number in GNU's and Clang's header; 0 if that has none.
+    /// Number of the event in the header that GNU UPC and Clang UPC share, or 0 for the extensions of Berkeley UPC, which
+    /// that header does not have.
     pub gnu: u32,
     /// `true` if the first further argument is the name of a function of the program.
     pub names_function: bool,
@@ -133,7 +139,8 @@ pub const UPC: &[Event] = &[
 /// nothing of GNU's, so that a number has one meaning in both sets.
 pub const FIRST_OF_PROGRAM: u32 = 100;
 
-/// The number after the last for events of the program.
+/// The number after the last one that a tool may give to events of the program. A program that asks for more events gets
+/// none.
 pub const END_OF_PROGRAM: u32 = 1000;
 
 /// Returns the event of UPC with this number, by either set, or `None` for a number that neither has.

@@ -15,7 +15,8 @@ use super::recorder::Transfer;
 use super::requests::{Request, Requests, What};
 use crate::recorder::Recorder;
 
-/// Kinds of operations that a call can wait for, as bits.
+/// Kinds of operations that a call can wait for, as bits. A call that waits for several kinds at once combines them with
+/// [`and`](Self::and).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds(u32);
 
@@ -26,11 +27,14 @@ const SHIFT: u32 = 28;
 impl Kinds {
     /// No kind at all, for a call that waits for nothing.
     pub const NONE: Self = Self(0);
-    /// Gets, also those of vectors and strided sections.
+    /// Gets, also those of vectors and strided sections, which `gex_NBI_Wait` waits for if it is asked for gets or for all
+    /// kinds.
     pub const GETS: Self = Self(1);
-    /// Puts, also those of vectors and strided sections.
+    /// Puts, also those of vectors and strided sections. Their data are at the target once a call has waited for this
+    /// kind.
     pub const PUTS: Self = Self(2);
-    /// Atomic operations, with or without a result.
+    /// Atomic operations, with or without a result. GASNet calls this kind read-modify-write, and waits for it apart from
+    /// puts.
     pub const ATOMICS: Self = Self(4);
     /// Operations of any kind inside an access region.
     const REGION: Self = Self(8);
@@ -44,7 +48,7 @@ impl Kinds {
         }
     }
 
-    /// Returns the kinds of both.
+    /// Returns the kinds of both, for a call that waits for more than one kind. The order of the two does not matter.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -69,7 +73,8 @@ impl Recorder {
         self.write_access(operation, &it.access(id));
     }
 
-    /// Records that all operations of these kinds are complete at their targets, on all windows.
+    /// Records that all operations of these kinds are complete at their targets, on all windows. Operations with an event of
+    /// their own, and those of an access region, are not among them.
     pub fn completed_kinds(&mut self, kinds: Kinds) {
         while let Some((window, id)) = self.take_implicit(kinds) {
             let (win, id) = (RmaWinRef(window), MatchingId(id));
@@ -78,14 +83,16 @@ impl Recorder {
         }
     }
 
-    /// Records that an operation is complete at its origin and its target in the call that started it.
+    /// Records that an operation is complete at its origin and its target in the call that started it, as every blocking
+    /// operation of GASNet is when its call returns.
     pub fn completed_own(&mut self, window: &Window, id: u64) {
         let (win, id) = (RmaWinRef(window.number), MatchingId(id));
         self.write_completed_in_call(win, id);
         self.write_completed_at_target(win, id);
     }
 
-    /// Begins an access region: the operations that follow belong to the event of its end.
+    /// Begins an access region: operations without an event that follow belong to the event of its end, whatever their
+    /// kind. Regions do not nest.
     pub fn begin_region(&mut self) {
         self.thread.mpi.in_region = true;
     }

@@ -49,7 +49,8 @@ pub enum What {
     },
     /// Operations without an event of their own, on the window of this number, that are complete with an event.
     Implicit {
-        /// Number of the window in events.
+        /// Number of the window in events, by which the records of completion name it. The operations share the number of
+        /// the request.
         window: u32,
     },
     /// A communicator is being made, whose handle will be stored at an address.
