@@ -122,6 +122,25 @@ export function timelines(run, tab, accessible) {
       await context.close();
     },
 
+    async "timeline: its span restricts the processes"(browser) {
+      const { page, context, problems } = await tab(browser);
+      await go(page, { view: "timeline", t: "1000000-1400000" });
+      await page.keyboard.press("5");
+      await settled(page);
+      const bars = await asked(page, "runs/0/bars?count=256&t=1000000-1400000");
+      const sum = bars.values.reduce((sum, row) => sum + row.reduce((a, b) => a + b, 0), 0);
+      assert.ok(Math.abs(sum - 16 * 0.4e-3) < 1e-9, `${sum}`);
+      const [, totals] = await Promise.all([0, asked(page, "runs/0/timeline/totals?from=1000000&to=1400000")]);
+      const wait = totals.totals.filter((it) => it.class === bars.classes.indexOf("wait")).reduce((sum, it) => sum + it.seconds, 0);
+      assert.ok(Math.abs(wait - bars.whole[bars.classes.indexOf("wait")]) < 1e-9);
+      assert.match(await page.locator(".toolbar").innerText(), /Only 1.000 ms to 1.400 ms/);
+      await page.getByRole("button", { name: "Whole run" }).click();
+      await settled(page);
+      assert.doesNotMatch(page.url(), /t=/);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
     async "timeline: When opens the worst instance, and says what the other did meanwhile"(browser) {
       const { page, context, problems } = await tab(browser);
       await go(page, { view: "findings", finding: "0" });

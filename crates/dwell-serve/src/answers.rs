@@ -404,7 +404,11 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
     let (query, meta) = (&run.query, run.query.meta());
     let from = parameters.number("from")?.unwrap_or(0) as usize;
     let count = (parameters.number("count")?.unwrap_or(256) as usize).min(MOST);
-    let whole = query.class_totals()?;
+    let in_span = timeline::seconds_in(run, parameters)?;
+    let whole = match &in_span {
+        Some(rows) => rows.iter().map(|row| row.iter().sum()).collect(),
+        None => query.class_totals()?,
+    };
     let names = Class::ALL.iter().map(|it| it.name().to_owned()).collect();
     if count == 0 {
         // The totals need no data of single locations.
@@ -412,7 +416,15 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
         let count = meta.groups().len() as u32;
         return Ok(Bars { classes: names, whole, count, names: names_of, numbers, values });
     }
-    let classes = run.classes()?;
+    let classes = match in_span {
+        Some(_) => None,
+        None => Some(run.classes()?),
+    };
+    let row = |class: Class| match (&in_span, &classes) {
+        (Some(rows), _) => rows.get(class as usize).map_or(&[][..], Vec::as_slice),
+        (None, Some(classes)) => classes.row(class),
+        (None, None) => &[],
+    };
     let by_node = parameters.get("by") == Some("node");
     let nodes: Vec<usize> = match by_node {
         true => meta
@@ -444,7 +456,7 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
     };
     let all: Vec<Vec<f64>> = Class::ALL
         .iter()
-        .map(|&class| match classes.row(class) {
+        .map(|&class| match row(class) {
             [] => Vec::new(),
             row => fold(query.by_process(row)),
         })

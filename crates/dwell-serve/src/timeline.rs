@@ -521,6 +521,33 @@ impl View<'_> {
     }
 }
 
+/// Returns the seconds of each class at each location in the span that the parameter `t` names, or `None` if there is no such
+/// parameter: the first list is that of the first class.
+pub(crate) fn seconds_in(run: &Run, parameters: &Parameters<'_>) -> Result<Option<Vec<Vec<f64>>>> {
+    let Some(text) = parameters.get("t") else { return Ok(None) };
+    let State::Ready(index) = state(run) else {
+        return Err(Fault::Bad(
+            "there is no timeline of this run, so that spans cannot be chosen".into(),
+        ));
+    };
+    let parse = |text: &str| text.parse::<u64>().ok();
+    let ends = text.split_once('-').and_then(|(from, to)| Some((parse(from)?, parse(to)?)));
+    let (from, to) = ends.ok_or(Fault::Bad("`t` must be two numbers of nanoseconds".into()))?;
+    let begin = index.span().from.0;
+    let time = |after: u64| Time(begin.saturating_add(after));
+    let span = Span { from: time(from), to: time(to.max(from)) };
+    let mut rows = vec![vec![0.0; index.locations() as usize]; Class::ALL.len()];
+    for location in 0..index.locations() {
+        let sums = index.sums(Location(location), span)?;
+        for (row, sum) in rows.iter_mut().zip(sums) {
+            if let Some(place) = row.get_mut(location as usize) {
+                *place = sum as f64 / 1e9;
+            }
+        }
+    }
+    Ok(Some(rows))
+}
+
 /// Names a range by its first and its last name. What both begin with is said once.
 fn between(first: &str, last: &str) -> String {
     let same = |(a, b): &(char, char)| a == b && !a.is_ascii_digit();

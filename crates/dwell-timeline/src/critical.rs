@@ -16,7 +16,7 @@ use crate::{Location, Result, Span, Time};
 /// Greatest number of steps that are kept: the last ones.
 const MOST_STEPS: usize = 100_000;
 
-/// A stretch of the critical path at one location.
+/// A stretch of the critical path at one location. The steps of the path follow each other without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Location that determined the length of the run.

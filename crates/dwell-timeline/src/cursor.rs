@@ -77,6 +77,16 @@ impl<'a> Cursor<'a> {
         Ok(Some(number))
     }
 
+    /// Returns the number of blocks that overlap a span.
+    pub(crate) fn blocks_in(&mut self, span: Span) -> Result<u64> {
+        let span = span.common(self.about.span);
+        if span.length() == 0 {
+            return Ok(0);
+        }
+        let (first, last) = (self.find(Time(span.to.0 - 1))?, self.find(span.from)?);
+        Ok(first.zip(last).map_or(0, |(first, last)| last - first + 1))
+    }
+
     /// Reads a block. Its slices are in `self.slices`.
     pub(crate) fn load(&mut self, number: u64) -> Result<&[Slice]> {
         if self.block.is_none_or(|it| it.0 != number) {

@@ -12,7 +12,7 @@ use crate::cursor::Cursor;
 use crate::format::{self, ALL, About, Fingerprint, Part};
 use crate::instances::{self, Finding, Instances};
 use crate::slices::{Slice, whole};
-use crate::{CallPath, Error, Location, Result, Span, Step, Sums, Time};
+use crate::{CLASSES, CallPath, Error, Location, Result, Span, Step, Sums, Time};
 
 /// What the file of a group says at its end.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,7 +62,9 @@ pub(crate) struct Place {
     pub(crate) summary: Summary,
 }
 
-/// What every location of a run did when.
+/// Index of a run: what every location did when, and who ended its waits. An open index holds the summaries of all groups of
+/// locations in memory, about 150 bytes for each location, and the instances of findings; everything else is read when a
+/// question needs it. It can be used from several threads at once.
 #[derive(Debug)]
 pub struct Index {
     pub(crate) all: Part,
@@ -78,7 +80,8 @@ pub struct Index {
     pub(crate) classes: Vec<Class>,
 }
 
-/// Something that a location did in a span of time.
+/// Something that a location did in a span of time: all its slices of one call path and class, added up. [`Index::meanwhile`] returns
+/// a list of them, which covers the span as far as the location has events there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doing {
     /// Call path, or `None` outside of all regions.
@@ -134,22 +137,24 @@ impl Index {
         Ok(Self { all, groups, size, rows, begin, blame, findings, critical, classes })
     }
 
-    /// Returns the number of locations.
+    /// Returns the number of locations of the run, which have the numbers from 0 on in the order of the report.
     pub fn locations(&self) -> u32 {
         self.all.header.locations
     }
 
-    /// Returns the time from the first event of the run to the last.
+    /// Returns the span from the first event of the run to its last one, by the clock of the trace. Times that people read are counted from
+    /// its begin.
     pub fn span(&self) -> Span {
         Span { from: self.begin, to: self.all.header.end }
     }
 
-    /// Returns the number of locations in the rows of the coarsest level of the pyramid.
+    /// Returns the number of locations in the rows of the coarsest level of the pyramid, a power of two. Bands whose size is a
+    /// multiple of it are drawn fastest.
     pub fn group_size(&self) -> u32 {
         self.size
     }
 
-    /// Returns the number of all slices.
+    /// Returns the number of slices of all locations, which says how much there is to see.
     pub fn count(&self) -> u64 {
         let locations = self.groups.iter().flat_map(|it| &it.summary.locations);
         locations.map(|it| it.slices).sum()
@@ -161,13 +166,27 @@ impl Index {
         Some((group, *about))
     }
 
-    /// Returns the time of each class at a location, and the time that others waited for it.
+    /// Returns the time of each class at a location over the whole run, and the time that other locations waited for it, in
+    /// nanoseconds. Returns `None` if there is no such location.
     pub fn totals(&self, location: Location) -> Option<(Sums, u64)> {
         let blame = self.blame.get(&location).copied().unwrap_or(0);
         self.about(location).map(|it| (it.1.sums, blame))
     }
 
-    /// Returns the class of a slice.
+    /// Returns the time of each class at a location in a span, in nanoseconds. The sums are exact, and take the time of two look-ups
+    /// however long the span is.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn sums(&self, location: Location, span: Span) -> Result<Sums> {
+        let Some(mut cursor) = Cursor::new(self, location) else { return Ok([0; CLASSES]) };
+        let (before, after) = (cursor.after(span.from)?, cursor.after(span.to)?);
+        let mut sums = before;
+        sums.iter_mut().zip(after).for_each(|(sum, after)| *sum = sum.saturating_sub(after));
+        Ok(sums)
+    }
+
+    /// Returns the class of a slice: [`Class::Wait`] for a wait, otherwise that of its call path.
     pub fn class(&self, slice: &Slice) -> Class {
         crate::build::class_of(&self.classes, slice)
     }
@@ -177,7 +196,8 @@ impl Index {
         self.findings.get(&(path, whole(what)))
     }
 
-    /// Returns call path and kind of all waits that have instances.
+    /// Returns all findings that have instances, each with its call path, the kind of wait and its worst instances, in the order of
+    /// call paths.
     pub fn findings(&self) -> impl Iterator<Item = (CallPath, Wait, &Instances)> {
         self.findings.iter().map(|((path, what), it)| (*path, *what, it))
     }

@@ -51,7 +51,7 @@ fn instance((rank, fields): (Rank, Fields)) -> Instance {
     }
 }
 
-/// The instances of one finding.
+/// The instances of one finding, which is a kind of wait on a call path. An instance is the wait of one call, with all its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instances {
     /// Number of calls that waited.

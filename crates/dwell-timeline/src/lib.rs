@@ -49,28 +49,30 @@ pub use pyramid::least_of_code;
 pub use slices::{Instance, Slice, Waiting};
 pub use tile::{Sharpness, Tile};
 
-/// Name of the directory beside the archive that has the index.
+/// Name of the directory that has the index. It lies in the directory of the archive, beside its report, and can be deleted at any
+/// time.
 pub const DIRECTORY: &str = "dwell-timeline";
 
-/// Number of classes of activity.
+/// Number of classes of activity, waiting among them. Sums and shares have a value for each.
 pub const CLASSES: usize = dwell_report::Class::ALL.len();
 
 /// Nanoseconds of each class, in the order of [`dwell_report::Class::ALL`].
 pub type Sums = [u64; CLASSES];
 
-/// A point in time: nanoseconds by the clock of the trace.
+/// A point in time: nanoseconds by the clock of the trace. [`Index::span`] has the first one, from which people count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
-/// Number of a location, in the order of the report.
+/// Number of a location, counted from 0 in the order of the report, in which the locations of a process are consecutive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location(pub u32);
 
-/// Number of a call path in the report.
+/// Number of a call path, which is the same in the report that the analysis has written with the dependency log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallPath(pub u32);
 
-/// A span of time, without its end.
+/// A span of time, without its end. Spans that touch have no time in common, so that sums over parts of a span add up to that of the
+/// whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// Begin of the span, which belongs to it.

@@ -11,7 +11,8 @@ use dwell_model::waits::Wait;
 
 use crate::{CallPath, Location, Span, Time};
 
-/// A stretch of time in which a location did one thing.
+/// A stretch of time in which a location did one thing: it was in one call path, and either waited or did not. Slices of a location
+/// follow each other without gaps, from its first event to its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
     /// Span of time of the slice, which is not empty.
@@ -22,7 +23,7 @@ pub struct Slice {
     pub wait: Option<Waiting>,
 }
 
-/// What a location waited for.
+/// The kind of a wait, and the location that the waiting one waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// Kind of the wait, such as a wait at a barrier.

@@ -2,15 +2,18 @@
 
 use std::ops::Range;
 
+use dwell_report::Class;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
+use crate::block::SLICES;
 use crate::cursor::Cursor;
 use crate::format::SOME;
 use crate::index::Index;
 use crate::pyramid::{self, CELL, share};
-use crate::{CLASSES, Location, Result, Span, Sums};
+use crate::{CLASSES, Location, Result, Span, Sums, Time};
 
-/// How a tile is computed.
+/// Way in which a tile is computed. A page shows the coarse one at once and replaces it by the exact one, which takes longer where a
+/// view has many locations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharpness {
     /// At once, from bins of the pyramid. Columns are as sharp as its bins.
@@ -26,7 +29,8 @@ pub struct Tile {
     pub rows: usize,
     /// Number of columns of the tile.
     pub columns: usize,
-    /// Share of each class as a part of 255, row by row and column by column.
+    /// Share of each class as a part of 255, row by row and column by column: first all classes of the first column of the first row, in
+    /// the order of [`dwell_report::Class::ALL`].
     pub shares: Vec<u8>,
 }
 
@@ -68,25 +72,26 @@ impl Index {
     }
 
     fn exact_row(&self, locations: Range<u32>, span: Span, columns: usize) -> Result<Vec<u8>> {
-        let mut sums: Vec<Sums> = vec![[0; CLASSES]; columns];
+        let mut row = ExactRow::new(span, columns);
         let count = u128::from(locations.end - locations.start);
         for location in locations {
             let Some(mut cursor) = Cursor::new(self, Location(location)) else { continue };
+            // Few slices are added one by one; of many, sums at the ends of columns are enough.
+            if cursor.blocks_in(span)? * SLICES as u64 <= 4 * columns as u64 {
+                cursor.each(span, |slice| {
+                    row.add(slice.span.common(span), self.class(slice));
+                    true
+                })?;
+                continue;
+            }
             let mut before = cursor.after(span.from)?;
-            for (column, sums) in sums.iter_mut().enumerate() {
-                let after = cursor.after(span.column(column + 1, columns))?;
-                for ((sum, before), after) in sums.iter_mut().zip(before).zip(after) {
-                    *sum += before.saturating_sub(after);
-                }
+            for column in 0..columns {
+                let after = cursor.after(row.begin(column + 1))?;
+                row.add_sums(column, &before, &after);
                 before = after;
             }
         }
-        let length = |column| span.column(column + 1, columns).0 - span.column(column, columns).0;
-        let shares = sums.iter().enumerate().flat_map(|(column, sums)| {
-            let whole = u128::from(length(column)) * count;
-            sums.map(|sum| share(sum, whole))
-        });
-        Ok(shares.collect())
+        Ok(row.shares(count))
     }
 
     fn coarse_row(&self, locations: Range<u32>, span: Span, columns: usize) -> Result<Vec<u8>> {
@@ -121,13 +126,14 @@ impl Index {
                 }
                 let mut bin = pyramid::bin_of(at.from, bins, end);
                 let scale = count as f32 / at.length() as f32;
-                while bin < bins && pyramid::begin(bin, bins, end) < at.to {
-                    let (from, to) =
-                        (pyramid::begin(bin, bins, end), pyramid::begin(bin + 1, bins, end));
+                let mut from = pyramid::begin(bin, bins, end);
+                while bin < bins && from < at.to {
+                    let to = pyramid::begin(bin + 1, bins, end);
                     let part = Span { from, to }.common(at).length() as f32 * scale;
                     let cell = row.get(bin * CELL..bin * CELL + CLASSES).unwrap_or(&[]);
                     sums.iter_mut().zip(cell).for_each(|(sum, it)| *sum += part * f32::from(*it));
                     bin += 1;
+                    from = to;
                 }
             }
             first += count;
@@ -153,6 +159,99 @@ impl Index {
             _ => group.summary.some_rows + place / u64::from(SOME) * whole,
         };
         group.part.read_checked(at, length)
+    }
+}
+
+/// Sums of the columns of a row.
+struct ExactRow {
+    span: Span,
+    /// Begins of columns, and the end of the last.
+    begins: Vec<u64>,
+    sums: Vec<Sums>,
+    /// How many slices of each class begin to cover whole columns here, minus how many end to.
+    covers: Vec<[i64; CLASSES]>,
+}
+
+impl ExactRow {
+    fn new(span: Span, columns: usize) -> Self {
+        let begins = (0..=columns).map(|it| span.column(it, columns).0).collect();
+        let (sums, covers) = (vec![[0; CLASSES]; columns], vec![[0; CLASSES]; columns + 1]);
+        Self { span, begins, sums, covers }
+    }
+
+    fn begin(&self, column: usize) -> Time {
+        self.begins.get(column).map_or(self.span.to, |it| Time(*it))
+    }
+
+    /// Returns the column that contains a time of the span.
+    fn column(&self, time: Time) -> usize {
+        let columns = self.sums.len();
+        let (part, whole) = (time.0 - self.span.from.0, self.span.length().max(1));
+        let near = match part.checked_mul(columns as u64) {
+            Some(scaled) => scaled / whole,
+            None => (u128::from(part) * columns as u128 / u128::from(whole)) as u64,
+        };
+        let mut column = (near as usize).min(columns.saturating_sub(1));
+        // Begins of columns are rounded down, so that a time may lie in a later one.
+        while column + 1 < columns && self.begin(column + 1) <= time {
+            column += 1;
+        }
+        column
+    }
+
+    /// Adds a part of the span.
+    fn add(&mut self, part: Span, class: Class) {
+        if part.length() == 0 {
+            return;
+        }
+        let (first, last) = (self.column(part.from), self.column(Time(part.to.0 - 1)));
+        if first == last {
+            self.add_to(first, class, part.length());
+            return;
+        }
+        let (after_first, begin_last) = (self.begin(first + 1), self.begin(last));
+        self.add_to(first, class, after_first.0 - part.from.0);
+        self.add_to(last, class, part.to.0 - begin_last.0);
+        for (column, by) in [(first + 1, 1), (last, -1)] {
+            if let Some(it) = self.covers.get_mut(column).and_then(|it| it.get_mut(class as usize))
+            {
+                *it += by;
+            }
+        }
+    }
+
+    fn add_to(&mut self, column: usize, class: Class, time: u64) {
+        if let Some(sum) = self.sums.get_mut(column).and_then(|it| it.get_mut(class as usize)) {
+            *sum += time;
+        }
+    }
+
+    /// Adds the difference of sums at both ends of a column.
+    fn add_sums(&mut self, column: usize, before: &Sums, after: &Sums) {
+        if let Some(sums) = self.sums.get_mut(column) {
+            for ((sum, before), after) in sums.iter_mut().zip(before).zip(after) {
+                *sum += before.saturating_sub(*after);
+            }
+        }
+    }
+
+    /// Returns the shares of so many locations.
+    fn shares(&self, locations: u128) -> Vec<u8> {
+        let mut open = [0; CLASSES];
+        let mut shares = Vec::with_capacity(self.sums.len() * CLASSES);
+        let lengths = self.begins.windows(2).map(|it| match it {
+            [from, to] => to - from,
+            _ => 0,
+        });
+        for ((sums, covers), length) in self.sums.iter().zip(&self.covers).zip(lengths) {
+            let whole = u128::from(length) * locations;
+            for ((sum, open), by) in sums.iter().zip(&mut open).zip(covers) {
+                *open += by;
+                let covered = length.saturating_mul(open.cast_unsigned());
+                shares.push(share(sum + covered, whole));
+            }
+        }
+        shares
     }
 }
 

@@ -269,6 +269,7 @@ fn slices(run: &Run, numbers: &mut Numbers) {
             let is_at =
                 |it: &&dwell_timeline::Slice| it.span.from <= span.from && span.from < it.span.to;
             assert_eq!(at, all.iter().find(is_at).copied());
+            assert_eq!(run.index.sums(location, span).unwrap(), run.sums(number, span));
             let sum: u64 =
                 run.index.meanwhile(location, span).unwrap().iter().map(|it| it.nanoseconds).sum();
             assert_eq!(sum, expected.iter().map(|it| it.span.common(span).length()).sum::<u64>());

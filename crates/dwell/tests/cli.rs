@@ -176,7 +176,7 @@ fn timelines_show_who_waits_when() {
     let early = dwell(&["timeline", name]);
     assert_eq!(early.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&early.stderr).contains("next: dwell analyze"));
-    ok(&["analyze", name]);
+    let list = ok(&["analyze", name]);
     let text = ok(&["timeline", name]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(
@@ -187,6 +187,13 @@ fn timelines_show_who_waits_when() {
     assert_eq!(ok(&["timeline", name]), text);
     let worst = ok(&["timeline", name, "--finding", "1", "--width", "120"]);
     assert!(worst.contains("instance 1 of"), "{worst}");
+    // Numbers are those of the list.
+    for number in ["1", "2"] {
+        let line = list.lines().find_map(|it| it.strip_prefix(&format!("{number}. "))).unwrap();
+        let call = line.split_whitespace().next().unwrap();
+        let head = ok(&["timeline", name, "--finding", number, "--width", "120"]);
+        assert!(head.lines().next().unwrap().contains(call), "{line}: {head}");
+    }
     let none = dwell(&["timeline", name, "--finding", "99"]);
     assert!(String::from_utf8_lossy(&none.stderr).contains("there is no finding 99"));
     let late = dwell(&["timeline", name, "--from", "1h"]);

@@ -17,9 +17,11 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
   const sort = state.value["order"] ?? "number";
   const by = state.value["by"];
   const from = Number(state.value["from"] ?? 0);
-  const query = { sort: sort === "number" ? undefined : sort, by, from: from || undefined, count: SHOWN };
+  // The span of the timeline, if it shows a part of the run.
+  const t = state.value["t"];
+  const query = { t, sort: sort === "number" ? undefined : sort, by, from: from || undefined, count: SHOWN };
   const { value: bars, error, stale } = useAnswer<Bars>(of(shown.first, "bars"), query);
-  const other = useAnswer<Bars>(shown.second && of(shown.second, "bars"), { ...query, sort: undefined }).value;
+  const other = useAnswer<Bars>(shown.second && of(shown.second, "bars"), { ...query, t: undefined, sort: undefined }).value;
   const [table, setTable] = useState(false);
   if (error) return <p class="empty" role="alert">{error}</p>;
   if (!bars) return <p class="empty" aria-busy="true">Reading the report …</p>;
@@ -45,6 +47,12 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
             <button type="button" class="small" disabled={from === 0} onClick={() => go({ from: Math.max(0, from - SHOWN) || undefined })}>Before</button>
             <span>{from + 1} to {Math.min(from + SHOWN, bars.count)} of {grouped(bars.count)} {unit}</span>
             <button type="button" class="small" disabled={from + SHOWN >= bars.count} onClick={() => go({ from: from + SHOWN })}>After</button>
+          </span>
+        )}
+        {t && (
+          <span class="pager">
+            <span>Only {t.split("-").map((it) => seconds(Number(it) / 1e9)).join(" to ")}</span>
+            <button type="button" class="small" onClick={() => go({ t: undefined })}>Whole run</button>
           </span>
         )}
         <span class="grow" />

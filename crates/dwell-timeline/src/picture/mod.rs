@@ -19,10 +19,11 @@ use crate::{CLASSES, CallPath, Location, Result, Span, Step, Time};
 pub use svg::svg;
 pub use text::{columns, text};
 
-/// Greatest number of rows of a picture.
+/// Greatest number of rows of a picture of a whole run. Runs with more locations have rows of several, so that a picture fits
+/// into a window and a terminal.
 pub const MOST_ROWS: u32 = 64;
 
-/// Names of what a picture shows.
+/// Names of locations and calls, which the index does not have: it knows their numbers in the report.
 pub trait Names {
     /// Returns the name of a location.
     fn location(&self, location: Location) -> String;
@@ -30,7 +31,8 @@ pub trait Names {
     fn call(&self, path: CallPath) -> String;
 }
 
-/// What a picture shows.
+/// Everything that a picture shows, as numbers. Different pictures of one scene show the same, and none of them needs the index
+/// again.
 #[derive(Clone, Debug)]
 pub struct Scene {
     /// Span of time of all columns.

@@ -9,7 +9,7 @@ use dwell_analyze::log::DependencyLog;
 use dwell_analyze::{Options, analyze};
 use dwell_model::units::parse_duration;
 use dwell_model::waits::Wait;
-use dwell_report::findings::{Findings, Phase, Step};
+use dwell_report::findings::{Entry, Findings, Phase, Step};
 use dwell_report::{CnodeId, LocationId, Query};
 use dwell_timeline::picture::{self, Names, Scene};
 use dwell_timeline::{CallPath, DIRECTORY, Index, Instance, Location, Span, Time};
@@ -178,15 +178,10 @@ fn find(path: &Path, index: &Index, number: usize, instance: usize) -> anyhow::R
     let file = directory(path).join("findings.json");
     let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
     let findings = Findings::read(&bytes).with_context(|| file.display().to_string())?;
-    // The list has call paths that wait and communication that is inefficient, the greatest gain first.
-    let waits = findings.entries.iter().filter(|it| it.phase == Phase::Run && !it.small);
-    let waits = waits.map(|it| (it.seconds + it.seconds_at_most, Some(it)));
-    let others = findings.inefficient.iter().map(|it| (it.seconds + it.seconds_at_most, None));
-    let mut list: Vec<_> = waits.chain(others).collect();
-    list.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let list = listed(&findings);
     let entry = match number.checked_sub(1).and_then(|it| list.get(it)) {
-        Some((_, Some(entry))) => *entry,
-        Some((_, None)) => bail!("finding {number} is no wait, and has no instances"),
+        Some(Some(entry)) => *entry,
+        Some(None) => bail!("finding {number} is no wait, and has no instances"),
         None => bail!("there is no finding {number}; `dwell analyze` lists {}", list.len()),
     };
     let waits = entry.findings.iter().filter_map(|it| findings.findings.get(*it as usize));
@@ -205,6 +200,28 @@ fn find(path: &Path, index: &Index, number: usize, instance: usize) -> anyhow::R
         Some(it) => Ok(Found { path, what, count: instances.count, instance: *it }),
         None => bail!("finding {number} has {} instances", instances.worst.len()),
     }
+}
+
+/// Returns the list of `dwell analyze`: call paths that wait, and `None` for communication that is inefficient. The greatest gain in
+/// hundredths of the run comes first, and then the longest.
+fn listed(findings: &Findings) -> Vec<Option<&Entry>> {
+    let nanoseconds = |seconds: f64| (seconds * 1e9).round() as u128;
+    let length = nanoseconds(findings.length_seconds).max(1);
+    let each = |both: u128| both / (2 * u128::from(findings.locations.max(1)));
+    let waits = findings.entries.iter().filter(|it| it.phase == Phase::Run && !it.small);
+    let waits = waits.map(|it| {
+        let both = nanoseconds(it.seconds) + nanoseconds(it.seconds_at_most);
+        let predicted = it.gain.as_ref().and_then(|it| it.seconds);
+        let gain = predicted.map_or(each(both), |it| nanoseconds(it.max(0.0)));
+        ((gain * 100 / length, both), Some(it))
+    });
+    let others = findings.inefficient.iter().map(|it| {
+        let both = nanoseconds(it.seconds) + nanoseconds(it.seconds_at_most);
+        ((each(both) * 100 / length, both), None)
+    });
+    let mut list: Vec<_> = waits.chain(others).collect();
+    list.sort_by_key(|it| std::cmp::Reverse(it.0));
+    list.into_iter().map(|it| it.1).collect()
 }
 
 /// Names from the report.
