@@ -15,7 +15,7 @@ use dwell_model::waits::Wait;
 use dwell_report::Class;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use crate::block::{self, put};
+use crate::block::{self, put, take};
 use crate::critical;
 use crate::format::{self, ALL, About, Fingerprint, Header, Part, SOME};
 use crate::index::{Index, Summary};
@@ -24,7 +24,7 @@ use crate::levels::{self, Entry};
 use crate::paths::Paths;
 use crate::pyramid::{self, Bins, MOST_BINS};
 use crate::slices::{Instance, Piece, Receiver, Segment, Slice, Waiting, divide, whole};
-use crate::{CLASSES, CallPath, Error, Location, Result, Span, Sums, Time};
+use crate::{CallPath, Error, Location, Result, Span, Sums, Time};
 
 /// Makes the index in a directory, or completes one whose making was interrupted, and opens it.
 ///
@@ -50,8 +50,8 @@ pub fn build(
         let last = location.and_then(|it| it.segments().next()).transpose()?;
         end = end.max(last.map_or(Time(0), |it| Time(it.end.nanoseconds())));
     }
-    // More bins than slices help nobody: a slice takes about three bytes of the log.
-    let each = log.bytes() / u64::from(locations.max(1)) / 3;
+    // Exact sums are quick where a location has few slices, which take about three bytes of the log each.
+    let each = log.bytes() / u64::from(locations.max(1)) / 12;
     let bins = (each as usize).clamp(64, MOST_BINS).next_power_of_two().min(MOST_BINS);
     let size = format::group_size(locations);
     let header = |group: u32| {
@@ -173,18 +173,21 @@ impl Maker<'_> {
                 }
                 progress(1);
             }
-            let summary = Summary {
+            let mut summary = Summary {
                 locations: about,
                 rows: output.place,
                 some_rows: output.place + rows.len() as u64,
                 sums: output.place + (rows.len() + some_rows.len()) as u64,
+                sums_bytes: 0,
                 blame,
             };
             output.write(&rows).map_err(io)?;
             output.write(&some_rows).map_err(io)?;
-            let exact = whole.sums.iter().flatten().chain(&whole.longest);
-            let exact: Vec<u8> = exact.flat_map(|it| it.to_le_bytes()).collect();
+            // Most classes have no time in most bins.
+            let mut exact = Vec::new();
+            whole.sums.iter().flatten().chain(&whole.longest).for_each(|it| put(&mut exact, *it));
             output.write_checked(&exact).map_err(io)?;
+            summary.sums_bytes = exact.len() as u64;
             let mut bytes = summary.encode();
             instances::encode(&keeper.finish(), &mut bytes);
             Ok(bytes)
@@ -235,7 +238,7 @@ impl Maker<'_> {
                 let Some((summary, findings)) = read else {
                     return Err(part.damaged(0, "the summary makes no sense"));
                 };
-                let group = exact_bins(&part, summary.sums, most, end)?;
+                let group = exact_bins(&part, &summary, most, end)?;
                 encode_row(&group, most, part.header.count.into(), &mut rows);
                 total.join(&group);
                 findings.iter().for_each(|(finding, more)| keeper.join(*finding, more));
@@ -274,12 +277,14 @@ fn encode_row(bins: &Bins, count: usize, locations: u64, to: &mut Vec<u8>) {
 }
 
 /// Reads the exact sums of a group.
-fn exact_bins(part: &Part, place: u64, bins: usize, end: Time) -> Result<Bins> {
-    let bytes = part.read_checked(place, (8 * bins * (CLASSES + 1)) as u64)?;
-    let mut numbers = bytes.as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
+fn exact_bins(part: &Part, summary: &Summary, bins: usize, end: Time) -> Result<Bins> {
+    let bytes = part.read_checked(summary.sums, summary.sums_bytes)?;
+    let mut bytes = bytes.as_slice();
     let mut group = Bins::new(bins, end);
-    let places = group.sums.iter_mut().flatten().chain(&mut group.longest);
-    places.zip(&mut numbers).for_each(|(to, from)| *to = from);
+    for number in group.sums.iter_mut().flatten().chain(&mut group.longest) {
+        let read = take(&mut bytes);
+        *number = read.ok_or_else(|| part.damaged(summary.sums, "sums are missing"))?;
+    }
     Ok(group)
 }
 

@@ -22,7 +22,7 @@
 //! | 4 | CRC-32 of what precedes |
 //!
 //! A group goes on with the blocks and [levels](crate::levels) of each location, then rows of the [pyramid](crate::pyramid), each
-//! with its CRC-32: one for each location, one for each 16 of them, and the exact sums of the group. A summary follows,
+//! with its CRC-32: one for each location, one for each 16 of them, and the exact sums of the group, as numbers of variable length. A summary follows,
 //! and 8 bytes with its place.
 
 use std::fs::File;

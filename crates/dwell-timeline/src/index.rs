@@ -22,6 +22,8 @@ pub(crate) struct Summary {
     pub(crate) rows: u64,
     pub(crate) some_rows: u64,
     pub(crate) sums: u64,
+    /// Size of the exact sums in bytes.
+    pub(crate) sums_bytes: u64,
     /// How long locations of the group waited for others.
     pub(crate) blame: BTreeMap<Location, u64>,
 }
@@ -29,7 +31,9 @@ pub(crate) struct Summary {
 impl Summary {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        [self.rows, self.some_rows, self.sums].into_iter().for_each(|it| put(&mut bytes, it));
+        [self.rows, self.some_rows, self.sums, self.sums_bytes]
+            .into_iter()
+            .for_each(|it| put(&mut bytes, it));
         self.locations.iter().for_each(|it| it.encode(&mut bytes));
         put(&mut bytes, self.blame.len() as u64);
         for (culprit, time) in &self.blame {
@@ -41,9 +45,10 @@ impl Summary {
 
     pub(crate) fn decode(bytes: &mut &[u8], count: u32) -> Option<Self> {
         let (rows, some_rows, sums) = (take(bytes)?, take(bytes)?, take(bytes)?);
+        let sums_bytes = take(bytes)?;
         let locations = (0..count).map(|_| About::decode(bytes)).collect::<Option<Vec<_>>>()?;
         let blame = decode_blame(bytes)?;
-        Some(Self { locations, rows, some_rows, sums, blame })
+        Some(Self { locations, rows, some_rows, sums, sums_bytes, blame })
     }
 }
 
