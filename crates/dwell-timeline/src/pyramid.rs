@@ -152,9 +152,17 @@ impl Bins {
 
 /// Returns a part as a part of 255, rounded.
 pub(crate) fn share(part: u64, whole: u128) -> u8 {
-    match whole {
-        0 => 0,
-        _ => ((u128::from(part) * 255 + whole / 2) / whole).min(255) as u8,
+    if part == 0 || whole == 0 {
+        return 0;
+    }
+    // Divisions of 128 bits take several times as long, and most numbers are small.
+    let small = u64::try_from(whole).ok().and_then(|whole| {
+        let scaled = part.checked_mul(255)?.checked_add(whole / 2)?;
+        Some(scaled / whole)
+    });
+    match small {
+        Some(share) => share.min(255) as u8,
+        None => ((u128::from(part) * 255 + whole / 2) / whole).min(255) as u8,
     }
 }
 
@@ -171,6 +179,16 @@ mod tests {
             before = code;
             assert!(least_of_code(code) <= length, "{length}");
             assert!(u128::from(length) * 4 <= u128::from(least_of_code(code)) * 5, "{length}");
+        }
+    }
+
+    #[test]
+    fn shares_are_rounded() {
+        for whole in [1, 3, 1000, u128::from(u64::MAX), u128::from(u64::MAX) * 7] {
+            for part in [0, 1, 2, 499, 1000, u64::MAX / 255, u64::MAX / 2, u64::MAX] {
+                let exact = (u128::from(part) * 255 + whole / 2) / whole;
+                assert_eq!(u128::from(share(part, whole)), exact.min(255), "{part} of {whole}");
+            }
         }
     }
 
