@@ -54,7 +54,7 @@ use output::findings::RunSize;
 pub use output::findings::{
     Activities, Cause, Caused, Confidence, Counters, Critical, Doing, Efficiency, Entry, Evidence,
     Factors, Finding, Gain, Inefficiency, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling,
-    Serves, Share, Step, Times, Unexplained,
+    Serves, Share, Step, Times, Unexplained, Unpredictable,
 };
 use output::own::{Own, Section};
 pub use output::profile::{Calls, Profile};
@@ -62,8 +62,7 @@ use output::tree::Tree;
 use output::{Replayed, division, findings, notes, own, pieces, report};
 
 pub use whatif::{
-    Change, PredictError, Prediction, Range as PredictedLength, Selection, UnknownSelection,
-    Unpredictable, WhatIf,
+    Change, PredictError, Prediction, Range as PredictedLength, Selection, UnknownSelection, WhatIf,
 };
 
 use crate::archive::ids::{self, PartyNumber};

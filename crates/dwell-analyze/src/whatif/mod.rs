@@ -23,7 +23,7 @@ use crate::Error;
 use crate::archive::ids::LocationNumber;
 use crate::causes::failure;
 use crate::engine::log::read::{DependencyLog, LogError};
-use crate::output::findings::{Cause, Finding, Gain, Ground};
+use crate::output::findings::{Cause, Finding, Gain, Ground, Unpredictable};
 use rules::PathRule;
 pub use scenario::{Change, Selection, UnknownSelection};
 use scenario::{Compiled, Names};
@@ -50,33 +50,6 @@ pub struct Range {
     pub low: u64,
     /// Greatest length over everything that is uncertain.
     pub high: u64,
-}
-
-/// Reason why a run cannot be predicted. Its text form says so in words for a user, without a full stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unpredictable {
-    /// Processes took their work from a shared counter, and some of them got none: with other durations they might have done
-    /// other work.
-    DynamicWork,
-    /// Some locations wait for something that the archive does not have. The number is that of these locations.
-    Incomplete(u32),
-}
-
-impl std::fmt::Display for Unpredictable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::DynamicWork => f.write_str(
-                "processes took their work from a shared counter, and some got none: with other durations they might have \
-                 got some",
-            ),
-            Self::Incomplete(1) => {
-                f.write_str("a location waits for something that the archive does not have")
-            }
-            Self::Incomplete(count) => {
-                write!(f, "{count} locations wait for something that the archive does not have")
-            }
-        }
-    }
 }
 
 /// A run that predictions are made from. [`Analysis::what_if`](crate::Analysis::what_if) makes it, and plays the run without

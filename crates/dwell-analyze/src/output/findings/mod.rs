@@ -8,6 +8,7 @@ mod causes;
 mod concerned;
 mod critical;
 mod efficiency;
+mod gain;
 mod ground;
 mod inefficient;
 mod meanwhile;
@@ -29,7 +30,6 @@ use crate::archive::names::{self, Site};
 use crate::archive::time::{Duration, Time};
 use crate::engine::quantity::Quantity as Q;
 use crate::engine::regions::Span;
-use crate::whatif::Unpredictable;
 pub use beside::Polling;
 pub(crate) use beside::polling;
 pub use causes::{Activities, Cause, Caused, Counters};
@@ -37,6 +37,8 @@ use concerned::{Concerns, Top};
 pub use critical::Critical;
 pub(crate) use critical::list as critical;
 pub use efficiency::{Efficiency, Factors};
+pub(crate) use gain::RunSize;
+pub use gain::{Gain, Unpredictable};
 pub(crate) use ground::Ground;
 pub(crate) use inefficient::list as inefficient;
 pub use inefficient::{Evidence, Inefficiency};
@@ -212,37 +214,6 @@ pub struct Entry {
     /// By how much the run would be shorter without these waits, or why that cannot be predicted. `None` if it was not
     /// computed.
     pub gain: Option<Result<Gain, Unpredictable>>,
-}
-
-/// Length of a run in nanoseconds, and the number of its locations.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RunSize {
-    pub(crate) length: u64,
-    pub(crate) locations: u64,
-}
-
-impl RunSize {
-    /// Returns the time of one location, given twice the time of all.
-    pub(crate) fn each(self, both: u128) -> u64 {
-        let each = both / (2 * u128::from(self.locations.max(1)));
-        u64::try_from(each).unwrap_or(u64::MAX)
-    }
-
-    /// Returns a time in hundredths of the run.
-    pub(crate) fn hundredths(self, time: u64) -> u64 {
-        time.saturating_mul(100) / self.length.max(1)
-    }
-}
-
-/// By how much a run would be shorter, in nanoseconds; below 0 if it would be longer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gain {
-    /// Gain that is predicted if waits are as long as their lower bounds.
-    pub expected: i64,
-    /// Least gain over everything that is uncertain.
-    pub low: i64,
-    /// Greatest gain over everything that is uncertain.
-    pub high: i64,
 }
 
 impl Entry {
