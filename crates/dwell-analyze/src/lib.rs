@@ -117,6 +117,9 @@ pub struct Options {
     /// Directory for the dependency log, which is not written if it is `None`. The directory is made if it does not
     /// exist. A log that it has is replaced.
     pub log: Option<PathBuf>,
+    /// Whether to predict, from the dependency log, what the run would gain without its longest waits, and the efficiencies that
+    /// need a prediction. That plays the run about 15 times, and takes several times as long as everything else.
+    pub predict: bool,
 }
 
 impl Default for Options {
@@ -128,6 +131,7 @@ impl Default for Options {
             cut: Cut::Budget,
             events_per_rank: 1_000_000,
             log: None,
+            predict: false,
         }
     }
 }
@@ -436,7 +440,7 @@ fn replay_on(
             let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
             let residual = residual.and_then(|text| text.parse().ok());
             let mut analysis = Analysis { part, lists, residual, critical };
-            if let Some(log) = log {
+            if let Some(log) = log.filter(|_| options.predict) {
                 analysis.foresee(log)?;
             }
             AtRank::First(Box::new(analysis))

@@ -64,7 +64,7 @@ pub(crate) fn code(nanoseconds: u64) -> u8 {
     }
 }
 
-/// Returns the least length of a wait that [`code`] maps to a number.
+/// Returns the least length of a wait that has a number in the pyramid.
 pub fn least_of_code(code: u8) -> u64 {
     match code {
         0 => 0,
