@@ -161,7 +161,8 @@ mod tests {
 | `dwell-synth` | synthetic traces | files, model, otf2, cubex |
 | `dwell-fortran` | coarrays | model |
 | `dwell-export` | Parquet | `dwell-model`, `otf2`, `dwell-analyze` |
-| `dwell-serve` | HTTP | files, model, report, otf2, analyze |
+| `dwell-timeline` | an index | files, model, otf2, analyze, report |
+| `dwell-serve` | HTTP | files, model, report, otf2, analyze, timeline |
 | `dwell` | the command line | all but preload |
 | `dwell-fuzz` | fuzz targets | otf2, cubex, fortran, model, unify, report |
 | `xtask` | automation | – |
