@@ -62,7 +62,8 @@ use output::tree::Tree;
 use output::{Replayed, division, findings, notes, own, pieces, report};
 
 pub use whatif::{
-    Change, PredictError, Prediction, Range as PredictedLength, Selection, UnknownSelection, WhatIf,
+    Change, Network, PredictError, Prediction, Range as PredictedLength, Selection,
+    UnknownSelection, WhatIf,
 };
 
 use crate::archive::ids::{self, PartyNumber};

@@ -206,6 +206,11 @@ impl World {
         self.on_node
     }
 
+    /// Returns `true` if two processes are on one node.
+    pub(crate) fn are_near(&self, one: ProcessNumber, other: ProcessNumber) -> bool {
+        self.system.node(one) == self.system.node(other)
+    }
+
     /// Returns the longest least time of a request over all pairs.
     pub(crate) fn longest_latency(&self) -> Duration {
         self.between_nodes.max(self.on_node)

@@ -286,9 +286,10 @@ impl<P: Pattern> Player<'_, P> {
         let end = OperationEnd::of(self.leaf.act == Act::Done);
         let (bytes, far) = (sent + received, self.here.distance(target));
         self.here.process.moved = self.here.process.moved.saturating_add(bytes);
-        let class = Class::of(layer, kind, self.here.memory(), sent.max(received));
+        let moved = sent.max(received);
+        let class = Class::of(layer, kind, self.here.memory(), moved);
         if !self.leaf.traits.has(Traits::ONE_SIDED) {
-            return self.book_issue_apart(time, path, class, target);
+            return self.book_issue_apart(time, path, (class, moved), target);
         }
         // Only atomics both send and receive.
         let size = if kind == Kind::Atomic { size(bytes) } else { class.size() };
@@ -300,7 +301,7 @@ impl<P: Pattern> Player<'_, P> {
         }
         let (paths, when) = (&mut self.here.location.paths, Span { begin: enter, end: time });
         let account = paths.charge_operation((path, recent), sort, when, target, end);
-        self.issue_leaf(account, time, class, target);
+        self.issue_leaf(account, time, (class, moved), target);
         false
     }
 
@@ -356,7 +357,13 @@ impl<P: Pattern> Player<'_, P> {
         } else if op.learned {
             self.ask_known(account, Span { begin: enter, end: time }, &op);
         } else {
-            self.ask_one(account, Span { begin: enter, end: time }, op.target, op.start, op.class);
+            let Op { target, start, class, bytes, .. } = op;
+            self.ask_one(
+                account,
+                Span { begin: enter, end: time },
+                (target, start),
+                (class, bytes),
+            );
         }
     }
 
@@ -372,15 +379,23 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Asks the target of the operation that the call issued, or keeps the operation as outstanding.
     #[inline(always)]
-    fn issue_leaf(&mut self, account: Account, time: Time, class: Class, target: ProcessNumber) {
+    fn issue_leaf(
+        &mut self,
+        account: Account,
+        time: Time,
+        (class, moved): (Class, u64),
+        target: ProcessNumber,
+    ) {
+        let bytes = u32::try_from(moved).unwrap_or(u32::MAX);
         let Leaf { enter, act, issue: Issue { returns, window, id, .. }, .. } = self.leaf;
         let complete = act == Act::Done;
         if complete && returns {
-            return self.ask_one(account, Span { begin: enter, end: time }, target, enter, class);
+            let when = Span { begin: enter, end: time };
+            return self.ask_one(account, when, (target, enter), (class, bytes));
         }
         let learned = false;
         let (serial, start, location) = (0, enter, self.here.location.number);
-        let op = Op { serial, id, location, window, target, start, class, returns, learned };
+        let op = Op { serial, id, location, window, target, start, class, bytes, returns, learned };
         match complete {
             true => self.here.process.outstanding.add_last(op),
             false => self.here.process.outstanding.add(op),
@@ -394,7 +409,7 @@ impl<P: Pattern> Player<'_, P> {
         &mut self,
         time: Time,
         path: Path,
-        class: Class,
+        (class, moved): (Class, u64),
         target: ProcessNumber,
     ) -> bool {
         let Leaf { enter, traits, region, issue: Issue { sent, received, .. }, .. } = self.leaf;
@@ -406,7 +421,7 @@ impl<P: Pattern> Player<'_, P> {
         if target == self.here.process.index {
             return true;
         }
-        self.issue_leaf(account, time, class, target);
+        self.issue_leaf(account, time, (class, moved), target);
         false
     }
 
@@ -428,12 +443,11 @@ impl<P: Pattern> Player<'_, P> {
         &mut self,
         account: Account,
         Span { begin: enter, end: leave }: Span,
-        target: ProcessNumber,
-        start: Time,
-        class: Class,
+        (target, start): (ProcessNumber, Time),
+        (class, bytes): (Class, u32),
     ) {
         let (process, age) = (target, enter.since(start));
-        let need = || Need::Target { process, class, age };
+        let need = || Need::Target { process, class, bytes, age };
         self.here.location.last_call_needed(self.here.process.index, need);
         let location = self.here.location.number;
         let call = CompletedCall { location, account, enter, leave, target, start, class };
@@ -444,8 +458,8 @@ impl<P: Pattern> Player<'_, P> {
     #[inline(never)]
     fn ask_known(&mut self, account: Account, when: Span, op: &Op) {
         let known: Known = self.here.process.outstanding.known(op);
-        let Op { target, start, class, .. } = *op;
-        self.here.location.done.push(Done { target, start, class, known });
+        let Op { target, start, class, bytes, .. } = *op;
+        self.here.location.done.push(Done { target, start, class, bytes, known });
         let Leaf { region, traits, .. } = self.leaf;
         let frame = Frame { enter: when.begin, region, traits, judged: true, ..Frame::EMPTY };
         self.judge(when, frame, account);

@@ -4,6 +4,7 @@
 //! Operations that are complete at the origin, but maybe not at the target, matter only to calls that complete
 //! everything, so the last of them for each target is enough.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
 use dwell_model::layer::Layer;
@@ -125,6 +126,9 @@ pub(crate) struct Op {
     /// Enter of the call that issued the operation.
     pub(crate) start: Time,
     pub(crate) class: Class,
+    /// Bytes that the operation moves, and those before it to the same target that complete with it. More than 4 GiB count
+    /// as 4 GiB.
+    pub(crate) bytes: u32,
     /// True if completion at the origin waits for the target.
     pub(crate) returns: bool,
     /// True if something is known about the region that served the operation.
@@ -137,6 +141,7 @@ pub(crate) struct Done {
     pub(crate) target: ProcessNumber,
     pub(crate) start: Time,
     pub(crate) class: Class,
+    pub(crate) bytes: u32,
     pub(crate) known: Known,
 }
 
@@ -273,8 +278,17 @@ impl Outstanding {
 
     /// Keeps an operation that is complete at the origin, but not at the target.
     pub(crate) fn last(&mut self, op: Op) {
-        let known = self.lasting.entry((op.window, op.target)).or_insert(op);
+        let known = match self.lasting.entry((op.window, op.target)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                place.insert(op);
+                return;
+            }
+        };
+        let bytes = if known.serial == op.serial { 0 } else { known.bytes };
+        let bytes = bytes.saturating_add(op.bytes);
         let over = if known.serial <= op.serial { std::mem::replace(known, op) } else { op };
+        known.bytes = bytes;
         if over.learned && over.serial != op.serial {
             self.known.remove(&over.serial);
         }

@@ -341,9 +341,9 @@ impl<P: Pattern> Player<'_, P> {
     pub(crate) fn judge(&mut self, when: Span, frame: Frame, account: Account) {
         let Here { location, process, .. } = &mut self.here;
         let done = std::mem::take(&mut location.done);
-        for Done { target, start, class, .. } in &done {
-            let (process_of, class, age) = (*target, *class, when.begin.since(*start));
-            let need = || Need::Target { process: process_of, class, age };
+        for &Done { target, start, class, bytes, .. } in &done {
+            let age = when.begin.since(start);
+            let need = || Need::Target { process: target, class, bytes, age };
             location.last_call_needed(process.index, need);
         }
         let meaning = self.here.world.roles.get(frame.region).meaning;
@@ -509,7 +509,8 @@ impl<P: Pattern> Player<'_, P> {
         let mut out = Asking { own: self.own, common: self.common };
         self.patterns.issued(&mut self.here, &issued, &mut out);
         if !itself {
-            let class = Class::of(layer, kind, self.here.memory(), sent.max(received));
+            let moved = sent.max(received);
+            let class = Class::of(layer, kind, self.here.memory(), moved);
             self.here.process.outstanding.add(Op {
                 serial: 0,
                 id,
@@ -518,6 +519,7 @@ impl<P: Pattern> Player<'_, P> {
                 target,
                 start: issued.frame.enter,
                 class,
+                bytes: u32::try_from(moved).unwrap_or(u32::MAX),
                 returns: issue.waits_for_target(layer),
                 learned: false,
             });
@@ -536,8 +538,8 @@ impl<P: Pattern> Player<'_, P> {
         {
             if op.returns {
                 let known = self.here.process.outstanding.known(&op);
-                let Op { target, start, class, .. } = op;
-                self.here.location.done.push(Done { target, start, class, known });
+                let Op { target, start, class, bytes, .. } = op;
+                self.here.location.done.push(Done { target, start, class, bytes, known });
             } else {
                 self.here.process.outstanding.last(op);
             }
@@ -570,8 +572,8 @@ impl<P: Pattern> Player<'_, P> {
         let outstanding = &mut self.here.process.outstanding;
         let done = self.ops.drain(..).map(|op| {
             let known = outstanding.known(&op);
-            let Op { target, start, class, .. } = op;
-            Done { target, start, class, known }
+            let Op { target, start, class, bytes, .. } = op;
+            Done { target, start, class, bytes, known }
         });
         self.here.location.done.extend(done);
     }

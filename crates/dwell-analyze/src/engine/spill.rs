@@ -200,7 +200,7 @@ fn encode((op, known): &Stored) -> [u8; SIZE] {
         sure.1,
         wide.0,
         wide.1,
-        op.location.0.into(),
+        u64::from(op.location.0) | u64::from(op.bytes) << 32,
     ];
     let mut bytes = [0; SIZE];
     for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
@@ -227,6 +227,7 @@ fn decode(bytes: &[u8; SIZE]) -> Stored {
         target: ProcessNumber((places >> 32) as u32),
         start: Time(start),
         class: Class(flags as u32),
+        bytes: (location >> 32) as u32,
         returns: flags & 1 << 32 != 0,
         learned: false,
     };
@@ -252,6 +253,7 @@ mod tests {
             target: ProcessNumber(target),
             start,
             class: Class(0x1_0209),
+            bytes: serial as u32 * 1000,
             returns: serial.is_multiple_of(2),
             learned: false,
         };

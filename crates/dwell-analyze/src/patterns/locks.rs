@@ -324,7 +324,7 @@ impl Holder {
             let waiting = Waiting { location, account, enter, leave, until, mode };
             tell(here, key, LockEvent::Wait(waiting), out);
             let (class, known) = (Class::first(layer), Known::default());
-            let done = vec![Done { target, start: enter, class, known }];
+            let done = vec![Done { target, start: enter, class, bytes: 0, known }];
             call.locked.push(LockedCall { key, waiting, done, perhaps: Vec::new() });
         }
         match *locks.as_slice() {
@@ -355,7 +355,7 @@ impl Holder {
     ) -> LockedCall {
         let Waiting { enter, leave, .. } = waiting;
         let (class, known) = (Class::lock(layer), Known::default());
-        let lock = |target| Done { target, start: enter, class, known };
+        let lock = |target| Done { target, start: enter, class, bytes: 0, known };
         let mut perhaps = Vec::new();
         if let LockOwner::Process(owner) = key.owner {
             if done.is_empty() {

@@ -1,15 +1,27 @@
 //! Locks, which go to those who wait in the order of their arrival.
+//!
+//! Where the runtime did not keep to that order in the recorded run, locks go to whoever of those who wait got them first in
+//! the recorded run.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::engine::hash::Mixed;
 use crate::engine::locking::{LockKey, LockMode};
 
+/// A location that waits for a lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) location: u32,
+    pub(crate) mode: LockMode,
+    /// Time at which it had the lock in the recorded run.
+    pub(crate) recorded: u64,
+}
+
 /// One lock.
 #[derive(Debug, Default)]
 struct Lock {
     holders: Vec<(u32, LockMode)>,
-    queue: VecDeque<(u32, LockMode)>,
+    queue: VecDeque<Waiting>,
 }
 
 impl Lock {
@@ -22,16 +34,25 @@ impl Lock {
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     held: HashMap<(LockKey, u64), Lock, Mixed>,
+    /// True if locks go to those who wait as they did in the recorded run.
+    as_recorded: bool,
+    /// Number of times that a lock went to somebody although another, who came later, had it earlier in the recorded run.
+    pub(crate) overtaken: u64,
 }
 
 impl Locks {
+    pub(crate) fn new(as_recorded: bool) -> Self {
+        Self { as_recorded, ..Self::default() }
+    }
+
     /// Lets a location acquire a lock. Returns `false` if it has to wait.
-    pub(crate) fn acquire(&mut self, key: (LockKey, u64), mode: LockMode, location: u32) -> bool {
+    pub(crate) fn acquire(&mut self, key: (LockKey, u64), who: Waiting) -> bool {
+        let Waiting { location, mode, .. } = who;
         let lock = self.held.entry(key).or_default();
         let is_free = lock.queue.is_empty() && lock.is_free_for(mode);
         match is_free {
             true => lock.holders.push((location, mode)),
-            false => lock.queue.push_back((location, mode)),
+            false => lock.queue.push_back(who),
         }
         is_free
     }
@@ -41,10 +62,19 @@ impl Locks {
         let Some(lock) = self.held.get_mut(&key) else { return };
         let Some(place) = lock.holders.iter().position(|it| it.0 == location) else { return };
         lock.holders.swap_remove(place);
-        while let Some(&(next, mode)) = lock.queue.front().filter(|it| lock.is_free_for(it.1)) {
-            lock.holders.push((next, mode));
-            lock.queue.pop_front();
-            free.push(next);
+        loop {
+            let first = lock.queue.iter().enumerate().min_by_key(|it| it.1.recorded);
+            let Some(first) = first.map(|it| it.0) else { break };
+            let next = if self.as_recorded { first } else { 0 };
+            let Some(&Waiting { location, mode, .. }) =
+                lock.queue.get(next).filter(|it| lock.is_free_for(it.mode))
+            else {
+                break;
+            };
+            self.overtaken += u64::from(first != 0);
+            lock.holders.push((location, mode));
+            lock.queue.remove(next);
+            free.push(location);
         }
         if lock.holders.is_empty() {
             self.held.remove(&key);

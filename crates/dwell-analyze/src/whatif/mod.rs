@@ -3,8 +3,9 @@
 //! [`WhatIf`] plays the run again from its dependency log, with the [changes](Change) that a user asks for. It plays the run
 //! without changes as well, which must give the recorded length; what is missing is a part of the error bar.
 //!
-//! The error bar is the range over what is uncertain: waits are as long as their lower or upper bounds; calls that do
-//! not wait any more take what was left of them, or are as fast as the fastest of their call path.
+//! The error bar is the range over what is uncertain: waits are as long as their lower or upper bounds; operations of which
+//! no record tells need their targets or do not; calls that do not wait any more take what was left of them, or are as fast
+//! as the fastest of their call path.
 
 mod locks;
 mod meetings;
@@ -25,10 +26,10 @@ use crate::causes::failure;
 use crate::engine::log::read::{DependencyLog, LogError};
 use crate::output::findings::{Cause, Finding, Gain, Ground, Unpredictable};
 use rules::PathRule;
-pub use scenario::{Change, Selection, UnknownSelection};
+pub use scenario::{Change, Network, Selection, UnknownSelection};
 use scenario::{Compiled, Names};
 use simulate::{Assumptions, Played, Shortest, Simulation};
-use track::Track;
+use track::{Customs, Track};
 
 /// How long a run would have taken. All times are in nanoseconds, from the first event to the last, so that start-up and
 /// shutdown are included.
@@ -58,7 +59,9 @@ pub struct Range {
 pub struct WhatIf<'a> {
     ground: Ground<'a>,
     log: DependencyLog,
+    customs: Customs,
     names: Names,
+    assumptions: Assumptions,
     /// The run without changes, by lower and by upper bounds of waits.
     unchanged: [Played; 2],
     recorded: u64,
@@ -75,17 +78,34 @@ impl<'a> WhatIf<'a> {
         let log = DependencyLog::open(log).map_err(|error| failure(&error))?;
         let names = Names::of(&ground, causes);
         let none = Compiled::default();
-        let (low, high) = thread::scope(|scope| {
-            let high = scope.spawn(|| {
-                let assumptions = Assumptions { upper: true, best: false };
-                play(&ground, &log, &none, assumptions, None)
-            });
-            let low = play(&ground, &log, &none, Assumptions::default(), None);
-            (low, high.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        });
-        let of = |played: Result<Played, LogError>| played.map_err(|error| failure(&error));
-        let unchanged = [of(low)?, of(high)?];
-        Ok(Self { ground, log, names, unchanged, recorded })
+        let mut customs = Customs::default();
+        for number in (0..log.locations()).map(LocationNumber) {
+            let location = log.location(number).map_err(|error| failure(&error))?;
+            if let Some(location) = location {
+                customs.learn(&location, ground.world.process(number), ground.world);
+            }
+        }
+        let both = |locks_as_recorded: bool| {
+            let one = |upper: bool| {
+                let assumptions = Assumptions { upper, best: false, locks_as_recorded };
+                play(&ground, (&log, &customs), &none, assumptions, None)
+                    .map_err(|error| failure(&error))
+            };
+            thread::scope(|scope| {
+                let high = scope.spawn(|| one(true));
+                let low = one(false);
+                let high = high.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                Ok::<_, Error>([low?, high?])
+            })
+        };
+        let mut unchanged = both(false)?;
+        // Some runtimes do not grant locks in the order in which they were asked for.
+        let locks_as_recorded = unchanged.iter().any(|it| it.overtaken > 0);
+        if locks_as_recorded {
+            unchanged = both(true)?;
+        }
+        let assumptions = Assumptions { locks_as_recorded, ..Assumptions::default() };
+        Ok(Self { ground, log, customs, names, assumptions, unchanged, recorded })
     }
 
     /// Predicts the length of the run with changes, which are made all at once. Without any change the prediction is the
@@ -115,8 +135,14 @@ impl<'a> WhatIf<'a> {
                 let shortest = if upper { &high.shortest } else { &low.shortest };
                 let compiled = &compiled;
                 scope.spawn(move || {
-                    let assumptions = Assumptions { upper, best };
-                    play(&self.ground, &self.log, compiled, assumptions, Some(shortest))
+                    let assumptions = Assumptions { upper, best, ..self.assumptions };
+                    play(
+                        &self.ground,
+                        (&self.log, &self.customs),
+                        compiled,
+                        assumptions,
+                        Some(shortest),
+                    )
                 })
             };
             let threads = all.map(play);
@@ -200,7 +226,8 @@ impl<'a> WhatIf<'a> {
         changes.push(Change::IdealNetwork);
         let network = compile(&changes);
         let run = |compiled: &Compiled| {
-            play(&self.ground, &self.log, compiled, Assumptions::default(), Some(&low.shortest))
+            let log = (&self.log, &self.customs);
+            play(&self.ground, log, compiled, self.assumptions, Some(&low.shortest))
         };
         let (progress, network) = thread::scope(|scope| {
             let network = scope.spawn(|| run(&network));
@@ -289,7 +316,7 @@ fn open(
 /// Plays the run once.
 fn play(
     ground: &Ground<'_>,
-    log: &DependencyLog,
+    (log, customs): (&DependencyLog, &Customs),
     compiled: &Compiled,
     assumptions: Assumptions,
     shortest: Option<&Shortest>,
@@ -297,5 +324,6 @@ fn play(
     let locations = (0..log.locations()).map(|number| open(ground, log, compiled, number));
     let names = Names::fetches(ground);
     let is_fetch = |signature: u64| names.contains(&signature);
-    Simulation::new(ground.world, (assumptions, compiled), shortest, &is_fetch, locations)?.play()
+    let known = (shortest, customs);
+    Simulation::new(ground.world, (assumptions, compiled), known, &is_fetch, locations)?.play()
 }

@@ -33,8 +33,28 @@ pub enum Change {
     SplitLock(Selection, u64),
     /// Calls of runtimes take no time but for waits.
     IdealNetwork,
+    /// One-sided operations take the latency of this network and their bytes at its bandwidth, whatever they took. Calls that
+    /// complete several operations take one latency and the bytes of all of them; operations that began earlier have a part of
+    /// that behind them. All other calls take as long as they did, and at the lower end of the error bar no time.
+    Network(Network),
     /// All computing takes this many times as long, as it does where others use the same cores.
     Slower(f64),
+}
+
+/// A network, as its latency and its bandwidth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Network {
+    /// Time in nanoseconds that an operation without data takes, from its begin until it is complete at the origin.
+    pub latency: u64,
+    /// Bytes that a process sends or receives in a second. At infinity, sizes do not matter.
+    pub bandwidth: f64,
+}
+
+impl Network {
+    /// Returns the time in nanoseconds that operations take which complete together.
+    pub(crate) fn time(self, bytes: u64) -> u64 {
+        self.latency + (bytes as f64 * 1e9 / self.bandwidth).round() as u64
+    }
 }
 
 /// What a change concerns.
@@ -108,6 +128,7 @@ pub(crate) struct Compiled {
     /// Waits that there are nowhere.
     pub(crate) without: Waits,
     pub(crate) is_ideal: bool,
+    pub(crate) network: Option<Network>,
     /// Factor by which all computing takes longer, if it does.
     slower: Option<f64>,
 }
@@ -253,6 +274,7 @@ impl Names {
         for change in changes {
             match change {
                 Change::IdealNetwork => compiled.is_ideal = true,
+                Change::Network(network) => compiled.network = Some(*network),
                 Change::Slower(factor) => {
                     compiled.slower = Some(compiled.slower.unwrap_or(1.0) * factor);
                 }

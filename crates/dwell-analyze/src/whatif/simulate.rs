@@ -25,11 +25,11 @@ use crate::engine::hash::Mixed;
 use crate::engine::locking::{LockKey, LockMode};
 use crate::engine::log::needs::Need;
 use crate::engine::log::read::{LogError, Piece};
-use crate::whatif::locks::Locks;
+use crate::whatif::locks::{Locks, Waiting};
 use crate::whatif::meetings::{Attendance, Meetings};
 use crate::whatif::rules::PathRule;
-use crate::whatif::scenario::Compiled;
-use crate::whatif::track::{Stretch, Track, is_loop};
+use crate::whatif::scenario::{Compiled, Network};
+use crate::whatif::track::{Customs, Stretch, Track, is_loop};
 
 /// Number of calls of a location whose begin is remembered, for operations that they began.
 const REMEMBERED: usize = 256;
@@ -37,10 +37,12 @@ const REMEMBERED: usize = 256;
 /// What is uncertain, and which way it is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Assumptions {
-    /// Waits are as long as their upper bounds.
+    /// Waits are as long as their upper bounds, and operations need their targets where no record tells.
     pub(crate) upper: bool,
     /// Calls that do not wait any more are as fast as the fastest of their call path.
     pub(crate) best: bool,
+    /// Locks go to those who wait as they did in the recorded run, and not in the order of arrival.
+    pub(crate) locks_as_recorded: bool,
 }
 
 /// Shortest times of the calls of one path, in nanoseconds.
@@ -67,6 +69,8 @@ pub(crate) struct Played {
     /// Number of locations that waited for ever.
     pub(crate) stuck: u32,
     pub(crate) shortest: Shortest,
+    /// Number of times that the order in which locks were granted was not that of arrival.
+    pub(crate) overtaken: u64,
     /// Number of values that each location took from shared memory.
     pub(crate) fetches: Vec<u64>,
 }
@@ -146,12 +150,37 @@ impl Runner {
     }
 }
 
+/// Operations that a call completes.
+#[derive(Debug, Default)]
+struct Moved {
+    bytes: u64,
+    /// Begin of the first of them, if there is any.
+    began: Option<u64>,
+    /// True if a target has to come before they go on.
+    waits: bool,
+}
+
+impl Moved {
+    fn add(&mut self, bytes: u32, began: u64) {
+        self.bytes += u64::from(bytes);
+        self.began = Some(self.began.map_or(began, |it| it.min(began)));
+    }
+
+    /// Returns the time that is left of the operations on a network, or `None` if there are none.
+    fn time(&self, network: Network, now: u64) -> Option<u64> {
+        let time = network.time(self.bytes);
+        let over = now.saturating_sub(self.began?);
+        Some(if self.waits { time } else { time.saturating_sub(over) })
+    }
+}
+
 /// A run that is being played.
 pub(crate) struct Simulation<'a> {
     world: &'a World,
     assumptions: Assumptions,
     compiled: &'a Compiled,
     shortest: Option<&'a Shortest>,
+    customs: &'a Customs,
     runners: Vec<Runner>,
     processes: Vec<Presence>,
     meetings: Meetings,
@@ -171,7 +200,7 @@ impl<'a> Simulation<'a> {
     pub(crate) fn new(
         world: &'a World,
         (assumptions, compiled): (Assumptions, &'a Compiled),
-        shortest: Option<&'a Shortest>,
+        (shortest, customs): (Option<&'a Shortest>, &'a Customs),
         is_fetch: &'a dyn Fn(u64) -> bool,
         locations: impl Iterator<Item = Result<(Track, Vec<PathRule>), LogError>>,
     ) -> Result<Self, LogError> {
@@ -212,10 +241,11 @@ impl<'a> Simulation<'a> {
             assumptions,
             compiled,
             shortest,
+            customs,
             runners,
             processes,
             meetings: Meetings::default(),
-            locks: Locks::default(),
+            locks: Locks::new(assumptions.locks_as_recorded),
             queue: BinaryHeap::new(),
             arrived: Vec::new(),
             found: HashMap::default(),
@@ -266,6 +296,7 @@ impl<'a> Simulation<'a> {
                 / (self.runners.len() as u64).max(1),
             stuck,
             shortest: self.found,
+            overtaken: self.locks.overtaken,
             fetches: self.runners.iter().map(|it| it.fetches).collect(),
         })
     }
@@ -390,6 +421,7 @@ impl<'a> Simulation<'a> {
     /// Finds out which members, targets and locks a call waits for.
     fn needs(&mut self, place: u32, now: u64, rule: &PathRule, stretch: &Stretch) {
         let world = self.world;
+        let mut moved = Moved::default();
         for need in &stretch.needs {
             let Some(runner) = self.runners.get_mut(place as usize) else { return };
             let me = runner.process;
@@ -404,20 +436,23 @@ impl<'a> Simulation<'a> {
                     }
                     self.arrived.extend(free.into_iter().map(|it| (it, now)));
                 }
-                Need::Target { process, class, age } => {
-                    if rule.without.has(Wait::WaitForProgress) || process == me {
+                Need::Target { process, class, bytes, age } => {
+                    if process == me {
+                        continue;
+                    }
+                    let began = runner.began(stretch, age.0, now);
+                    moved.add(bytes, began);
+                    if rule.without.has(Wait::WaitForProgress) {
                         continue;
                     }
                     let waited = stretch.waited_for(|it| world.process(it) == process);
                     // A process that the call waited for by several targets is one of the edges.
-                    if !runner.track.targets.needs(process, class, waited)
-                        || waited && self.assumptions.upper
-                    {
+                    let custom = (self.customs, world.are_near(me, process));
+                    let needs = || runner.track.targets.need(process, class, custom);
+                    let upper = self.assumptions.upper;
+                    if waited && upper || !waited && !needs().unwrap_or(upper) {
                         continue;
                     }
-                    let began = stretch.begin.saturating_sub(age.0);
-                    let began = runner.enters.iter().rev().find(|it| it.0 <= began);
-                    let began = began.or(runner.enters.front()).map_or(now, |it| it.1);
                     let Some(presence) = self.processes.get_mut(process.index()) else { continue };
                     let arrives = began + world.latency(me, process).0;
                     let is_served = presence.inside > 0
@@ -426,6 +461,7 @@ impl<'a> Simulation<'a> {
                     if !is_served {
                         presence.waiting.push(place);
                         runner.pending += 1;
+                        moved.waits = true;
                     }
                 }
                 Need::Acquire { key, mode } => {
@@ -447,6 +483,15 @@ impl<'a> Simulation<'a> {
                 }
             }
         }
+        if let Some(network) = self.compiled.network.filter(|_| !rule.is_outside)
+            && let Some(runner) = self.runners.get_mut(place as usize)
+        {
+            (runner.head, runner.tail) = match moved.time(network, now) {
+                Some(time) => (0, time),
+                None if self.assumptions.best => (0, 0),
+                None => (runner.head, runner.tail),
+            };
+        }
     }
 
     /// Finds out which events of other locations a stretch waits for.
@@ -456,6 +501,7 @@ impl<'a> Simulation<'a> {
             .needs
             .iter()
             .any(|need| matches!(need, Need::Collective { way, .. } if Meetings::knows(*way)));
+        let acquires = stretch.needs.iter().any(|need| matches!(need, Need::Acquire { .. }));
         let is_target = |it: &Piece| {
             let process = self.world.process(it.culprit);
             stretch.needs.iter().any(
@@ -469,10 +515,8 @@ impl<'a> Simulation<'a> {
             let is_elsewhere = match wait {
                 // Members and targets are counted apart.
                 Some(wait) if of_meeting(wait) => meets,
-                Some(Wait::LockContention) => {
-                    let part = |it: u32| u64::from(it) % rule.split;
-                    part(piece.culprit.0) != part(place)
-                }
+                // Locks go by the order of arrival, which may be another one.
+                Some(Wait::LockContention) => acquires,
                 _ if piece.what.is_for_progress() => !upper && is_target(piece),
                 _ => false,
             };
@@ -511,7 +555,8 @@ impl<'a> Simulation<'a> {
     fn proceed(&mut self, place: u32) {
         let Some(runner) = self.runners.get_mut(place as usize) else { return };
         while let Some((key, mode)) = runner.acquires.pop() {
-            if !self.locks.acquire(key, mode, place) {
+            let recorded = runner.stretch.end;
+            if !self.locks.acquire(key, Waiting { location: place, mode, recorded }) {
                 runner.pending = 1;
                 return;
             }
@@ -525,6 +570,13 @@ impl<'a> Simulation<'a> {
 }
 
 impl Runner {
+    /// Returns the new begin of an operation that began so long before the current call.
+    fn began(&self, stretch: &Stretch, age: u64, now: u64) -> u64 {
+        let began = stretch.begin.saturating_sub(age);
+        let began = self.enters.iter().rev().find(|it| it.0 <= began);
+        began.or(self.enters.front()).map_or(now, |it| it.1)
+    }
+
     fn read(&mut self) -> Result<bool, LogError> {
         let rules = &self.rules;
         let is_call = |path: usize| rules.get(path).is_some_and(|it| it.is_call);

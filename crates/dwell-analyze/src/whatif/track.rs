@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::Time;
+use crate::archive::world::World;
 use crate::causes::MOST_COMPUTING;
 use crate::engine::edge::{Edge, Verdict};
 use crate::engine::hash::Mixed;
@@ -33,11 +34,27 @@ pub(crate) struct Stretch {
     pub(crate) needs: Vec<Need>,
 }
 
+/// Which classes of operations need their targets, as far as all pairs of processes with evidence agree. Pairs on one node
+/// are apart from others, because they may share memory.
+#[derive(Debug, Default)]
+pub(crate) struct Customs(HashMap<(Class, bool), Option<bool>, Mixed>);
+
+impl Customs {
+    /// Adds the rulings on operations of the process of a location.
+    pub(crate) fn learn(&mut self, log: &LocationLog, me: ProcessNumber, world: &World) {
+        for ruling in log.rulings().iter().filter(|it| it.origin == me) {
+            let key = (ruling.class, world.are_near(me, ruling.target));
+            let needs = always(ruling.verdict);
+            let known = self.0.entry(key).or_insert(Some(needs));
+            *known = known.filter(|it| *it == needs);
+        }
+    }
+}
+
 /// Which operations of a location need their targets.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
     known: HashMap<(ProcessNumber, Class), Verdict, Mixed>,
-    classes: HashMap<Class, bool, Mixed>,
 }
 
 impl Targets {
@@ -45,18 +62,22 @@ impl Targets {
         let mut targets = Self::default();
         for ruling in log.rulings().iter().filter(|it| it.origin == me) {
             targets.known.insert((ruling.target, ruling.class), ruling.verdict);
-            *targets.classes.entry(ruling.class).or_default() |= always(ruling.verdict);
         }
         targets
     }
 
-    /// Returns `true` if an operation needs its target, given whether it waited for it in the recorded run.
-    pub(crate) fn needs(&self, target: ProcessNumber, class: Class, waited: bool) -> bool {
-        waited
-            || match self.known.get(&(target, class)) {
-                Some(verdict) => always(*verdict),
-                None => self.classes.get(&class).copied().unwrap_or(false),
-            }
+    /// Returns `true` if an operation of a class needs its target. `None` if no such operation of the run tells: whenever one
+    /// was under way, its target was in a call that could serve it.
+    pub(crate) fn need(
+        &self,
+        target: ProcessNumber,
+        class: Class,
+        (customs, is_near): (&Customs, bool),
+    ) -> Option<bool> {
+        match self.known.get(&(target, class)) {
+            Some(verdict) => Some(always(*verdict)),
+            None => customs.0.get(&(class, is_near)).copied().flatten(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! | bytes | are |
 //! |---|---|
 //! | 8 | `DWELLDEP` |
-//! | 4 | version: 2 |
+//! | 4 | version: 3 |
 //! | 4 | number of the group, from 0 |
 //! | 4 | number of groups |
 //! | 4 | number of all locations |
@@ -48,7 +48,7 @@ use crate::engine::quantity::Quantity;
 /// Magic numbers at the begin and at the end of a file, and the version of the format.
 pub(crate) const BEGIN: &[u8; 8] = b"DWELLDEP";
 pub(crate) const END: &[u8; 8] = b"DWELLEND";
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// Number of sections of a location: paths, rulings, segments, waits, releases and needs.
 pub(crate) const SECTIONS: usize = 6;

@@ -26,8 +26,8 @@ pub(crate) enum Need {
     /// The members of a collective, or its root.
     Collective { context: ContextNumber, sequence: u64, way: Way, root: Option<ProcessNumber> },
     /// The target of an operation that the call completed. `age` is how long before the enter of the call the operation
-    /// began.
-    Target { process: ProcessNumber, class: Class, age: Duration },
+    /// began. `bytes` are those that the operation moved; more than 4 GiB count as 4 GiB.
+    Target { process: ProcessNumber, class: Class, bytes: u32, age: Duration },
     /// A lock that the call acquired.
     Acquire { key: LockKey, mode: LockMode },
     /// A lock that the call released, which others need.
@@ -55,8 +55,8 @@ pub(crate) struct Needs {
     blocks: Blocks,
     /// Call of the last need in the block.
     call: u64,
-    /// Classes and locks in the block, in the order of their first occurrence.
-    classes: Vec<Class>,
+    /// Classes with numbers of bytes, and locks in the block, in the order of their first occurrence.
+    classes: Vec<(Class, u32)>,
     locks: Vec<LockKey>,
 }
 
@@ -85,11 +85,12 @@ impl Needs {
                 self.blocks.put(sequence);
                 self.blocks.put(root.map_or(0, |it| process(it) + 1));
             }
-            Need::Target { process: target, class, age } => {
-                let (place, is_new) = place(&mut self.classes, class);
+            Need::Target { process: target, class, bytes, age } => {
+                let (place, is_new) = place(&mut self.classes, (class, bytes));
                 self.blocks.put(TARGET + KINDS * place);
                 if is_new {
                     self.blocks.put(class.0.into());
+                    self.blocks.put(bytes.into());
                 }
                 self.blocks.put(process(target));
                 self.blocks.put(age.0);
@@ -131,7 +132,7 @@ impl Needs {
 
     /// Returns the memory in bytes that the open block takes.
     pub(crate) fn bytes(&self) -> usize {
-        let lists = self.classes.capacity() * size_of::<Class>();
+        let lists = self.classes.capacity() * size_of::<(Class, u32)>();
         self.blocks.bytes() + lists + self.locks.capacity() * size_of::<LockKey>()
     }
 }
@@ -153,10 +154,15 @@ impl Location {
     }
 }
 
+/// Number of elements of a block that are compared with a new one. Older ones are written again.
+const RECENT: usize = 64;
+
 /// Returns the place of an element in a list of the elements of a block, and whether it is new.
 fn place<T: PartialEq>(list: &mut Vec<T>, element: T) -> (u64, bool) {
-    if let Some(place) = list.iter().position(|it| *it == element) {
-        return (place as u64, false);
+    let older = list.len().saturating_sub(RECENT);
+    let recent = list.get(older..).unwrap_or_default();
+    if let Some(place) = recent.iter().position(|it| *it == element) {
+        return ((older + place) as u64, false);
     }
     list.push(element);
     (list.len() as u64 - 1, true)
@@ -190,11 +196,12 @@ pub(crate) fn take_block(
             }
             TARGET => {
                 if place == classes.len() {
-                    classes.push(Class(u32::try_from(take(bytes)?).ok()?));
+                    let class = Class(u32::try_from(take(bytes)?).ok()?);
+                    classes.push((class, u32::try_from(take(bytes)?).ok()?));
                 }
-                let class = *classes.get(place)?;
+                let (class, moved) = *classes.get(place)?;
                 let process = process(take(bytes)?)?;
-                Need::Target { process, class, age: Duration(take(bytes)?) }
+                Need::Target { process, class, bytes: moved, age: Duration(take(bytes)?) }
             }
             kind => {
                 if place == locks.len() {
@@ -241,6 +248,7 @@ mod tests {
             1 | 2 => Need::Target {
                 process: ProcessNumber(number as u32 / 2),
                 class: Class(number as u32 % 8 + 70_000),
+                bytes: number as u32 % 100 * 1_000_000,
                 age: Duration(number % 3 * 1000),
             },
             3 => Need::Acquire { key: of_one, mode: LockMode::Shared },

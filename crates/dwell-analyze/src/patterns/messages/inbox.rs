@@ -98,7 +98,8 @@ impl Call {
             let class = Class::message(bytes);
             // The partner may do its part in the call in which it learns of the message.
             let known = if other < own { Known::default() } else { Known::EARLY };
-            self.partners.push(Done { target, start: own.max(other), class, known });
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            self.partners.push(Done { target, start: own.max(other), class, bytes, known });
         }
     }
 

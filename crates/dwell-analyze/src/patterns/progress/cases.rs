@@ -121,7 +121,7 @@ impl Origin {
         let case = self.cases.next();
         let (mut targets, mut missing) = (Vec::with_capacity(last.len()), 0);
         for (index, one) in (0..).zip(last.values()) {
-            let Done { target, start, class, known } = *one;
+            let Done { target, start, class, known, .. } = *one;
             targets.push(Target::new(target, class, Need::Certain));
             missing += 1;
             let ask = AskOne { start, enter, leave, target, process, case, index, class, known };
@@ -157,7 +157,7 @@ impl Origin {
         let case = self.cases.next();
         let mut targets = Vec::with_capacity(last.len());
         for (index, (one, need)) in (0..).zip(last.into_values()) {
-            let Done { target, start, class, known } = one;
+            let Done { target, start, class, known, .. } = one;
             targets.push(Target::new(target, class, need));
             let ask = AskOne { start, enter, leave, target, process, case, index, class, known };
             ones.send(target, ask);

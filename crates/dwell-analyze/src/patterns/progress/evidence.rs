@@ -332,6 +332,14 @@ pub(super) fn conclude(
         }
     };
     let row = process.row;
+    if let Some(rulings) = rulings {
+        // Operations that never waited tell what others would do if their targets were elsewhere.
+        let known = ledger.evidence.keys();
+        rulings.extend(known.map(|&(target, class)| {
+            let verdict = verdict(target, class);
+            Ruling { origin: number, target, class, verdict }
+        }));
+    }
     for (key, waits) in ledger.waits {
         let Key { location, account, target, class, multi } = key;
         let Some(location) = process.location_mut(location) else { continue };

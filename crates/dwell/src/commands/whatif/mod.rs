@@ -8,9 +8,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use dwell_analyze::{
-    Analysis, Change, Options, PredictError, PredictedLength, Prediction, Ranked, Selection,
-    WhatIf, analyze,
+    Analysis, Change, Network, Options, PredictError, PredictedLength, Prediction, Ranked,
+    Selection, WhatIf, analyze,
 };
+use dwell_model::units;
 use dwell_model::waits::Wait;
 use serde::Serialize;
 
@@ -65,9 +66,10 @@ pub(crate) struct Args {
     /// With the lock that these calls acquire split into so many, which processes use in turn.
     #[arg(long, value_name = "WHAT=N", value_parser = count)]
     split_lock: Vec<(String, u64)>,
-    /// On another network: ideal, on which calls take no time but for waits.
-    #[arg(long, value_name = "NETWORK", value_parser = ["ideal"])]
-    network: Option<String>,
+    /// On another network: ideal, on which calls take no time but for waits, or one on which one-sided operations
+    /// take this latency and their bytes at this bandwidth: latency=2us,bandwidth=10G (bytes a second).
+    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    network: Option<Change>,
     /// With a thread in each process that serves operations of others and is always busy; the cores of a node are
     /// taken from the archive, or given here: cores=8.
     #[arg(long, value_name = "cores=N", num_args = 0..=1, default_missing_value = "", value_parser = cores)]
@@ -107,6 +109,28 @@ fn cores(text: &str) -> Result<Cores, String> {
     let number =
         number.filter(|it| *it > 0).ok_or("a number of cores is wanted, such as cores=8")?;
     Ok(Cores(Some(number)))
+}
+
+/// Parses `ideal`, or `latency=2us,bandwidth=10G`, of which one may be left out.
+fn network(text: &str) -> Result<Change, String> {
+    if text == "ideal" {
+        return Ok(Change::IdealNetwork);
+    }
+    let wanted = "ideal is wanted, or a network such as latency=2us,bandwidth=10G";
+    let mut network = Network { latency: 0, bandwidth: f64::INFINITY };
+    for part in text.split(',') {
+        let (name, value) = part.split_once('=').ok_or(wanted)?;
+        let unknown = || format!("{value} is no {name}; {wanted}");
+        match name {
+            "latency" => network.latency = units::parse_duration(value).ok_or_else(unknown)?,
+            "bandwidth" => {
+                let bandwidth = units::parse_size(value).filter(|it| *it > 0);
+                network.bandwidth = bandwidth.ok_or_else(unknown)? as f64;
+            }
+            _ => return Err(wanted.into()),
+        }
+    }
+    Ok(Change::Network(network))
 }
 
 /// Parses a name and a number, as in `relax=0.5`.
@@ -263,11 +287,20 @@ fn asked(args: &Args, analysis: &Analysis) -> anyhow::Result<Vec<Asked>> {
         let words = format!("with a thread beside each of {processes} processes on {cores} cores");
         list.push(Asked { words, changes });
     }
-    if args.network.is_some() {
-        list.push(Asked {
-            words: "on an ideal network".into(),
-            changes: vec![Change::IdealNetwork],
-        });
+    if let Some(change) = &args.network {
+        let words = match change {
+            Change::Network(Network { latency, bandwidth }) => {
+                let latency = seconds(*latency as f64 / 1e9);
+                match bandwidth.is_finite() {
+                    true => {
+                        format!("with a latency of {latency} and {}/s", units::bytes(*bandwidth))
+                    }
+                    false => format!("with a latency of {latency}"),
+                }
+            }
+            _ => "on an ideal network".into(),
+        };
+        list.push(Asked { words, changes: vec![change.clone()] });
     }
     Ok(list)
 }
