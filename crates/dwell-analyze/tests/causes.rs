@@ -6,21 +6,34 @@ mod support;
 
 use dwell_analyze::{Activities, Analysis, Cut, Options, analyze};
 use otf2::Archive;
-use otf2::enums::{CollectiveOp, CollectiveRoot, RmaSyncLevel};
-use otf2::event::{Enter, Leave, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking};
-use otf2::id::{MatchingId, Rank, RegionRef, RmaWinRef};
-use support::{SEQUENCE, Thread, WINDOW, World};
+use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
+use otf2::event::{
+    Enter, Leave, RmaAcquireLock, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking, RmaPut,
+    RmaReleaseLock, RmaWaitChange,
+};
+use otf2::id::{LockId, MatchingId, Rank, RegionRef, RmaWinRef};
+use support::{OFFSET, SEQUENCE, Thread, WINDOW, World};
 
 const MAIN: RegionRef = RegionRef(0);
 const SOLVE: RegionRef = RegionRef(1);
 const BARRIER: RegionRef = RegionRef(2);
 const GET: RegionRef = RegionRef(3);
+const ASSEMBLE: RegionRef = RegionRef(4);
+const SET_LOCK: RegionRef = RegionRef(5);
+const CLEAR_LOCK: RegionRef = RegionRef(6);
+const PUT: RegionRef = RegionRef(7);
+const WAIT_UNTIL: RegionRef = RegionRef(8);
 
 const REGIONS: &[(&str, &str)] = &[
     ("main", ""),
     ("solve", ""),
     ("shmem_barrier_all", "layer=shmem operation=barrier progress=always completes=remote"),
     ("shmem_get", "layer=shmem operation=get progress=never"),
+    ("assemble", ""),
+    ("shmem_set_lock", "layer=shmem operation=lock progress=never"),
+    ("shmem_clear_lock", "layer=shmem operation=unlock progress=never"),
+    ("shmem_put", "layer=shmem operation=put progress=never"),
+    ("shmem_long_wait_until", "layer=shmem operation=wait_change progress=always"),
 ];
 
 /// Windows of the first and of the second further group.
@@ -178,5 +191,101 @@ fn a_process_that_causes_its_own_wait() {
         let waits: Vec<(&str, u64, u64)> =
             first.waits.iter().map(|it| (it.pattern, it.direct, it.propagated)).collect();
         assert_eq!(waits, [("wait_for_progress", 88, 0), ("barrier_wait", 0, 22)]);
+    });
+}
+
+/// Returns the names of functions that compute, with the costs of all processes.
+fn computing(analysis: &Analysis) -> Vec<(String, u64, u64)> {
+    let is = |it: &&dwell_analyze::Cause| it.what == Activities::Computing;
+    let name = |it: &dwell_analyze::Cause| it.path.last().unwrap().region.clone();
+    let causes = analysis.causes().iter().filter(is);
+    causes.map(|it| (name(it), it.direct, it.propagated)).collect()
+}
+
+/// Process 1 comes to a barrier at 100, after 60 in one function and 40 in another. Process 0 has computed for 10 in `main`,
+/// and waits for 90.
+#[test]
+fn two_causes_of_one_wait() {
+    let late = main_from(0).call(SOLVE, 0, 60).call(ASSEMBLE, 60, 100);
+    let threads = vec![barrier(main_from(0), WINDOW, 10, 105), barrier(late, WINDOW, 100, 105)];
+    analyzed(threads, &[], |analysis| {
+        assert_eq!(costs(analysis), [(0, 0), (90, 0)]);
+        // 60 and 40 parts of 90.
+        let expected = [("solve".into(), 54, 0), ("assemble".into(), 36, 0)];
+        assert_eq!(computing(analysis), expected);
+    });
+}
+
+/// Processes 1 and 2 wait for 90 and 50. Process 1 has computed for 10 in `solve` and process 2 for 50, process 0 for 100.
+#[test]
+fn waits_of_several_at_one_barrier() {
+    let of = |until: u64| barrier(main_from(0).call(SOLVE, 0, until), WINDOW, until, 105);
+    analyzed(vec![of(100), of(10), of(50)], &[], |analysis| {
+        assert_eq!(costs(analysis), [(140, 0), (0, 0), (0, 0)]);
+        assert_eq!(computing(analysis), [("solve".into(), 140, 0)]);
+    });
+}
+
+/// Process 0 has a lock until 100, and process 1 from then on until 150. Process 1 waits since 20, and process 2 since 40.
+#[test]
+fn three_holders_of_a_lock() {
+    let (win, remote, lock_id, lock_type) = (WINDOW, Rank(0), LockId(5), LockType::Exclusive);
+    let set = |thread: Thread, enter: u64, leave: u64| {
+        thread
+            .at(enter, Enter { region: SET_LOCK })
+            .at(leave, RmaAcquireLock { win, remote, lock_id, lock_type })
+            .at(leave, Leave { region: SET_LOCK })
+    };
+    let clear = |thread: Thread, enter: u64| {
+        thread
+            .at(enter, Enter { region: CLEAR_LOCK })
+            .at(enter, RmaReleaseLock { win, remote, lock_id })
+            .at(enter + 1, Leave { region: CLEAR_LOCK })
+    };
+    let first = clear(set(main_from(0), 0, 5).call(SOLVE, 5, 60).call(ASSEMBLE, 60, 100), 100);
+    let second = clear(set(main_from(0), 20, 105).call(SOLVE, 105, 150), 150);
+    let third = clear(set(main_from(0), 40, 155), 160);
+    analyzed(vec![first, second, third], &[], |analysis| {
+        // Process 0 makes process 1 wait for 80, process 2 for 60. From 100 on process 1 makes process 2 wait for 50, of which
+        // it spends 5 in its own call. Nothing is passed on: what counts is what a holder did meanwhile.
+        assert_eq!(costs(analysis), [(140, 0), (50, 0), (0, 0)]);
+        // Of process 0: 40 in `assemble` for each; 40 and 20 in `solve`. Of process 1: 45 in `solve`.
+        let sum = |name: &str| {
+            let of = computing(analysis);
+            of.iter().filter(|it| it.0 == name).map(|it| it.1).sum::<u64>()
+        };
+        assert_eq!((sum("solve"), sum("assemble")), (60 + 45, 80));
+    });
+}
+
+/// Process 1 signals in a call from 50 to 70, and at 150. Process 0 waits for both: in a call from 10 to 65, and from 80 on.
+#[test]
+fn a_call_that_straddles_the_last_synchronisation() {
+    let win = WINDOW;
+    let put = |thread: Thread, times: [u64; 2], id: u64| {
+        let (remote, matching_id) = (Rank(0), MatchingId(id));
+        let [enter, leave] = times;
+        thread
+            .at(enter, Enter { region: PUT })
+            .with(enter, (OFFSET, 64), RmaPut { win, remote, bytes: 8, matching_id })
+            .at(leave, RmaOpCompleteBlocking { win, matching_id })
+            .at(leave, Leave { region: PUT })
+    };
+    let wait = |thread: Thread, enter: u64, leave: u64| {
+        thread
+            .at(enter, Enter { region: WAIT_UNTIL })
+            .with(enter, (OFFSET, 64), RmaWaitChange { win })
+            .at(leave, Leave { region: WAIT_UNTIL })
+    };
+    let signals = put(main_from(0).call(SOLVE, 0, 50), [50, 70], 0);
+    let signals = put(signals.call(ASSEMBLE, 70, 150), [150, 152], 1);
+    let waits = wait(wait(main_from(0), 10, 65), 80, 155);
+    analyzed(vec![waits, signals], &[], |analysis| {
+        // A signal counts from the enter of its call. Process 0 waits for 40, for which process 1 computed, and for 70. Since 50
+        // process 1 was in its call for 20, and computed for 80; process 0 was in its call and in `main` for 15 each.
+        assert_eq!(costs(analysis), [(0, 0), (40 + 70, 0)]);
+        assert_eq!(computing(analysis), [("assemble".into(), 56, 0), ("solve".into(), 40, 0)]);
+        let call = analysis.causes().iter().find(|it| it.what == Activities::Call).unwrap();
+        assert_eq!((call.path.last().unwrap().region.as_str(), call.direct), ("shmem_put", 14));
     });
 }
