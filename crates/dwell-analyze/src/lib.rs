@@ -54,7 +54,7 @@ use output::findings::RunSize;
 pub use output::findings::{
     Activities, Cause, Caused, Confidence, Counters, Critical, Doing, Efficiency, Entry, Evidence,
     Factors, Finding, Gain, Inefficiency, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling,
-    Serves, Share, Step, Times, Unexplained, Unpredictable,
+    ProgramPhase, Serves, Share, Step, Times, Unexplained, Unpredictable,
 };
 use output::own::{Own, Section};
 pub use output::profile::{Calls, Profile};
@@ -495,6 +495,7 @@ struct Lists {
     damage: Vec<String>,
     causes: Vec<Cause>,
     efficiency: Option<Efficiency>,
+    program_phases: Vec<ProgramPhase>,
     critical: Vec<Critical>,
 }
 
@@ -512,6 +513,7 @@ impl Lists {
         let polling = findings::polling(ground, &summary);
         let causes = findings::causes(ground, &summary, ranking.times.run);
         let efficiency = summary.efficiency();
+        let program_phases = summary.phases(ground);
         let critical = findings::critical(ground);
         let counts = summary.counts;
         let (not_computed, damage) =
@@ -526,6 +528,7 @@ impl Lists {
             damage,
             causes,
             efficiency,
+            program_phases,
             critical,
         }
     }
@@ -572,6 +575,12 @@ impl Analysis {
     /// Returns how well the run uses its processes, or `None` if nothing was computed in it.
     pub fn efficiency(&self) -> Option<Efficiency> {
         self.lists.efficiency
+    }
+
+    /// Returns the phases that the program declares, such as the iterations of its main loop, with their efficiencies. The
+    /// longest is first. The list is empty if the program declares none.
+    pub fn program_phases(&self) -> &[ProgramPhase] {
+        &self.lists.program_phases
     }
 
     /// Returns what processes did in the run that made others wait, what cost most first. Only what costs at least 0.1 % of

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dwell_model::archive;
 use dwell_model::layer::Layer;
-use otf2::id::AttributeRef;
+use otf2::id::{AttributeRef, ParameterRef};
 use otf2::read::Definitions;
 use otf2::{Anchor, Attribute, AttributeValue, Definition, List};
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,18 @@ impl Attributes {
     }
 }
 
+/// Returns the parameter that holds the number of an instance of a phase.
+fn instance(defs: &Definitions) -> Option<ParameterRef> {
+    defs.iter().find_map(|definition| match definition {
+        Definition::Parameter(it)
+            if defs.string(it.name).and_then(otf2::Str::to_str) == Some(archive::INSTANCE) =>
+        {
+            Some(it.id)
+        }
+        _ => None,
+    })
+}
+
 /// Returns the value of an attribute, or `None` if it is missing or not a number.
 #[inline]
 pub(crate) fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) -> Option<u64> {
@@ -145,6 +157,8 @@ pub(crate) struct World {
     pub(crate) roles: Roles,
     pub(crate) clock: Clock,
     pub(crate) attributes: Attributes,
+    /// Parameter that holds the number of an instance of a phase.
+    pub(crate) instance: Option<ParameterRef>,
     pub(crate) counters: Counters,
     pub(crate) contexts: Contexts,
     /// Length of the trace and number of its events, as the definitions promise them; 0 if they do not.
@@ -177,6 +191,7 @@ impl World {
             events: system.places.iter().map(|place| place.events).sum(),
             clock,
             attributes: Attributes::of(defs),
+            instance: instance(defs),
             counters: Counters::of(defs),
             contexts: Contexts::of(defs),
             static_memory: static_memory(defs),

@@ -16,7 +16,7 @@ use crate::archive::counters::Number;
 use crate::archive::ids::ProcessNumber;
 use crate::archive::names::Setting;
 use crate::archive::roles::Traits;
-use crate::archive::time::Duration;
+use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::{Account, Calls, ExpectedTimes, Histogram, OperationEnd, Sort};
 use crate::engine::fresh::Fresh;
 use crate::engine::hash::Mixed;
@@ -149,6 +149,8 @@ pub(crate) struct Paths {
     pub(crate) excess: u64,
     children: HashMap<(Path, RegionRef, CallingContextRef), u32, Mixed>,
     settings: HashMap<(Path, Setting), Path, Mixed>,
+    /// First begin and last end of each instance of a phase.
+    instances: HashMap<Path, Span, Mixed>,
     /// End of the sequence of functions that leads to a call, by its beginning and the call site.
     ways: HashMap<(Path, CallingContextRef), Path, Mixed>,
     /// Some of these, by the last bits of the call site: a loop has few call sites.
@@ -173,6 +175,7 @@ impl Default for Paths {
             excess: 0,
             children,
             settings,
+            instances: HashMap::default(),
             ways,
             recent_ways: [None; RECENT_WAYS],
             waiting: Vec::new(),
@@ -347,6 +350,24 @@ impl Paths {
             self.nodes.push(node);
         }
         found
+    }
+
+    /// Records that an instance of a phase begins.
+    pub(crate) fn begin_instance(&mut self, path: Path, time: Time) {
+        let span = Span { begin: time, end: time };
+        self.instances.entry(path).or_insert(span);
+    }
+
+    /// Records that a parameter is not set any more, which ends an instance if it is one.
+    pub(crate) fn end_instance(&mut self, path: Path, time: Time) {
+        if let Some(span) = self.instances.get_mut(&path) {
+            span.end = span.end.max(time);
+        }
+    }
+
+    /// Returns the first begin and the last end of an instance of a phase.
+    pub(crate) fn instance(&self, path: Path) -> Option<Span> {
+        self.instances.get(&path).copied()
     }
 
     /// Adds values of a counter to a path.

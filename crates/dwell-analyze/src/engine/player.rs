@@ -224,6 +224,9 @@ impl<P: Pattern> Player<'_, P> {
         let Some(frame) = location.stack.pop() else { return };
         let length = time - frame.enter;
         location.paths.visit(frame.path, length.saturating_sub(frame.inside));
+        if frame.setting {
+            location.paths.end_instance(frame.path, time);
+        }
         if let Some(above) = location.stack.last_mut() {
             above.inside += length;
         }

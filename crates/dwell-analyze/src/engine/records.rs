@@ -46,6 +46,9 @@ impl<P: Pattern> Player<'_, P> {
         let Some(around) = self.here.location.stack.last() else { return };
         let path = self.here.location.paths.set(around.path, parameter, value);
         let around = around.path;
+        if self.here.world.instance == Some(parameter) {
+            self.here.location.paths.begin_instance(path, time);
+        }
         self.here.location.log_region(time, around);
         let frame = Frame { enter: time, path, setting: true, ..Frame::EMPTY };
         self.here.location.stack.push(frame);

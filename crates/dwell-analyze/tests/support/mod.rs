@@ -10,12 +10,13 @@ use dwell_analyze::{Analysis, Cut, Options};
 use dwell_model::archive;
 use otf2::enums::{
     Base, CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, MetricMode,
-    MetricOccurrence, MetricType, Paradigm, RecorderKind, RegionFlag, RegionRole, RmaWinFlag, Type,
+    MetricOccurrence, MetricType, Paradigm, ParameterType, RecorderKind, RegionFlag, RegionRole,
+    RmaWinFlag, Type,
 };
 use otf2::event::{Enter, Leave, Metric};
 use otf2::id::{
     AttributeRef, CommRef, GroupRef, LocationGroupRef, LocationRef, MetricMemberRef, MetricRef,
-    RegionRef, RmaWinRef, StringRef, SystemTreeNodeRef, Time,
+    ParameterRef, RegionRef, RmaWinRef, StringRef, SystemTreeNodeRef, Time,
 };
 use otf2::value::MetricValue;
 use otf2::write::ArchiveWriter;
@@ -162,6 +163,12 @@ impl World<'_> {
             let kind = Type::Uint64;
             defs.write(def::Attribute { id, name, kind, description: name }).unwrap();
         }
+        let parameter = def::Parameter {
+            id: ParameterRef(0),
+            name: defs.string(archive::INSTANCE).unwrap(),
+            parameter_type: ParameterType::Int64,
+        };
+        defs.write(parameter).unwrap();
         for node in 0..self.processes.len().div_ceil(self.per_node) as u32 {
             let (id, parent) = (SystemTreeNodeRef(node), SystemTreeNodeRef::UNDEFINED);
             defs.write(def::SystemTreeNode { id, name, class_name: name, parent }).unwrap();

@@ -77,6 +77,8 @@ objects! {
         locations: u64,
         /// Patterns that could not be computed, for all calls or for some.
         not_computed: Vec<NotComputed>,
+        /// Phases that the program declares, such as the iterations of its main loop; the longest first.
+        phases: Vec<ProgramPhase>,
         /// Loops over calls that test whether something has happened, the longest first. The analysis counts them as
         /// computing, not as waits.
         polling: Vec<Polling>,
@@ -131,6 +133,19 @@ objects! {
         /// Predicted length of the run on an ideal network, as a part of its length, both without waits for progress; null if
         /// it was not computed. Serialisation, progress and transfer multiply to communication.
         transfer: Option<f64>,
+    }
+
+    /// A phase that the program declares.
+    ProgramPhase {
+        /// How well the phase uses the locations that take part in it. Its factors are null. Null if nothing was computed in it,
+        /// or if it had more instances than are kept apart.
+        efficiency: Option<Efficiency>,
+        /// Number of instances that are kept apart by their numbers.
+        instances: u64,
+        /// Name of the phase, which may be on several call paths.
+        name: String,
+        /// Sum over the instances of the latest end minus the earliest begin at any location.
+        seconds: f64,
     }
 
     /// By how much the run would be shorter without the waits of an entry, as predicted. It is below 0 if the run would be

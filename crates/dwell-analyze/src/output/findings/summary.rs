@@ -10,6 +10,7 @@ use super::concerned::{self, Concerns};
 use super::efficiency::{self, Efficiency};
 use super::ground::Ground;
 use super::inefficient::{AllSavers, AllSavings, join_savers, join_savings, savers, savings};
+use super::program_phases::{self, ProgramPhase};
 use crate::causes::Done;
 use crate::engine::matrix;
 use crate::engine::transport::{Error, Transport};
@@ -28,6 +29,7 @@ pub(crate) struct Summary {
     pub(super) atomics: Received,
     pub(crate) counts: Counts,
     pub(super) efficiency: efficiency::Times,
+    pub(super) phases: program_phases::AllTimes,
     /// What was done that others waited for.
     pub(super) causes: causes::Sums,
 }
@@ -50,11 +52,14 @@ impl Summary {
             let concerns = concerned::of(ground, &own, section);
             let counts = Counts::of(section.processes(replayed));
             let efficiency = efficiency::Times::of(ground, &own, section);
-            (concerns, counts, savings(ground, &own, section), efficiency)
+            let phases = program_phases::AllTimes::of(ground, &own, section);
+            (concerns, counts, savings(ground, &own, section), efficiency, phases)
         });
         let mut efficiency = efficiency::Times::default();
+        let mut phases = program_phases::AllTimes::default();
         let (mut concerns, mut counts, mut all) = (targets, Counts::default(), AllSavings::new());
-        for (more_concerns, more_counts, more_savings, more) in found {
+        for (more_concerns, more_counts, more_savings, more, more_phases) in found {
+            phases.join(more_phases);
             efficiency.join(more);
             concerned::join(&mut concerns, more_concerns);
             counts.join(more_counts);
@@ -77,6 +82,7 @@ impl Summary {
             atomics: received(pairs),
             counts,
             efficiency,
+            phases,
             causes,
         };
         let joined = transport.reduce("findings", own, Self::join)?;
@@ -88,12 +94,18 @@ impl Summary {
         self.efficiency.efficiency()
     }
 
+    /// Returns the phases that the program declares, the longest first.
+    pub(crate) fn phases(&self, ground: &Ground<'_>) -> Vec<ProgramPhase> {
+        self.phases.phases(ground)
+    }
+
     fn join(&mut self, more: Self) {
         concerned::join(&mut self.concerns, more.concerns);
         join_savers(&mut self.savers, more.savers);
         join_received(&mut self.atomics, more.atomics);
         self.counts.join(more.counts);
         self.efficiency.join(more.efficiency);
+        self.phases.join(more.phases);
         causes::join(&mut self.causes, more.causes);
     }
 }

@@ -211,6 +211,12 @@ fn full() -> Findings {
             pattern: "late_signal".into(),
             reason: "why".into(),
         }],
+        phases: vec![ProgramPhase {
+            efficiency: None,
+            instances: 3,
+            name: "step".into(),
+            seconds: 0.5,
+        }],
         polling: vec![Polling {
             calls: 900,
             layer: "shmem".into(),

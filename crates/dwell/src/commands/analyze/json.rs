@@ -1,9 +1,9 @@
 //! Converts an analysis to the document `findings.json`, whose format [`dwell_report::findings`] describes.
 
 use dwell_analyze::{
-    Activities, Analysis, Cause, Caused, Counters, Crowd, Doing, Entry, Finding, Gain,
-    Inefficiency, Instance, Meanwhile, Phase, Polling, Serves, Share, Step, Unexplained,
-    Unpredictable,
+    Activities, Analysis, Cause, Caused, Counters, Crowd, Doing, Efficiency, Entry, Finding, Gain,
+    Inefficiency, Instance, Meanwhile, Phase, Polling, ProgramPhase, Serves, Share, Step,
+    Unexplained, Unpredictable,
 };
 use dwell_report::findings;
 use dwell_report::findings::counters::reasons;
@@ -33,14 +33,7 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Fi
             .collect(),
         crowds: analysis.crowds().map(crowd).collect(),
         damage: analysis.damage().to_vec(),
-        efficiency: analysis.efficiency().map(|it| findings::Efficiency {
-            communication: it.communication,
-            load_balance: it.load_balance,
-            parallel: it.parallel,
-            progress: it.factors.map(|it| it.progress),
-            serialisation: it.factors.map(|it| it.serialisation),
-            transfer: it.factors.map(|it| it.transfer),
-        }),
+        efficiency: analysis.efficiency().map(efficiency),
         entries: analysis.entries().iter().map(|it| entry(it, times.run)).collect(),
         events: analysis.events(),
         findings: analysis.findings().iter().map(|it| finding(it, advice, times.run)).collect(),
@@ -61,6 +54,7 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Fi
             })
             .collect(),
         polling: analysis.polling().iter().map(polling).collect(),
+        phases: analysis.program_phases().iter().map(program_phase).collect(),
         processes: analysis.processes() as u64,
         run_seconds: in_seconds(times.run),
         shutdown_seconds: in_seconds(times.shutdown),
@@ -219,6 +213,26 @@ fn finding(it: &Finding, advice: &Advice<'_>, run: u64) -> findings::Finding {
         targets: shares(&it.targets),
         visits: it.visits,
         worst: it.worst.as_ref().map(instance),
+    }
+}
+
+fn efficiency(it: Efficiency) -> findings::Efficiency {
+    findings::Efficiency {
+        communication: it.communication,
+        load_balance: it.load_balance,
+        parallel: it.parallel,
+        progress: it.factors.map(|it| it.progress),
+        serialisation: it.factors.map(|it| it.serialisation),
+        transfer: it.factors.map(|it| it.transfer),
+    }
+}
+
+fn program_phase(it: &ProgramPhase) -> findings::ProgramPhase {
+    findings::ProgramPhase {
+        efficiency: it.efficiency.map(efficiency),
+        instances: it.instances,
+        name: it.name.clone(),
+        seconds: in_seconds(it.length),
     }
 }
 

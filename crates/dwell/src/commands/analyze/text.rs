@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dwell_analyze::{
     Analysis, Critical, Efficiency, Entry, Factors, Finding, Inefficiency, Instance, Meanwhile,
-    Phase, Ranked, Serves,
+    Phase, ProgramPhase, Ranked, Serves,
 };
 use dwell_report::findings;
 use dwell_report::findings::Cause;
@@ -21,6 +21,9 @@ use crate::terminal::visible;
 
 /// Greatest number of call paths of the critical path in the summary.
 const CRITICAL_LISTED: usize = 3;
+
+/// Greatest number of phases of the program in the summary.
+const PHASES_LISTED: usize = 3;
 
 /// Greatest number of call paths with unexplained time in the summary.
 const UNEXPLAINED_LISTED: usize = 3;
@@ -151,6 +154,9 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
             );
         }
     }
+    for phase in analysis.program_phases().iter().take(PHASES_LISTED) {
+        page.say(&program_phase(phase), 2);
+    }
     // Parts below 1 % help nobody.
     let large = |it: &&Critical| it.nanoseconds.saturating_mul(100) >= analysis.length();
     let critical: Vec<String> = analysis
@@ -217,6 +223,27 @@ fn causes(page: &mut Page, analysis: &Analysis, causes: &[Cause], top: usize) {
     }
     page.end();
     page.say("where processes wait, the longest first", 2);
+}
+
+/// Describes a phase that the program declares.
+fn program_phase(phase: &ProgramPhase) -> String {
+    let name = &phase.name;
+    let often = match phase.instances {
+        1 => "once".into(),
+        count => format!("{} times", grouped(count)),
+    };
+    let how = match phase.efficiency {
+        None => String::new(),
+        Some(Efficiency { parallel, load_balance, communication, .. }) => {
+            let [parallel, balance, communication] = [parallel, load_balance, communication]
+                .map(|part| format!("{:.0} %", 100.0 * part));
+            format!(
+                ": parallel efficiency {parallel} = load balance {balance} x communication \
+                 efficiency {communication}"
+            )
+        }
+    };
+    format!("phase {name}, {often}, {}{how}", time(phase.length))
 }
 
 /// Adds the ranking of the run: call paths that wait, and inefficient communication.
