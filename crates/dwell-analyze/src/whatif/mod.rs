@@ -245,7 +245,7 @@ impl<'a> WhatIf<'a> {
         if compiled.balanced.is_empty() {
             return Ok(compiled);
         }
-        let mut times = Vec::new();
+        let mut times: Vec<u64> = Vec::new();
         for number in 0..self.log.locations() {
             let (mut track, rules) = open(&self.ground, &self.log, &compiled, number)?;
             let mut time = 0;
@@ -258,10 +258,7 @@ impl<'a> WhatIf<'a> {
             }
             times.push(time);
         }
-        let some = times.iter().filter(|it| **it > 0).count().max(1) as f64;
-        let mean = times.iter().map(|it| *it as f64).sum::<f64>() / some;
-        let factor = |time: &u64| if *time == 0 { 1.0 } else { mean / *time as f64 };
-        compiled.factors = times.iter().map(factor).collect();
+        compiled.factors = factors(&times);
         Ok(compiled)
     }
 }
@@ -292,6 +289,17 @@ fn is_dynamic(fetches: &[u64]) -> bool {
     let mut some = fetches.iter().filter(|it| **it > 0);
     let first = some.next();
     some.any(|it| Some(it) != first)
+}
+
+/// Returns the factors by which work is balanced, given the time of each location in it. What a location has above the mean
+/// goes to those below it, which do it while they would wait. Where in their calls they would do it is unknown, so their
+/// times stay as they are: none of them takes longer than the mean. If only one location does the work, all others take a
+/// part of it.
+fn factors(times: &[u64]) -> Vec<f64> {
+    let members = times.iter().filter(|it| **it > 0).count();
+    let count = if members == 1 { times.len() } else { members.max(1) };
+    let mean = times.iter().sum::<u64>() as f64 / count as f64;
+    times.iter().map(|it| (mean / (*it).max(1) as f64).min(1.0)).collect()
 }
 
 /// Opens the log of a location, with the rules for its call paths.

@@ -22,8 +22,8 @@ pub enum Change {
     Without(Wait, Option<Selection>),
     /// Something takes this many times as long, without its waits. A factor of 0 removes it.
     Scale(Selection, f64),
-    /// All locations that do something take equally long for it, which is the mean of their times. Locations that do not do it
-    /// still do not.
+    /// No location takes longer for something than the mean of those that do it: what it has above that goes to others, which
+    /// do it while they would wait. If only one does it, all others take a part of it.
     Balance(Selection),
     /// So many calls become one. The others take no time and wait for nobody; at the upper end of the error bar each takes what
     /// it takes longer than the fastest call of the path.
@@ -66,6 +66,8 @@ pub enum Selection {
     Cause(usize),
     /// A call path, by its number in the report.
     CallPath(u32),
+    /// All computing outside of start-up and shutdown.
+    Computing,
 }
 
 impl fmt::Display for Selection {
@@ -77,6 +79,7 @@ impl fmt::Display for Selection {
                 _ => write!(f, "cause {}", place + 1),
             },
             Self::CallPath(number) => write!(f, "call path {number}"),
+            Self::Computing => f.write_str("computing"),
         }
     }
 }
@@ -284,6 +287,9 @@ impl Names {
                         compiled.paths.entry(path).or_default().without.add(*wait);
                     }
                 }
+                Change::Scale(Selection::Computing, factor) => {
+                    compiled.slower = Some(compiled.slower.unwrap_or(1.0) * factor);
+                }
                 Change::Scale(selection, factor) => match self.computing(selection) {
                     Some(key) => *compiled.computing.entry(key).or_insert(1.0) *= factor,
                     None => {
@@ -329,6 +335,8 @@ impl Names {
             Selection::Cause(place) => {
                 self.calls.get(*place).copied().flatten().into_iter().collect()
             }
+            // All paths; calls are left out by the rules.
+            Selection::Computing => branches.clone(),
             Selection::CallPath(number) => {
                 branches.get(*number as usize).copied().into_iter().collect()
             }

@@ -78,9 +78,12 @@ pub(crate) struct Args {
     events_per_rank: Option<u64>,
     /// Whether to search for the causes of waits: auto, always or never. It takes two to five times as long as
     /// finding the waits, and disk space of a third of the trace meanwhile; auto does it up to 20 million events and 10,000 locations.
-    /// What the run would gain without its longest waits takes longer still: auto predicts it up to a million events.
     #[arg(long, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
     causes: When,
+    /// Whether to predict what the run would gain without its longest waits, if causes are searched: auto, always or
+    /// never. It goes through the run some 15 times; auto does it up to a million events.
+    #[arg(long, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
+    gains: When,
     /// Write what the analysis cost each process to this file, as comma-separated values: seconds, memory,
     /// reads and messages.
     #[arg(long, value_name = "FILE")]
@@ -278,7 +281,11 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
         );
     }
     options.log = are_wanted.then(|| input.log());
-    options.predict = input.events <= MOST_PLAYED || args.causes == When::Always;
+    options.predict = match args.gains {
+        When::Auto => input.events <= MOST_PLAYED,
+        When::Always => true,
+        When::Never => false,
+    };
     options
 }
 

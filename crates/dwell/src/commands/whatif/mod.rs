@@ -30,7 +30,7 @@ changes, it tries some that may pay: each cause and each finding of dwell analyz
 of targets, and an ideal network.
 
 WHAT is a cause of waits by its letter in dwell analyze (A), a function with everything that it calls (relax), \
-or the calls on a line of the source (halo.c:33).
+or the calls on a line of the source (halo.c:33). --balance all and --scale all=0.5 concern all computing.
 
 The error bar is the range over what is uncertain: lower and upper bounds of waits, and whether a call that \
 does not wait any more takes what was left of it or as long as the fastest. What else the change would do to \
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// With this many times the time: relax=0.5 if it took half as long.
     #[arg(long, value_name = "WHAT=FACTOR", value_parser = factor)]
     scale: Vec<(String, f64)>,
-    /// With the same time at every process, which is the mean of those that have any.
+    /// With no process above the mean of those that do it: others do the rest while they would wait.
     #[arg(long, value_name = "WHAT")]
     balance: Vec<String>,
     /// With so many operations joined to one: exchange.c:40=8.
@@ -226,6 +226,9 @@ fn predict(what_if: &WhatIf<'_>, asked: &Asked) -> anyhow::Result<Prediction> {
 
 /// Returns what a text selects: a letter is a cause.
 fn selection(text: &str, analysis: &Analysis) -> anyhow::Result<Selection> {
+    if text == "all" {
+        return Ok(Selection::Computing);
+    }
     let mut letters = text.chars();
     let letter = letters.next().filter(|it| it.is_ascii_uppercase() && letters.next().is_none());
     let Some(letter) = letter else { return Ok(Selection::Named(text.into())) };
@@ -260,7 +263,11 @@ fn asked(args: &Args, analysis: &Analysis) -> anyhow::Result<Vec<Asked>> {
     }
     for name in &args.balance {
         let changes = vec![Change::Balance(selection(name, analysis)?)];
-        list.push(Asked { words: format!("with {name} balanced"), changes });
+        let words = match name.as_str() {
+            "all" => "with all computing balanced".into(),
+            name => format!("with {name} balanced"),
+        };
+        list.push(Asked { words, changes });
     }
     for (name, count) in &args.join {
         let changes = vec![Change::Join(selection(name, analysis)?, *count)];
@@ -345,6 +352,11 @@ fn title(pattern: &'static str) -> &'static str {
 /// Returns changes that may pay.
 fn candidates(analysis: &Analysis) -> Vec<Asked> {
     let mut list = Vec::new();
+    // Below 2 % nobody would notice.
+    if analysis.efficiency().is_some_and(|it| it.load_balance < 0.98) {
+        let changes = vec![Change::Balance(Selection::Computing)];
+        list.push(Asked { words: "with all computing balanced".into(), changes });
+    }
     for (place, letter) in (0..analysis.causes().len()).zip('A'..='E') {
         let cause = analysis.causes().get(place);
         let (words, change) = match cause.and_then(|it| it.computing) {
