@@ -7,7 +7,7 @@
 //! * [`Classes`]: the time of each location by class of activity, such as computation, puts or waits.
 //! * [`Pairs`]: the communication between each pair of processes or nodes.
 //! * [`System`]: the system tree as rows.
-//! * [`compare`]: the differences between two reports, matched by metric and call path.
+//! * [`compare`] and [`series`]: the differences between sets of runs, and runs with more and more processes.
 //! * [`transform`]: a report with its call tree cut, merged or mapped to a new one.
 //! * [`findings`]: the document `findings.json`, which the analysis writes beside a report.
 //!
@@ -37,7 +37,10 @@ pub mod transform;
 
 pub use advice::{Facts, Meanwhile, advice};
 pub use classes::{Class, Classes};
-pub use compare::{Change, Comparison, Difference, compare};
+pub use compare::{
+    Comparison, Difference, Efficiencies, Growth, Judgement, Run, Scaling, Series, Spread, Total,
+    compare, series,
+};
 pub use cubex::{
     CnodeId, Error, GroupId, LocationId, Meta, MetricId, Owner, Place, Result, SystemNodeId,
     TopologyId,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cubex::{CnodeId, GroupId, LocationId, MetricId, Report, SystemNodeId};
 use dwell_report::transform::{self, CallTree};
-use dwell_report::{Call, Change, Flavour, Part, Query, Summary, compare};
+use dwell_report::{Call, Flavour, Judgement, Part, Query, Run, Summary, compare};
 use dwell_synth::report::{BRANCHES, Options, generate};
 
 const OPTIONS: Options =
@@ -126,14 +126,26 @@ fn call_paths_are_found_by_their_ends() {
     assert!(query.find_paths("").is_empty());
 }
 
+/// Opens a report for a comparison.
+fn opened(path: &Path) -> Run {
+    Run::open("run".into(), path).unwrap()
+}
+
+/// Returns the names of all metrics.
+fn all_metrics(query: &Query) -> Vec<String> {
+    let meta = query.meta();
+    meta.metrics().map(|id| meta.metric(id).unwrap().uniq_name.to_owned()).collect()
+}
+
 #[test]
 fn a_report_does_not_differ_from_itself() {
     let directory = tempfile::tempdir().unwrap();
-    let query = make(&OPTIONS, &directory.path().join("a.cubex"));
-    let comparison = compare(&query, &query, &[]).unwrap();
+    let path = directory.path().join("a.cubex");
+    let metrics = all_metrics(&make(&OPTIONS, &path));
+    let comparison = compare(&[opened(&path)], &[opened(&path)], &metrics, 0.0).unwrap();
     assert!(comparison.is_empty());
     assert_eq!(comparison.totals.len() as u32, OPTIONS.metrics);
-    assert_eq!(comparison.worse(0.0, 0.0).count(), 0);
+    assert_eq!((comparison.worse().count(), comparison.change()), (0, 0.0));
 }
 
 /// Writes a copy of a report with one exclusive row multiplied by a factor.
@@ -166,23 +178,23 @@ fn rewrite(report: &Report, output: &Path, at: CnodeId, factor: f64) {
 #[test]
 fn the_slower_call_path_comes_first() {
     let directory = tempfile::tempdir().unwrap();
-    let before = make(&OPTIONS, &directory.path().join("a.cubex"));
-    let path = directory.path().join("b.cubex");
-    rewrite(before.report(), &path, CnodeId(13), 1.10);
-    let after = Query::open(&path).unwrap();
-    let comparison = compare(&before, &after, &[]).unwrap();
+    let [old, new] = ["a.cubex", "b.cubex"].map(|name| directory.path().join(name));
+    let before = make(&OPTIONS, &old);
+    rewrite(before.report(), &new, CnodeId(13), 20.0);
+    let metrics = all_metrics(&before);
+    let comparison = compare(&[opened(&old)], &[opened(&new)], &metrics, 0.02).unwrap();
     let first = &comparison.differences[0];
     assert_eq!(first.path, before.call_path(CnodeId(13)));
-    assert_eq!((first.metric.as_str(), first.change), ("time", Change::More));
-    assert!((first.relative() - 0.10).abs() < 1e-9, "{}", first.relative());
-    let significant = comparison.differences.iter().filter(|d| d.relative().abs() > 1e-9);
+    assert_eq!((first.metric.as_str(), first.judgement), ("time", Judgement::More));
+    assert!((first.relative() - 19.0).abs() < 1e-9, "{}", first.relative());
+    let significant = comparison.differences.iter().filter(|it| it.relative().abs() > 1e-9);
     assert_eq!(significant.count(), 1, "only its own time, not that of its callers");
-    assert_eq!(comparison.worse(0.05, 0.0001).count(), 1);
-    assert_eq!(comparison.worse(0.15, 0.0001).count(), 0, "below the threshold");
-    assert_eq!(comparison.worse(0.05, 0.5).count(), 0, "too small a part of the whole");
-    let back = compare(&after, &before, &[]).unwrap();
-    assert_eq!(back.differences[0].change, Change::Less);
-    assert_eq!(back.worse(0.05, 0.0001).count(), 0);
+    assert_eq!(comparison.worse().count(), 1);
+    let strict = compare(&[opened(&old)], &[opened(&new)], &metrics, 0.9).unwrap();
+    assert_eq!(strict.worse().count(), 0, "below the threshold");
+    let back = compare(&[opened(&new)], &[opened(&old)], &metrics, 0.02).unwrap();
+    assert_eq!(back.differences[0].judgement, Judgement::Less);
+    assert_eq!(back.worse().count(), 0);
 }
 
 #[test]

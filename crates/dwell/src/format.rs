@@ -12,6 +12,21 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     std::iter::once('…').chain(text.chars().skip(length - keep)).collect()
 }
 
+/// Appends a paragraph, broken at blanks to the width of the terminal. The first line begins with `first` blanks, and all others
+/// with `rest`.
+pub(crate) fn paragraph(to: &mut String, width: usize, (first, rest): (usize, usize), text: &str) {
+    let lines = wrap(text, width.saturating_sub(first.max(rest)).max(20));
+    if lines.is_empty() {
+        to.push('\n');
+    }
+    for (number, line) in lines.iter().enumerate() {
+        let blanks = if number == 0 { first } else { rest };
+        to.push_str(&" ".repeat(blanks));
+        to.push_str(line);
+        to.push('\n');
+    }
+}
+
 /// Wraps a text to lines of at most `width` characters, between words, but not between a number and its unit.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();

@@ -194,31 +194,41 @@ fn compare_has_an_exit_code_for_build_servers() {
     synth(&b, &["--seed", "2"]);
     let (a, b) = (path(&a), path(&b));
 
-    let same = dwell(&["compare", a, a], "100");
-    assert_eq!((same.status.code(), text(&same.stdout).as_str()), (Some(0), "no difference\n"));
-    let differ = dwell(&["compare", a, b], "100");
-    assert_eq!(differ.status.code(), Some(1));
-    assert!(text(&differ.stdout).contains("worse"), "{}", text(&differ.stdout));
-    let lenient = dwell(&["compare", a, b, "--threshold", "1000%"], "100");
-    assert_eq!(lenient.status.code(), Some(0));
+    let same = dwell(&["compare", a, a], "80");
+    assert_eq!(same.status.code(), Some(0));
+    assert!(text(&same.stdout).contains("no difference beyond chance"), "{}", text(&same.stdout));
+    let differ = dwell(&["compare", a, b], "80");
+    let told = text(&differ.stdout);
+    assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
+    assert!(told.contains("59.103 s, then 56.232 s"), "{told}");
+    let strict = dwell(&["compare", b, a, "--threshold", "0", "--paths"], "100");
+    let lenient = dwell(&["compare", b, a, "--threshold", "1000%", "--paths"], "100");
+    assert_eq!((strict.status.code(), lenient.status.code()), (Some(0), Some(0)));
     let missing = dwell(&["compare", a, "nothing.cubex"], "100");
     assert_eq!(missing.status.code(), Some(2));
     let unknown = dwell(&["compare", a, b, "--metric", "nonsense"], "100");
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(text(&unknown.stderr).contains("neither report has a metric `nonsense`"));
+    assert!(text(&unknown.stderr).contains("no report has a metric `nonsense`"));
+    let one = dwell(&["compare", a], "100");
+    assert_eq!(one.status.code(), Some(2));
+    assert!(text(&one.stderr).contains("name two runs"), "{}", text(&one.stderr));
 
-    let markdown = text(&dwell(&["compare", a, b, "--markdown", "--top", "3"], "100").stdout);
-    assert_eq!(markdown.lines().count(), 2 + 3);
-    assert!(
-        markdown.lines().all(|line| line.matches(" | ").count() == 6 || line.starts_with("|---"))
-    );
-    let json = dwell(&["compare", a, b, "--json"], "100");
+    let args =
+        ["compare", a, b, "--markdown", "--threshold", "0", "--metric", "metric_1", "--top", "3"];
+    let markdown = text(&dwell(&args, "100").stdout);
+    let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
+    assert_eq!(rows.len(), 2 + 3, "{markdown}");
+    assert!(rows.iter().all(|line| line.matches(" | ").count() == 6 || line.starts_with("|---")));
+    let json = dwell(&["compare", a, b, "--json", "--metric", "metric_1"], "100");
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert!(json["differences"].as_array().unwrap().len() > 50);
-    let junit = text(&dwell(&["compare", a, b, "--junit"], "100").stdout);
-    assert!(junit.starts_with("<?xml") && junit.contains("failures=\"1\""), "{junit}");
+    assert_eq!(json["before"]["processes"][0], 70);
     let junit = text(&dwell(&["compare", a, a, "--junit"], "100").stdout);
-    assert!(junit.contains("failures=\"0\""), "{junit}");
+    assert!(junit.starts_with("<?xml") && junit.contains("failures=\"0\""), "{junit}");
+    assert!(junit.contains("name=\"Length of the run\""), "{junit}");
+    let series = dwell(&["compare", "--series", a, b], "80");
+    assert_eq!(series.status.code(), Some(0));
+    assert!(text(&series.stdout).starts_with("processes"), "{}", text(&series.stdout));
 }
 
 #[test]

@@ -1,52 +1,69 @@
-//! `dwell compare`: two runs, for people and for continuous integration.
+//! `dwell compare`: runs before and after a change, or with more and more processes, for people and for continuous
+//! integration.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
+mod document;
+mod scaling;
+mod text;
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use dwell_model::waits::Wait;
-use dwell_report::{Change, Comparison, Difference, Query};
+use dwell_report::{Comparison, Run};
 
 use crate::commands::report;
-use crate::format;
-use crate::listing::{self, Cell, Listing, Style, Unit};
-use crate::terminal::{self, line, visible};
+use crate::terminal;
 
 /// Arguments of `dwell compare`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Call paths are matched by the names of their regions and compared by their exclusive values. A call path is \
-worse if its time has grown by more than --threshold of its old value and by more than --least of the whole \
-time.
+Start-up and shutdown are left out. The program may have another name in the second run. Calls of a function in \
+several places of the source match by their order there.
 
-Exit code: 0 if nothing is worse, 1 if something is, 2 if the reports cannot be compared.
+The runs after the change are slower if they are longer by more than --threshold and by more than chance. With three \
+runs or more on both sides, a rank-sum test decides what is chance (at most 1 in 100, or as little as so few runs can \
+show); with fewer, differences up to 10 % of the run count as chance. The last line says which slowdown such runs show \
+in 19 of 20 cases.
 
-Example: dwell compare before after --threshold 10% --junit > dwell.xml")]
+Exit code: 0 if the runs are not slower, 1 if they are, 2 if they cannot be compared.
+
+Examples:
+  dwell compare before after
+  dwell compare --before a1 a2 a3 a4 a5 --after b1 b2 b3 b4 b5 --junit > dwell.xml
+  dwell compare --series run4 run8 run16 run32")]
 pub(crate) struct Args {
-    /// The first report: a `.cubex` file, or a directory that contains one.
-    before: PathBuf,
-    /// The second report, given like the first.
-    after: PathBuf,
-    /// Metrics to compare; time and its waits by default.
+    /// The run before the change and the run after it: experiment directories, or their `.cubex` files.
+    #[arg(num_args = 0..=2, value_names = ["BEFORE", "AFTER"], conflicts_with_all = ["before", "after", "series"])]
+    runs: Vec<PathBuf>,
+    /// Several runs before the change.
+    #[arg(long, num_args = 1.., value_name = "RUN", requires = "after")]
+    before: Vec<PathBuf>,
+    /// Several runs after the change.
+    #[arg(long, num_args = 1.., value_name = "RUN", requires = "before")]
+    after: Vec<PathBuf>,
+    /// Runs of the same work with more and more processes.
+    #[arg(long, num_args = 2.., value_name = "RUN", conflicts_with_all = ["before", "after", "junit"])]
+    series: Vec<PathBuf>,
+    /// Metrics to compare besides time; all waits by default.
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     metric: Vec<String>,
-    /// Relative increase in time above which a call path counts as worse: a fraction such as 0.05 or 5%.
-    #[arg(long, default_value = "5%", value_parser = share)]
+    /// Least change that counts, as a part of the run: a fraction such as 0.02 or 2%.
+    #[arg(long, default_value = "2%", value_parser = share)]
     threshold: f64,
-    /// Ignore increases below this share of the total time.
-    #[arg(long, default_value = "0.1%", value_parser = share)]
-    least: f64,
-    /// Largest number of differences to show.
+    /// Exit with 1, too, if a call path takes longer by more than the threshold and chance although the runs do not.
+    #[arg(long)]
+    paths: bool,
+    /// Largest number of call paths to show.
     #[arg(long, default_value_t = 20, value_name = "N")]
     top: usize,
-    /// Print a Markdown table.
+    /// Print Markdown.
     #[arg(long, group = "style")]
     markdown: bool,
     /// Print JSON.
     #[arg(long, group = "style")]
     json: bool,
-    /// Print JUnit XML: one test for each metric, which fails if a call path is worse.
+    /// Print JUnit XML: one test for the length of the run and one for each metric.
     #[arg(long, group = "style")]
     junit: bool,
 }
@@ -64,206 +81,88 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let before = Query::open(report::find(&args.before)?)?;
-    let after = Query::open(report::find(&args.after)?)?;
-    let metrics = metrics(args, &before, &after)?;
-    let comparison = dwell_report::compare(&before, &after, &metrics)?;
-    let worse: Vec<&Difference> = comparison.worse(args.threshold, args.least).collect();
-    if args.json {
-        listing::print(&listings(&comparison, &worse, usize::MAX), Style::Json, 0)?;
-    } else if args.markdown {
-        terminal::print(markdown(&comparison, &worse, args.top))?;
-    } else if args.junit {
-        terminal::print(junit(&comparison, &worse))?;
-    } else if comparison.is_empty() {
-        line!("no difference")?;
-    } else {
-        listing::print(&listings(&comparison, &worse, args.top), Style::Text, listing::width())?;
+    if !args.series.is_empty() {
+        let mut runs = open_all(&args.series)?;
+        let waits = waits(&runs);
+        let series = dwell_report::series(&mut runs, &waits, args.threshold)?;
+        match (args.json, args.markdown) {
+            (true, _) => terminal::print_json(&scaling::document(&series))?,
+            (_, true) => terminal::print(scaling::markdown(&series))?,
+            _ => terminal::print(scaling::text(&series, args.threshold, args.top))?,
+        }
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(if worse.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    let (before, after) = match (args.runs.as_slice(), args.before.is_empty()) {
+        ([before, after], _) => (open_all([before])?, open_all([after])?),
+        (_, false) => (open_all(&args.before)?, open_all(&args.after)?),
+        _ => bail!("name two runs, or sets of runs: --before A1 A2 A3 --after B1 B2 B3"),
+    };
+    let metrics = metrics(args, &before, &after)?;
+    let comparison = dwell_report::compare(&before, &after, &metrics, args.threshold)?;
+    if args.json {
+        terminal::print_json(&document::of(&comparison, &before, &after))?;
+    } else if args.markdown {
+        terminal::print(text::markdown(&comparison, args.top))?;
+    } else if args.junit {
+        terminal::print(document::junit(&comparison, fails(args, &comparison)))?;
+    } else {
+        let names = [&before, &after].map(|set| set.first().map_or("", |run| run.name.as_str()));
+        terminal::print(text::text(&comparison, names, args.top))?;
+    }
+    Ok(ExitCode::from(u8::from(fails(args, &comparison))))
 }
 
-/// Returns the metrics to compare: those that were named, or time and its waits.
-fn metrics(args: &Args, before: &Query, after: &Query) -> anyhow::Result<Vec<String>> {
+/// Returns `true` if the comparison fails a gate.
+fn fails(args: &Args, comparison: &Comparison) -> bool {
+    comparison.is_slower() || args.paths && comparison.worse().next().is_some()
+}
+
+fn open_all(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> anyhow::Result<Vec<Run>> {
+    let open = |path: &Path| {
+        let name = path
+            .file_name()
+            .map_or_else(|| path.display().to_string(), |it| it.to_string_lossy().into_owned());
+        let found = report::find(path)?;
+        Run::open(name, &found).with_context(|| found.display().to_string())
+    };
+    paths.into_iter().map(|path| open(path.as_ref())).collect()
+}
+
+/// Returns the metrics to compare: time, and those that were named or all waits.
+fn metrics(args: &Args, before: &[Run], after: &[Run]) -> anyhow::Result<Vec<String>> {
+    let mut names = vec!["time".to_owned()];
+    if args.metric.is_empty() {
+        names.extend(waits(before.iter().chain(after)));
+        return Ok(names);
+    }
     for name in &args.metric {
-        if before.meta().find_metric(name).is_none() && after.meta().find_metric(name).is_none() {
-            bail!("neither report has a metric `{name}`; dwell report --metrics lists them");
+        let mut all = before.iter().chain(after);
+        if all.all(|run| run.query.meta().find_metric(name).is_none()) {
+            bail!("no report has a metric `{name}`; dwell report --metrics lists them");
         }
     }
-    if !args.metric.is_empty() {
-        return Ok(args.metric.clone());
-    }
-    let mut names = vec!["time".to_owned()];
-    for query in [before, after] {
-        for metric in query.meta().metrics().filter_map(|id| query.meta().metric(id)) {
+    names.extend(args.metric.iter().filter(|it| *it != "time").cloned());
+    Ok(names)
+}
+
+/// Returns the metrics of waits that a run has.
+fn waits<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<String> {
+    let mut names = Vec::new();
+    for run in runs {
+        let meta = run.query.meta();
+        for metric in meta.metrics().filter_map(|id| meta.metric(id)) {
             let name = metric.uniq_name.to_owned();
             if Wait::of_metric(&name).is_some() && !names.contains(&name) {
                 names.push(name);
             }
         }
     }
-    Ok(names)
-}
-
-fn word(difference: &Difference, worse: &[&Difference]) -> &'static str {
-    match difference.change {
-        _ if worse.contains(&difference) => "worse",
-        Change::New => "new",
-        Change::Gone => "gone",
-        Change::More => "more",
-        Change::Less => "less",
-    }
-}
-
-fn listings(comparison: &Comparison, worse: &[&Difference], top: usize) -> Vec<Listing> {
-    let totals = comparison
-        .totals
-        .iter()
-        .filter(|total| total.2 != 0.0 || total.3 != 0.0)
-        .map(|(name, uom, before, after)| {
-            let unit = Unit::of(uom);
-            let change = if *before == 0.0 { f64::INFINITY } else { after / before - 1.0 };
-            vec![
-                Cell::Value(*before, unit),
-                Cell::Value(*after, unit),
-                Cell::Share(if before == after { 0.0 } else { change }),
-                name.as_str().into(),
-            ]
-        })
-        .collect();
-    let totals = Listing {
-        key: "totals",
-        title: "The whole".into(),
-        columns: vec!["before", "after", "change", "metric"],
-        rows: totals,
-        ..Listing::default()
-    };
-    let ranked = ranked(comparison, worse);
-    let rows = ranked
-        .iter()
-        .take(top)
-        .map(|difference| {
-            let unit = Unit::of(&difference.unit);
-            vec![
-                word(difference, worse).into(),
-                Cell::Value(difference.delta(), unit),
-                Cell::Share(difference.relative()),
-                Cell::Value(difference.before, unit),
-                Cell::Value(difference.after, unit),
-                difference.metric.as_str().into(),
-                difference.path.as_str().into(),
-            ]
-        })
-        .collect();
-    let more = ranked.len().saturating_sub(top);
-    let note = match (worse.len(), more) {
-        (0, 0) => "Nothing is worse.".into(),
-        (0, more) => format!("Nothing is worse; {more} more differences, --top shows them."),
-        (worse, 0) => format!("{worse} worse."),
-        (worse, more) => format!("{worse} worse; {more} more differences, --top shows them."),
-    };
-    let differences = Listing {
-        key: "differences",
-        title: "Call paths that differ".into(),
-        columns: vec!["", "difference", "relative", "before", "after", "metric", "call_path"],
-        rows,
-        note,
-        ..Listing::default()
-    };
-    vec![totals, differences]
-}
-
-/// Returns the differences to show: call paths that got worse first, then by the size of the difference.
-fn ranked<'c>(comparison: &'c Comparison, worse: &[&Difference]) -> Vec<&'c Difference> {
-    let mut all: Vec<&Difference> = comparison.differences.iter().collect();
-    all.sort_by(|a, b| {
-        let key = |d: &Difference| worse.contains(&d);
-        key(b).cmp(&key(a)).then(b.delta().abs().total_cmp(&a.delta().abs()))
-    });
-    all
-}
-
-fn markdown(comparison: &Comparison, worse: &[&Difference], top: usize) -> String {
-    if comparison.is_empty() {
-        return "No difference.\n".into();
-    }
-    let mut text = "| | difference | relative | before | after | metric | call path |\n\
-                    |---|---:|---:|---:|---:|---|---|\n"
-        .to_owned();
-    for difference in ranked(comparison, worse).into_iter().take(top) {
-        let value = |value: f64| match Unit::of(&difference.unit) {
-            Unit::Seconds => format::seconds(value),
-            Unit::Bytes => format::bytes(value),
-            Unit::Other => format::number(value),
-        };
-        let relative = change(difference.relative());
-        let _ = writeln!(
-            text,
-            "| {} | {} | {relative} | {} | {} | {} | `{}` |",
-            word(difference, worse),
-            value(difference.delta()),
-            value(difference.before),
-            value(difference.after),
-            visible(&difference.metric),
-            visible(&difference.path).replace('|', "\\|")
-        );
-    }
-    text
-}
-
-/// Writes a relative difference in percent, with its sign.
-fn change(relative: f64) -> String {
-    let sign = if relative > 0.0 && relative.is_finite() { "+" } else { "" };
-    format!("{sign}{}", format::percent(relative))
-}
-
-/// Returns JUnit XML with a test for each metric, so that a build server shows which metric got worse.
-fn junit(comparison: &Comparison, worse: &[&Difference]) -> String {
-    let escape = |text: &str| {
-        visible(text)
-            .replace('&', "&amp;")
-            .replace('<', "&lt;")
-            .replace('>', "&gt;")
-            .replace('"', "&quot;")
-    };
-    let of = |metric: &str| worse.iter().filter(move |d| d.metric == metric).collect::<Vec<_>>();
-    let failures = comparison.totals.iter().filter(|total| !of(&total.0).is_empty()).count();
-    let tests = comparison.totals.len();
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(
-        text,
-        "<testsuite name=\"dwell compare\" tests=\"{tests}\" failures=\"{failures}\">"
-    );
-    for (metric, ..) in &comparison.totals {
-        let name = escape(metric);
-        let found = of(metric);
-        if found.is_empty() {
-            let _ = writeln!(text, "  <testcase classname=\"dwell\" name=\"{name}\"/>");
-            continue;
-        }
-        let _ = writeln!(text, "  <testcase classname=\"dwell\" name=\"{name}\">");
-        let _ = writeln!(text, "    <failure message=\"{} call paths are worse\">", found.len());
-        for difference in found {
-            let (path, by) = (escape(&difference.path), change(difference.relative()));
-            let _ = writeln!(text, "{path}: {} to {} ({by})", difference.before, difference.after);
-        }
-        let _ = writeln!(text, "    </failure>\n  </testcase>");
-    }
-    text.push_str("</testsuite>\n");
-    text
+    names
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{change, share};
-
-    #[test]
-    fn changes_have_a_sign_unless_they_are_new() {
-        assert_eq!(change(0.25), "+25.0 %");
-        assert_eq!(change(-0.5), "-50.0 %");
-        assert_eq!(change(0.0), "0.0 %");
-        assert_eq!(change(f64::INFINITY), "new");
-    }
+    use super::share;
 
     #[test]
     fn shares_are_numbers_or_percent() {

@@ -1,0 +1,205 @@
+//! Comparison of runs: two of them, two sets of them, or a series with more and more processes.
+//!
+//! Runs are compared without start-up and shutdown, which differ between equal runs by more than most changes of a
+//! program. [`Forest`] matches the call paths of all runs. [`judge`](spread::judge) decides whether a difference is more
+//! than chance.
+
+mod forest;
+mod run;
+mod series;
+mod spread;
+
+use std::collections::BTreeMap;
+
+use cubex::Result;
+
+use forest::Forest;
+pub use run::{Efficiencies, Run};
+pub use series::{Growth, Scaling, Series, series};
+pub use spread::{Judgement, Spread};
+
+/// Values of one metric at one call path in two sets of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Unique name of the metric, as [`Meta::find_metric`](cubex::Meta::find_metric) takes it.
+    pub metric: String,
+    /// Name of the metric for people, such as `Late Signal`.
+    pub title: String,
+    /// Unit of measurement, for example `sec`, `occ` or `bytes`.
+    pub unit: String,
+    /// Call path as text, its regions from the root on joined by ` / `, with the place of the last call.
+    pub path: String,
+    /// Mean value of the first set, over all locations. `None` if no run of the set has the call path.
+    pub before: Option<f64>,
+    /// Mean value of the second set. `None` if no run of the set has the call path.
+    pub after: Option<f64>,
+    /// Change as a part of the time of the whole run, if the unit is seconds.
+    pub share: Option<f64>,
+    /// Whether the difference is more than chance.
+    pub judgement: Judgement,
+}
+
+impl Difference {
+    /// Returns the change from the first set to the second, in the unit of the metric. A positive change is an increase.
+    pub fn delta(&self) -> f64 {
+        self.after.unwrap_or(0.0) - self.before.unwrap_or(0.0)
+    }
+
+    /// Returns the change relative to the value in the first set: 0.5 means half as much again. The result is infinite if
+    /// the first value is 0.
+    pub fn relative(&self) -> f64 {
+        match self.before {
+            Some(before) if before != 0.0 => self.delta() / before,
+            _ => f64::INFINITY,
+        }
+    }
+}
+
+/// Two sets of runs, compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Mean length of the runs of each set in seconds, without start-up and shutdown.
+    pub lengths: [f64; 2],
+    /// Whether the runs of the second set are longer or shorter by more than chance.
+    pub judgement: Judgement,
+    /// Least slowdown, as a part of the length, that a comparison of such sets would find in 19 of 20 cases.
+    pub resolution: f64,
+    /// Number of runs in each set.
+    pub counts: [usize; 2],
+    /// Totals of each metric that both sets have: unique name, name for people, unit, and mean of each set, without start-up
+    /// and shutdown.
+    pub totals: Vec<Total>,
+    /// Mean efficiencies of each set, or `None` if a report of the set has none.
+    pub efficiencies: [Option<Efficiencies>; 2],
+    /// Call paths with different values. The greatest change in seconds comes first.
+    pub differences: Vec<Difference>,
+    /// Greatest change as a part of the run that counts as none.
+    pub threshold: f64,
+}
+
+/// Value of a metric over a whole run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Total {
+    /// Unique name of the metric.
+    pub metric: String,
+    /// Name of the metric for people.
+    pub title: String,
+    /// Unit of measurement, for example `sec`, `occ` or `bytes`.
+    pub unit: String,
+    /// Mean of the runs of each set.
+    pub values: [f64; 2],
+}
+
+impl Comparison {
+    /// Returns the change of the length from the first set to the second, as a part of the first.
+    pub fn change(&self) -> f64 {
+        let [before, after] = self.lengths;
+        if before > 0.0 { after / before - 1.0 } else { 0.0 }
+    }
+
+    /// Returns `true` if the runs of the second set take longer by more than chance and the threshold.
+    pub fn is_slower(&self) -> bool {
+        self.judgement == Judgement::More
+    }
+
+    /// Iterates over the call paths whose time has grown by more than chance and the threshold.
+    pub fn worse(&self) -> impl Iterator<Item = &Difference> {
+        self.differences.iter().filter(|it| it.judgement == Judgement::More)
+    }
+
+    /// Returns `true` if no value of any metric differs at any call path.
+    pub fn is_empty(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// Compares two sets of runs in the metrics with these unique names. Metrics that only some of the runs have are left out.
+/// A change counts if it is more than `threshold` of the run and more than [chance](spread).
+///
+/// # Errors
+/// Fails if one of the reports is damaged.
+pub fn compare(
+    before: &[Run],
+    after: &[Run],
+    metrics: &[String],
+    threshold: f64,
+) -> Result<Comparison> {
+    let all: Vec<&Run> = before.iter().chain(after).collect();
+    let forest = Forest::of(&all);
+    let split = before.len();
+    let halves = |values: &[Option<f64>]| {
+        let (a, b) = values.split_at(split);
+        [a.to_vec(), b.to_vec()]
+    };
+    let [old, new] = [before, after].map(|set| set.iter().map(Run::length).collect::<Vec<f64>>());
+    let (spread, length) = (Spread::of(&old, &new), mean(&old));
+    let whole = mean(&before.iter().map(Run::time).collect::<Vec<_>>());
+    let mut comparison = Comparison {
+        lengths: [length, mean(&new)],
+        judgement: spread.judge(threshold, length),
+        resolution: spread.resolution(threshold, length),
+        counts: [before.len(), after.len()],
+        totals: Vec::new(),
+        efficiencies: [before, after].map(Efficiencies::mean),
+        differences: Vec::new(),
+        threshold,
+    };
+    for metric in metrics {
+        let Some((title, unit)) = run::described(&all, metric) else { continue };
+        let values = forest.values(&all, metric)?;
+        let mut totals = vec![0.0; all.len()];
+        for (node, values) in &values {
+            for (total, value) in totals.iter_mut().zip(values) {
+                *total += value.unwrap_or(0.0);
+            }
+            let [a, b] = halves(values);
+            let known = |list: &[Option<f64>]| {
+                let some: Vec<f64> = list.iter().flatten().copied().collect();
+                (!some.is_empty()).then(|| some.iter().sum::<f64>() / list.len() as f64)
+            };
+            let (mean_before, mean_after) = (known(&a), known(&b));
+            let mut numbers = values.iter().map(|it| it.unwrap_or(0.0));
+            let first = numbers.next();
+            let equal = numbers.all(|it| Some(it) == first);
+            if equal {
+                continue;
+            }
+            let filled = |list: &[Option<f64>]| -> Vec<f64> {
+                list.iter().map(|it| it.unwrap_or(0.0)).collect()
+            };
+            let is_time = unit == "sec";
+            let judgement = match is_time {
+                true => Spread::of(&filled(&a), &filled(&b)).judge(threshold, whole),
+                false => Judgement::Unjudged,
+            };
+            let mut difference = Difference {
+                metric: metric.clone(),
+                title: title.clone(),
+                unit: unit.clone(),
+                path: forest.path(*node),
+                before: mean_before,
+                after: mean_after,
+                share: None,
+                judgement,
+            };
+            difference.share = (is_time && whole > 0.0).then(|| difference.delta() / whole);
+            comparison.differences.push(difference);
+        }
+        let (of_before, of_after) = totals.split_at(split);
+        let values = [of_before, of_after].map(mean);
+        comparison.totals.push(Total { metric: metric.clone(), title, unit, values });
+    }
+    let order: BTreeMap<&String, usize> = metrics.iter().zip(0..).collect();
+    comparison.differences.sort_by(|x, y| {
+        let size = |it: &Difference| it.share.map_or(0.0, f64::abs);
+        (size(y).total_cmp(&size(x)))
+            .then_with(|| order.get(&x.metric).cmp(&order.get(&y.metric)))
+            .then_with(|| x.path.cmp(&y.path))
+    });
+    Ok(comparison)
+}
+
+/// Returns the mean, or 0 of nothing.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}

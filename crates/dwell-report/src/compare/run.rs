@@ -1,0 +1,147 @@
+//! One run of a comparison.
+
+use std::path::Path;
+
+use cubex::{CnodeId, MetricId, Result};
+use dwell_model::operation::Operation;
+use dwell_model::registry;
+
+use crate::findings::{Efficiency, Findings};
+use crate::query::{Call, Flavour, Query};
+
+/// Unique name of the metric of time.
+pub(super) const TIME: &str = "time";
+
+/// A report that is compared with others. Start-up and shutdown are the calls that start or end a runtime, with everything
+/// below them.
+#[derive(Debug)]
+pub struct Run {
+    /// Name of the run for people, such as its directory.
+    pub name: String,
+    /// The report of the run.
+    pub query: Query,
+    /// Calls of start-up and shutdown, the outermost ones.
+    outside: Vec<CnodeId>,
+    length: f64,
+    time: f64,
+    efficiency: Option<Efficiency>,
+}
+
+impl Run {
+    /// Opens a report, and `findings.json` beside it if there is one.
+    ///
+    /// # Errors
+    /// Fails if the report cannot be read.
+    pub fn open(name: String, path: &Path) -> Result<Self> {
+        let query = Query::open(path)?;
+        let beside = path.with_file_name("findings.json");
+        let findings = std::fs::read(beside).ok().and_then(|it| Findings::read(&it).ok());
+        Self::new(name, query, findings.and_then(|it| it.efficiency))
+    }
+
+    fn new(name: String, query: Query, efficiency: Option<Efficiency>) -> Result<Self> {
+        let meta = query.meta();
+        let is_outside = |cnode: CnodeId| {
+            let name = meta.callee(cnode).map_or("", |it| it.name);
+            let operation = registry::find(name).map(|(_, row)| row.operation);
+            matches!(operation, Some(Operation::Initialise | Operation::Finalise))
+        };
+        let mut outside: Vec<CnodeId> = Vec::new();
+        let mut around: Vec<CnodeId> = meta.root_cnodes().collect();
+        while let Some(cnode) = around.pop() {
+            match is_outside(cnode) {
+                true => outside.push(cnode),
+                false => around.extend(meta.cnode_children(cnode)),
+            }
+        }
+        let (mut length, mut time) = (0.0, 0.0);
+        if let Some(metric) = meta.find_metric(TIME) {
+            let mut row = query.row(metric, Call::All)?;
+            for &cnode in &outside {
+                let less = query.row(metric, Call::Path(cnode, Flavour::Inclusive))?;
+                row.iter_mut().zip(less).for_each(|(value, less)| *value -= less);
+            }
+            length = row.iter().copied().fold(0.0, f64::max);
+            time = row.iter().sum();
+        }
+        Ok(Self { name, query, outside, length, time, efficiency })
+    }
+
+    /// Returns the time of the location with the longest run in seconds, without start-up and shutdown.
+    pub fn length(&self) -> f64 {
+        self.length
+    }
+
+    /// Returns the time of all locations in seconds, without start-up and shutdown.
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Returns the number of processes.
+    pub fn processes(&self) -> usize {
+        self.query.meta().groups().len()
+    }
+
+    /// Returns the efficiencies that the analysis of the run has found, or `None` if there is no `findings.json`.
+    pub fn efficiencies(&self) -> Option<Efficiencies> {
+        self.efficiency.as_ref().map(Efficiencies::of)
+    }
+
+    /// Returns `true` if a call path is a call of start-up or shutdown. Call paths below it are not asked for.
+    pub(super) fn is_outside(&self, cnode: CnodeId) -> bool {
+        self.outside.contains(&cnode)
+    }
+
+    pub(super) fn metric(&self, name: &str) -> Option<MetricId> {
+        self.query.meta().find_metric(name).filter(|it| self.query.is_readable(*it))
+    }
+}
+
+/// Efficiencies of one run or of several, each a part of 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Efficiencies {
+    /// Mean computing of all locations, as a part of the length of the run.
+    pub parallel: f64,
+    /// Mean computing, as a part of that of the location which computes longest.
+    pub load_balance: f64,
+    /// Computing of the location that computes longest, as a part of the length of the run.
+    pub communication: f64,
+    /// Serialisation, progress and transfer, the factors of communication efficiency; `None` if they were not computed.
+    pub factors: Option<[f64; 3]>,
+}
+
+impl Efficiencies {
+    fn of(it: &Efficiency) -> Self {
+        let factors = (|| Some([it.serialisation?, it.progress?, it.transfer?]))();
+        let Efficiency { parallel, load_balance, communication, .. } = *it;
+        Self { parallel, load_balance, communication, factors }
+    }
+
+    /// Returns the mean of several runs, or `None` if one of them has no efficiencies.
+    pub(super) fn mean(runs: &[Run]) -> Option<Self> {
+        let all: Vec<Self> = runs.iter().map(Run::efficiencies).collect::<Option<_>>()?;
+        let count = (!all.is_empty()).then_some(all.len() as f64)?;
+        let mean = |of: &dyn Fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / count;
+        let factors: Option<Vec<[f64; 3]>> = all.iter().map(|it| it.factors).collect();
+        let factors = factors.map(|list| {
+            let sum = |at: usize| list.iter().filter_map(|it| it.get(at)).sum::<f64>() / count;
+            [sum(0), sum(1), sum(2)]
+        });
+        Some(Self {
+            parallel: mean(&|it| it.parallel),
+            load_balance: mean(&|it| it.load_balance),
+            communication: mean(&|it| it.communication),
+            factors,
+        })
+    }
+}
+
+/// Returns the name of a metric for people and its unit, or `None` if a run does not have it.
+pub(super) fn described(runs: &[&Run], name: &str) -> Option<(String, String)> {
+    let mut found = None;
+    for run in runs {
+        let metric = run.query.meta().metric(run.metric(name)?)?;
+        found = Some((metric.disp_name.to_owned(), metric.uom.to_owned()));
+    }
+    found
+}

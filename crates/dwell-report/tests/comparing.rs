@@ -1,0 +1,151 @@
+//! Comparisons of small reports, whose answers can be written down.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::path::Path;
+
+use cubex::{
+    Cnode, Group, Location, MetaBuilder, Metric, MetricKind, Region, ReportWriter, Rows, SystemNode,
+};
+use dwell_report::{Comparison, Judgement, Run, compare, series};
+
+/// A call path of a program: name of the function, place of the call, number of its caller, and its exclusive seconds at every
+/// location.
+type Call = (&'static str, Option<u32>, Option<u32>, f64);
+
+/// Writes the report of a program on some processes, which all do the same.
+fn report(directory: &Path, name: &str, processes: u32, calls: &[Call]) -> Run {
+    let mut meta = MetaBuilder::new();
+    let (kind, convertible) = (MetricKind::Exclusive, true);
+    let metric = Metric {
+        uniq_name: "time",
+        disp_name: "Time",
+        dtype: "DOUBLE",
+        uom: "sec",
+        kind,
+        convertible,
+        ..Metric::default()
+    };
+    let metric = meta.metric(None, metric);
+    let mut cnodes = Vec::new();
+    for &(name, line, parent, _) in calls {
+        let region = meta.region(Region { name, mangled_name: name, ..Region::default() });
+        let parent = parent.map(|it| cnodes[it as usize]);
+        let file = if line.is_some() { "/src/halo.c" } else { "" };
+        cnodes.push(meta.cnode(parent, Cnode { region, file, line }));
+    }
+    let node = meta.system_node(None, SystemNode { name: "m", class: "machine", descr: "" });
+    for rank in 0..processes {
+        let name = format!("Rank {rank}");
+        let group = meta.group(node, Group { name: &name, rank, ..Group::default() });
+        meta.location(group, Location { name: "Master thread", ..Location::default() });
+    }
+    let file = directory.join(format!("{name}.cubex"));
+    let writer = ReportWriter::create(&file, meta.finish().unwrap()).unwrap();
+    let rows = writer.metric(metric, Rows::Spooled).unwrap();
+    for (&cnode, call) in cnodes.iter().zip(calls) {
+        rows.write(cnode, &vec![call.3; processes as usize][..]).unwrap();
+    }
+    drop(rows);
+    writer.finish().unwrap();
+    Run::open(name.into(), &file).unwrap()
+}
+
+fn compared(before: &[Run], after: &[Run]) -> Comparison {
+    compare(before, after, &["time".into()], 0.02).unwrap()
+}
+
+/// A program with start-up, two calls of one function, and computing of some length.
+fn halo(
+    name: &'static str,
+    init: f64,
+    compute: f64,
+    waits: [f64; 2],
+    lines: [u32; 2],
+) -> Vec<Call> {
+    vec![
+        (name, None, None, compute),
+        ("shmem_init", Some(5), Some(0), init),
+        ("shmem_long_wait_until", Some(lines[0]), Some(0), waits[0]),
+        ("shmem_long_wait_until", Some(lines[1]), Some(0), waits[1]),
+        ("shmem_finalize", Some(99), Some(0), init / 10.0),
+    ]
+}
+
+#[test]
+fn programs_may_have_other_names_and_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let make = |name, calls: Vec<Call>| report(directory.path(), name, 4, &calls);
+    let before = make("a", halo("halo", 3.0, 1.0, [0.5, 0.5], [21, 22]));
+    let after = make("b", halo("halo_fixed", 1.0, 1.0, [0.1, 0.5], [24, 25]));
+    let found = compared(&[before], &[after]);
+    // Start-up and shutdown do not count: 2.0, then 1.6.
+    assert!((found.change() + 0.2).abs() < 1e-9, "{found:?}");
+    assert_eq!(found.judgement, Judgement::Less);
+    let [only] = found.differences.as_slice() else { panic!("{found:?}") };
+    assert_eq!(only.path, "(program) / shmem_long_wait_until@halo.c:24");
+    assert_eq!((only.before, only.after), (Some(2.0), Some(0.4)));
+    assert!((only.share.unwrap() + 1.6 / 8.0).abs() < 1e-9);
+    assert_eq!(only.judgement, Judgement::Less);
+}
+
+#[test]
+fn places_match_by_line_if_there_are_more_of_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let calls = halo("halo", 1.0, 1.0, [0.5, 0.5], [21, 22]);
+    let before = report(directory.path(), "a", 2, &calls);
+    let mut calls = calls;
+    calls.push(("shmem_long_wait_until", Some(10), Some(0), 0.25));
+    let found = compared(&[before], &[report(directory.path(), "b", 2, &calls)]);
+    let [only] = found.differences.as_slice() else { panic!("{found:?}") };
+    assert_eq!(only.path, "halo / shmem_long_wait_until@halo.c:10");
+    assert_eq!((only.before, only.after), (None, Some(0.5)));
+}
+
+#[test]
+fn sets_of_runs_are_judged_by_their_spread() {
+    let directory = tempfile::tempdir().unwrap();
+    let set = |name: &str, lengths: [f64; 5]| -> Vec<Run> {
+        let one = |(number, length): (usize, f64)| {
+            let name = format!("{name}{number}");
+            report(directory.path(), &name, 2, &halo("halo", 1.0, length, [0.0; 2], [21, 22]))
+        };
+        lengths.into_iter().enumerate().map(one).collect()
+    };
+    let before = set("a", [1.00, 1.01, 0.99, 1.005, 0.995]);
+    let slower = compared(&before, &set("b", [1.05, 1.06, 1.04, 1.055, 1.045]));
+    assert!(slower.is_slower());
+    assert!((slower.change() - 0.05).abs() < 1e-9);
+    assert!((0.02..0.05).contains(&slower.resolution), "{}", slower.resolution);
+    // One run was disturbed.
+    let same = compared(&before, &set("c", [1.00, 1.012, 0.991, 1.5, 0.994]));
+    assert_eq!(same.judgement, Judgement::Same);
+    assert!(same.resolution > 0.3, "{}", same.resolution);
+}
+
+/// The work of `solve` is the same in total, and `exchange` takes the same time at every process, so that it grows in total.
+#[test]
+fn a_series_shows_what_stops_scaling() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |processes: u32| {
+        let calls: [Call; 3] = [
+            ("halo", None, None, 0.0),
+            ("solve", Some(7), Some(0), 8.0 / f64::from(processes)),
+            ("exchange", Some(8), Some(0), 0.1),
+        ];
+        report(directory.path(), &format!("p{processes}"), processes, &calls)
+    };
+    let mut runs = vec![run(8), run(2), run(4)];
+    let found = series(&mut runs, &[], 0.02).unwrap();
+    let processes: Vec<usize> = found.runs.iter().map(|it| it.processes).collect();
+    assert_eq!(processes, [2, 4, 8]);
+    let last = &found.runs[2];
+    assert!((last.length - 1.1).abs() < 1e-9);
+    assert!((last.speedup - 4.1 / 1.1).abs() < 1e-9);
+    assert!((last.scaling - 4.1 / 4.4).abs() < 1e-9);
+    let [only] = found.growing.as_slice() else { panic!("{found:?}") };
+    assert_eq!(only.path, "halo / exchange@halo.c:8");
+    // From 0.2 to 0.4 s of 8.4.
+    assert_eq!(only.first, 1);
+    assert!((only.share - 0.6 / 8.8).abs() < 1e-9);
+}

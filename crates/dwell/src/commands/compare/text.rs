@@ -1,0 +1,180 @@
+//! Formats a comparison for a terminal and as Markdown.
+
+use std::fmt::Write as _;
+
+use dwell_report::{Comparison, Difference, Efficiencies, Judgement, Total};
+
+use crate::format::{self, paragraph};
+use crate::listing::{self, Unit};
+use crate::terminal::visible;
+
+/// Returns the sentence that sums a comparison up, such as `51.0 % faster: 3.372 s, then 1.650 s`.
+pub(super) fn verdict(comparison: &Comparison) -> String {
+    let [before, after] = comparison.lengths.map(format::seconds);
+    let size = format::percent(comparison.change().abs());
+    let verdict = match comparison.judgement {
+        Judgement::More => format!("{size} slower"),
+        Judgement::Less => format!("{size} faster"),
+        Judgement::Same | Judgement::Unjudged => "no difference beyond chance".into(),
+    };
+    format!("{verdict}: {before}, then {after}, without start-up and shutdown")
+}
+
+/// Returns the sentence about what such runs can show.
+pub(super) fn resolution(comparison: &Comparison) -> String {
+    let runs = |count: usize| match count {
+        1 => "1 run".into(),
+        count => format!("{count} runs"),
+    };
+    let [before, after] = comparison.counts.map(runs);
+    let least = format::percent(comparison.resolution);
+    match comparison.counts.iter().any(|it| *it < 3) {
+        true => format!(
+            "{before} before and {after} after: differences up to {least} of the run count as chance; three runs \
+             or more on both sides would show their spread"
+        ),
+        false => format!(
+            "{before} before and {after} after: a slowdown of {least} would be found in 19 of 20 such comparisons"
+        ),
+    }
+}
+
+/// Returns the efficiencies before and after.
+fn efficiencies([before, after]: &[Option<Efficiencies>; 2]) -> Option<String> {
+    let (before, after) = ((*before)?, (*after)?);
+    let both = |of: &dyn Fn(&Efficiencies) -> f64| {
+        format!("{:.0} %, then {:.0} %", 100.0 * of(&before), 100.0 * of(&after))
+    };
+    let mut text = format!(
+        "parallel efficiency {}; load balance {}; communication efficiency {}",
+        both(&|it| it.parallel),
+        both(&|it| it.load_balance),
+        both(&|it| it.communication)
+    );
+    if let (Some(a), Some(b)) = (before.factors, after.factors) {
+        for ((name, a), b) in ["serialisation", "progress", "transfer"].iter().zip(a).zip(b) {
+            let _ = write!(text, "; {name} {:.0} %, then {:.0} %", 100.0 * a, 100.0 * b);
+        }
+    }
+    Some(text)
+}
+
+/// Writes a value in its unit.
+pub(super) fn value(value: f64, unit: &str) -> String {
+    match Unit::of(unit) {
+        Unit::Seconds => format::seconds(value),
+        Unit::Bytes => format::bytes(value),
+        Unit::Other => format::number(value),
+    }
+}
+
+/// Writes a change with its sign.
+fn signed(text: String, of: f64) -> String {
+    if of > 0.0 { format!("+{text}") } else { text }
+}
+
+/// Returns a word for a difference.
+pub(super) fn word(difference: &Difference) -> &'static str {
+    match (difference.judgement, difference.before, difference.after) {
+        (Judgement::More, ..) => "worse",
+        (Judgement::Less, ..) => "better",
+        (_, None, _) => "new",
+        (_, _, None) => "gone",
+        _ if difference.delta() > 0.0 => "more",
+        _ => "less",
+    }
+}
+
+/// Returns the differences that are worth a line: those beyond chance, then those above the threshold.
+fn shown(comparison: &Comparison, top: usize) -> (Vec<&Difference>, usize) {
+    let is_judged = |it: &&Difference| matches!(it.judgement, Judgement::More | Judgement::Less);
+    let is_large = |it: &&Difference| {
+        it.share.is_none_or(|share| share.abs() > comparison.threshold) && it.unit == "sec"
+    };
+    let (mut list, rest): (Vec<_>, Vec<_>) = comparison.differences.iter().partition(is_judged);
+    list.extend(rest.into_iter().filter(is_large));
+    let more = list.len().saturating_sub(top);
+    list.truncate(top);
+    (list, more)
+}
+
+/// Returns the comparison for a terminal. `names` are those of the first run of each set.
+pub(super) fn text(comparison: &Comparison, names: [&str; 2], top: usize) -> String {
+    let width = listing::width();
+    let mut text = String::new();
+    let mut say = |words: &str, indent: usize| {
+        let first = indent.saturating_sub(2);
+        paragraph(&mut text, width, (first, indent), words);
+    };
+    let [before, after] = names.map(|it| visible(it).into_owned());
+    say(&format!("{before} and {after}: {}", verdict(comparison)), 2);
+    let moved: Vec<&Total> = comparison.totals.iter().filter(|it| it.metric != "time").collect();
+    let sum = |at: usize| moved.iter().filter_map(|it| it.values.get(at)).sum::<f64>();
+    if !moved.is_empty() {
+        let (a, b) = (format::seconds(sum(0)), format::seconds(sum(1)));
+        say(&format!("waits over all locations: {a}, then {b}"), 2);
+    }
+    if let Some(line) = efficiencies(&comparison.efficiencies) {
+        say(&line, 2);
+    }
+    let (list, more) = shown(comparison, top);
+    if !list.is_empty() {
+        say("", 0);
+        let least = format::percent(comparison.threshold);
+        say(
+            &format!("call paths that changed by more than {least} of the run, over all locations"),
+            2,
+        );
+    }
+    for it in list {
+        say("", 0);
+        let share = it.share.map_or_else(String::new, |share| {
+            format!(", {} of the run", signed(format::percent(share), share))
+        });
+        let delta = signed(value(it.delta(), &it.unit), it.delta());
+        say(&format!("{}: {} {delta}{share}", word(it), visible(&it.title)), 2);
+        let was = |value_of: Option<f64>| {
+            value_of.map_or("nothing".into(), |it_was| value(it_was, &it.unit))
+        };
+        say(&format!("{}, then {}", was(it.before), was(it.after)), 4);
+        say(&format!("{}", visible(&it.path)), 4);
+    }
+    if more > 0 {
+        say("", 0);
+        say(&format!("{more} more; --top shows them"), 2);
+    }
+    say("", 0);
+    say(&resolution(comparison), 2);
+    text
+}
+
+/// Returns the comparison as Markdown.
+pub(super) fn markdown(comparison: &Comparison, top: usize) -> String {
+    let mut text = format!("**{}**\n\n", verdict(comparison));
+    if let Some(line) = efficiencies(&comparison.efficiencies) {
+        let _ = writeln!(text, "{line}\n");
+    }
+    let (list, more) = shown(comparison, top);
+    if !list.is_empty() {
+        text.push_str("| | change | of the run | before | after | metric | call path |\n|---|---:|---:|---:|---:|---|---|\n");
+    }
+    for it in list {
+        let was = |of: Option<f64>| of.map_or_else(String::new, |of| value(of, &it.unit));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | `{}` |",
+            word(it),
+            signed(value(it.delta(), &it.unit), it.delta()),
+            it.share.map_or_else(String::new, |share| signed(format::percent(share), share)),
+            was(it.before),
+            was(it.after),
+            visible(&it.title).replace('|', "\\|"),
+            visible(&it.path).replace('|', "\\|")
+        );
+    }
+    if more > 0 {
+        let _ = writeln!(text, "\n{more} more call paths.");
+    }
+    let _ = writeln!(text, "\n{}.", resolution(comparison));
+    text
+}
