@@ -268,7 +268,7 @@ fn group(operation: Operation) -> usize {
         Operation::ActiveMessage => "message",
         Operation::Order | Operation::CompleteLocal | Operation::CompleteRemote => "complete",
         Operation::Lock | Operation::Unlock | Operation::TryLock => "lock",
-        Operation::WaitChange | Operation::TestChange => "wait",
+        Operation::WaitChange | Operation::TestChange | Operation::Poll => "wait",
         Operation::Send
         | Operation::Receive
         | Operation::Exchange

@@ -109,6 +109,7 @@ impl Hook {
             | Operation::CompleteLocal
             | Operation::CompleteRemote
             | Operation::ActiveMessage
+            | Operation::Poll
             | Operation::Meet => RegionRole::Rma,
             Operation::WaitHandle | Operation::TestHandle if self.layer.has_messages() => {
                 RegionRole::Point2point

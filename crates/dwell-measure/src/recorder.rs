@@ -23,7 +23,7 @@ use otf2::id::{AttributeRef, GroupRef, LockId, MatchingId, Rank, RmaWinRef};
 
 use crate::hook::{self, Hook};
 use crate::process::Process;
-use crate::thread::{Busy, Call, enter};
+use crate::thread::{Busy, Call, enter, enter_again};
 
 /// A call that is being recorded: its enter event is written, or its leave event will be. While it exists the thread is
 /// busy, so it must be given up by [`entered`](Self::entered) or [`leave`](Self::leave).
@@ -67,6 +67,28 @@ impl Recorder {
         let thread = enter(hook)?;
         let time = thread.time();
         Some(Self { thread, time })
+    }
+
+    /// Begins a call that a program makes again and again until it finds something, such as a poll. If the same call was made
+    /// just before and found nothing, both are one region. The call must be ended by [`leave_again`](Self::leave_again).
+    #[inline]
+    pub fn enter_again(hook: &'static Hook) -> Option<Self> {
+        let thread = enter_again(hook)?;
+        let time = thread.time();
+        Some(Self { thread, time })
+    }
+
+    /// Ends a call that [`enter_again`](Self::enter_again) began. Its region goes on if it found nothing, nothing was recorded
+    /// inside it, and the same call comes next.
+    #[inline]
+    pub fn leave_again(self, found_nothing: bool) {
+        self.thread.leave_again(self.time, found_nothing);
+    }
+
+    /// Says that the open call goes on after its hook has returned, as one that a macro makes does. It is over when the word
+    /// at `place`, on the stack of the program, does not hold the return address any more.
+    pub fn outlives_its_hook(&mut self, place: usize) {
+        self.thread.frame().outlives_its_hook(place);
     }
 
     /// Ends the part before the real function, after all records that are known then. The result must be passed to

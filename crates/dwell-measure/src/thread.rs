@@ -22,6 +22,7 @@
 #![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
 
 mod location;
+mod merged;
 mod mute_and_profile;
 
 use std::cell::UnsafeCell;
@@ -54,6 +55,8 @@ mod user;
 
 pub use location::Closed;
 use location::{FilePath, register};
+use merged::Merged;
+pub(crate) use merged::enter_again;
 pub(crate) use user::as_region;
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
@@ -195,6 +198,8 @@ pub(crate) struct Thread {
     off: bool,
     /// When a window of recording begins or ends next.
     turns_at: u64,
+    /// The region that goes on if the same call is made again.
+    merged: Merged,
     /// Functions of the program that were entered when there was no place left.
     skipped: u32,
     /// A bit for each layer that has an open call.
@@ -310,6 +315,16 @@ const NOT_RECORDED: *const Anchor = ptr::without_provenance(1);
 /// nothing is recorded.
 #[inline(always)]
 fn take(words: &Words) -> Option<Busy> {
+    let mut thread = take_as_it_is(words)?;
+    if thread.merged.until != 0 {
+        thread.settle();
+    }
+    Some(thread)
+}
+
+/// Makes the state of the calling thread busy as [`take`] does, and does not end a region that may go on.
+#[inline(always)]
+fn take_as_it_is(words: &Words) -> Option<Busy> {
     let mut location = words.location.get();
     if location.addr() <= NOT_RECORDED.addr() {
         location = register(location)?;
@@ -337,7 +352,10 @@ pub fn is_inside(layer: Layer) -> bool {
     // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
     let location = unsafe { Location::of(location) };
     // SAFETY: it is the location of the calling thread.
-    let Some(thread) = (unsafe { Busy::take(location) }) else { return true };
+    let Some(mut thread) = (unsafe { Busy::take(location) }) else { return true };
+    if thread.merged.until != 0 {
+        thread.settle();
+    }
     let stack = entry::stack_pointer();
     let open = thread.frames.iter().take(thread.depth);
     // A call that never returned is not one that the thread is inside of.
@@ -663,6 +681,9 @@ impl Thread {
     /// Leaves calls until `depth` are open, all at one time. Returns `false` if there was no room for the events.
     #[cold]
     fn leave_to(&mut self, depth: usize) -> bool {
+        if self.merged.until != 0 {
+            self.settle();
+        }
         let time = self.now();
         while self.depth > depth {
             if !self.leave_last(time) {
@@ -695,18 +716,27 @@ impl Thread {
             }
             _ => false,
         };
-        if !known && !self.write(time, Leave { region: RegionRef(region) }) {
-            if !entry::is_quiet_for(Quiet::Spent) {
-                return false;
-            }
-            // It is left when the file is closed.
-            if let Some(place) = self.unleft.get_mut(self.unleft_count) {
-                *place = RegionRef(region);
-                self.unleft_count += 1;
-            }
+        let region = RegionRef(region);
+        if !known && !self.write(time, Leave { region }) && !self.leaves_later(region) {
+            return false;
         }
         self.depth -= 1;
         self.layers = self.layers & !layer | hidden;
+        true
+    }
+
+    /// Notes a region that is left when there is no room to say so. Returns `false` if the recording has ended.
+    #[cold]
+    #[inline(never)]
+    fn leaves_later(&mut self, region: RegionRef) -> bool {
+        if !entry::is_quiet_for(Quiet::Spent) {
+            return false;
+        }
+        // It is left when the file is closed.
+        if let Some(place) = self.unleft.get_mut(self.unleft_count) {
+            *place = region;
+            self.unleft_count += 1;
+        }
         true
     }
 
@@ -717,6 +747,11 @@ impl Thread {
 }
 
 impl Frame {
+    /// Moves the place that tells whether the call is still open to a word that holds the return address.
+    pub(crate) fn outlives_its_hook(&mut self, place: usize) {
+        self.stack = place;
+    }
+
     /// Returns `true` if the call is still on the stack, seen from a call whose return address is at `stack`.
     fn is_alive(&self, stack: usize) -> bool {
         if self.own_code {

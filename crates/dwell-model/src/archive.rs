@@ -145,6 +145,11 @@ pub const NEIGHBOURS: &str = "DWELL::NEIGHBOURS";
 /// handled.
 pub const ACTIVE_MESSAGE: &str = "DWELL::ACTIVE_MESSAGE";
 
+/// Attribute of the `Leave` of a region that stands for several calls, an unsigned number: how many there were. The calls
+/// came from one place, each less than a microsecond after the one before, and found nothing: polls that ran no handler,
+/// and tests that failed. The last one may have found something.
+pub const CALLS: &str = "DWELL::CALLS";
+
 /// Text behind the [`Meaning`] of a region whose calls the program made and the recorder left out. It begins with a
 /// blank, so that it can be appended.
 pub const LEFT_OUT: &str = " recorded=never";

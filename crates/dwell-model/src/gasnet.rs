@@ -283,8 +283,8 @@ const CHAPTERS: &[&[Family]] = &[
             reply(symbol!("gex_AM_ReplyLong")),
         ];
         "polling": &[
-            row(symbol!("gasnet_AMPoll"), Operation::Other, Int, &[Int]).measured(Progress::Always),
-            row(symbol!("GASNET_BLOCKUNTIL"), Operation::Other, Void, &[]).measured(Progress::Always),
+            row(symbol!("gasnet_AMPoll"), Operation::Poll, Int, &[Int]).measured(Progress::Always),
+            row(symbol!("GASNET_BLOCKUNTIL"), Operation::Poll, Void, &[]).measured(Progress::Always),
         ];
         "handler-safe locks": &[
             row(symbol!("gex_HSL_Lock"), Operation::Lock, Void, &[Pointer]).lock(0)

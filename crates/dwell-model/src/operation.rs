@@ -33,6 +33,9 @@ pub enum Operation {
     /// Sends an active message: a function of the target runs there with its arguments and data, as soon as the target
     /// polls (`gex_AM_RequestShort`, `gex_AM_ReplyMedium`). The call does not wait for that.
     ActiveMessage,
+    /// Runs the handlers of active messages that have arrived, once (`gasnet_AMPoll`) or until a condition of the program
+    /// holds (`GASNET_BLOCKUNTIL`). The runtime cannot say which message such a call waits for.
+    Poll,
     /// Promises that earlier operations take effect before later ones (`shmem_fence`, `MPI_Win_sync`). The call
     /// completes no operation and need not wait.
     Order,
@@ -140,6 +143,7 @@ impl Operation {
             Self::Atomic(_) => "atomic",
             Self::Signal => "signal",
             Self::ActiveMessage => "active message",
+            Self::Poll => "poll",
             Self::Order => "order",
             Self::CompleteLocal => "complete local",
             Self::CompleteRemote => "complete remote",
@@ -492,6 +496,7 @@ const TOKENS: &[(&str, Operation)] = &[
     ("atomic_fetch_accumulate", Operation::Atomic(Atomic::FetchAccumulate)),
     ("signal", Operation::Signal),
     ("active_message", Operation::ActiveMessage),
+    ("poll", Operation::Poll),
     ("order", Operation::Order),
     ("complete_local", Operation::CompleteLocal),
     ("complete_remote", Operation::CompleteRemote),

@@ -34,7 +34,7 @@ use dwell_measure::run::{self, Ending};
 use dwell_measure::thread::{self, Call};
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Mode, Operation};
-use dwell_model::table::{Arg, Group, Success, Table};
+use dwell_model::table::{Arg, CType, Group, Success, Table};
 
 use crate::entry::row;
 use crate::over_mpi::{Arguments, Runtime, Words};
@@ -89,6 +89,8 @@ const BARRIER: usize = usize::MAX;
 /// # Safety
 /// `entry` is the address of one of the variables above, `words` that of as many words as its row has arguments, `site`
 /// and `stack` are the return address of the hook and its place on the stack, and `state` is the address of [`STATE`] words.
+/// If the row has no arguments, the call goes on after the hook has returned, and `words` is the address of a word on the
+/// stack that holds the return address until the call ends.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dwell_gasnet_begin(
     entry: *const c_void,
@@ -100,12 +102,16 @@ unsafe extern "C-unwind" fn dwell_gasnet_begin(
     if !is_on() {
         return 0;
     }
+    let place = words.addr();
     // SAFETY: as promised.
     let (hook, words) = unsafe { parts(entry, words) };
+    let outlives = hook.row.arguments.types().is_empty().then_some(place);
     // SAFETY: both are on the stack of this thread, in the frame of the hook that called, until it returns; the hook asks
     // for its frame, so the caller's is stored below the return address.
     unsafe { called_from(site.addr(), stack.addr(), stack.cast::<usize>().sub(1).read()) };
-    let Some(began) = guarded_option(Guarded::Before, || begin(hook, words)) else { return 0 };
+    let Some(began) = guarded_option(Guarded::Before, || begin(hook, words, outlives)) else {
+        return 0;
+    };
     // SAFETY: as promised, there is room, and it is aligned for words.
     unsafe { state.cast::<MaybeUninit<State>>().write(MaybeUninit::new(began)) };
     1
@@ -143,9 +149,13 @@ unsafe fn parts<'a>(entry: *const c_void, words: *const usize) -> (&'static Hook
     }
 }
 
-fn begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
+fn begin(hook: &'static Hook, words: Words<'_>, outlives: Option<usize>) -> Option<State> {
     let arguments = Arguments::of(&GASNET, hook, words);
-    let mut recorder = Recorder::enter(hook)?;
+    let mut recorder =
+        if is_repeated(hook) { Recorder::enter_again(hook)? } else { Recorder::enter(hook)? };
+    if let Some(place) = outlives {
+        recorder.outlives_its_hook(place);
+    }
     let comm = comm_of(&mut recorder, team(&arguments));
     let window = comm.map(|comm| recorder.process().window_of_layer(comm, Layer::Gasnet));
     let (mut number, mut what, mut taken) = (0, None, Vec::new());
@@ -192,6 +202,7 @@ fn end(state: State, hook: &'static Hook, words: Words<'_>) {
     let arguments = Arguments::of(&GASNET, hook, words);
     let result = words.get(hook.row.arguments.types().len().wrapping_sub(1));
     let succeeded = hook.row.places.success != Success::Zero || result as u32 == 0;
+    let mut found = hook.row.operation != Operation::Poll && succeeded;
     if let Some(window) = window {
         match hook.row.operation {
             operation @ (Operation::Put | Operation::Get | Operation::Atomic(_)) => {
@@ -214,12 +225,12 @@ fn end(state: State, hook: &'static Hook, words: Words<'_>) {
                 if !hook.row.places.group.is_collective() && succeeded {
                     recorder.completed_kinds(kinds(words.get(2)));
                 }
-                complete(&mut recorder, taken, |_, _| succeeded);
+                found |= complete(&mut recorder, taken, |_, _| succeeded);
             }
             Operation::WaitHandle | Operation::TestHandle => {
                 let list = words.passed(0);
                 let several = hook.row.arguments.types().len() > 2;
-                complete(&mut recorder, taken, |at, event| match several {
+                found |= complete(&mut recorder, taken, |at, event| match several {
                     // What is complete is set to a constant.
                     true => list.read::<usize>(at) != Some(event),
                     false => succeeded,
@@ -248,7 +259,18 @@ fn end(state: State, hook: &'static Hook, words: Words<'_>) {
             _ => {}
         }
     }
-    recorder.leave();
+    if is_repeated(hook) {
+        recorder.leave_again(!found);
+    } else {
+        recorder.leave();
+    }
+}
+
+/// Returns `true` for calls that programs make again and again until they find something: polls and tests.
+/// `GASNET_BLOCKUNTIL`, which returns nothing, is a loop itself.
+fn is_repeated(hook: &Hook) -> bool {
+    hook.row.returns != CType::Void
+        && matches!(hook.row.operation, Operation::Poll | Operation::TestHandle)
 }
 
 /// Keeps what an event stands for, or records that it is complete if it is no event any more.
@@ -286,19 +308,22 @@ fn take(hook: &Hook, words: Words<'_>) -> Vec<(usize, usize, Request)> {
     taken
 }
 
-/// Records which of the events that a call waited for are complete, and keeps the others.
+/// Records which of the events that a call waited for are complete, and keeps the others. Returns `true` if any is.
 fn complete(
     recorder: &mut Recorder,
     taken: Vec<(usize, usize, Request)>,
     is_complete: impl Fn(usize, usize) -> bool,
-) {
+) -> bool {
+    let mut any = false;
     for (at, event, request) in taken {
         if is_complete(at, event) {
+            any = true;
             recorder.complete(&request, Status::default());
         } else {
             Requests::add(event, request, true);
         }
     }
+    any
 }
 
 /// Keeps events of a call of which nothing is recorded.

@@ -36,6 +36,7 @@ pub mod attribute {
     pub const SKIPPED: AttributeRef = AttributeRef(5);
     pub const NEIGHBOURS: AttributeRef = AttributeRef(6);
     pub const ACTIVE_MESSAGE: AttributeRef = AttributeRef(7);
+    pub const CALLS: AttributeRef = AttributeRef(8);
 }
 
 /// Attribute that marks a leave event which the program did not make, because its process or thread ended inside the
@@ -43,7 +44,7 @@ pub mod attribute {
 pub const CUT: Attribute = Attribute { attribute: attribute::CUT, value: AttributeValue::Uint8(1) };
 
 /// Attributes that events of an archive may have, in the order of their ids: name, type and description of each.
-pub const ATTRIBUTES: [(&str, Type, &str); 8] = [
+pub const ATTRIBUTES: [(&str, Type, &str); 9] = [
     (archive::CALL_SITE, Type::CallingContext, "From where the region was called"),
     (archive::SYMMETRIC_OFFSET, Type::Uint64, "Where in symmetric memory it acts"),
     (archive::SIGNAL_OFFSET, Type::Uint64, "Where in symmetric memory the signal is"),
@@ -56,6 +57,7 @@ pub const ATTRIBUTES: [(&str, Type, &str); 8] = [
     (archive::SKIPPED, Type::Uint64, "Messages of the same kind before it that were not recorded"),
     (archive::NEIGHBOURS, Type::Group, "The process and the neighbours that send to it"),
     (archive::ACTIVE_MESSAGE, Type::Uint64, "Checksum of an active message"),
+    (archive::CALLS, Type::Uint64, "Number of calls that the region stands for"),
 ];
 
 /// Writes all global definitions of a run. `begin_realtime` is the time of day at which the run began, in nanoseconds

@@ -85,20 +85,25 @@ static __attribute__((unused)) int dwell_send(uint32_t rank, unsigned index, con
 #define gasnetc_AMReplyMediumM (dwell_entry_gex_AM_ReplyMedium ? dwell_ReplyMedium : gasnetc_AMReplyMediumM)
 #define gasnetc_AMReplyLongM (dwell_entry_gex_AM_ReplyLong ? dwell_ReplyLong : gasnetc_AMReplyLongM)
 
-/* Waiting for a condition stays a macro, since the condition is evaluated again and again. */
+/* Waiting for a condition stays a macro, since the condition is evaluated again and again. The call is open as long as the
+   word behind its state holds the return address, because the hook itself returns. */
 extern char dwell_entry_GASNET_BLOCKUNTIL[] DWELL_WEAK;
 DWELL_SLOW int dwell_begin_until(dwell_word *state) {
-  return dwell_entry_GASNET_BLOCKUNTIL
-             ? dwell_gasnet_begin(dwell_entry_GASNET_BLOCKUNTIL, state, DWELL_SITE, DWELL_STACK, state)
-             : 0;
+  state[DWELL_STATE] = (dwell_word)DWELL_SITE;
+  return dwell_entry_GASNET_BLOCKUNTIL ? dwell_gasnet_begin(dwell_entry_GASNET_BLOCKUNTIL, &state[DWELL_STATE],
+                                                            DWELL_SITE, DWELL_STACK, state)
+                                       : 0;
 }
 #undef GASNET_BLOCKUNTIL
 #define GASNET_BLOCKUNTIL(condition)                                          \
   do {                                                                        \
-    dwell_word dwell_state[DWELL_STATE];                                      \
+    dwell_word dwell_state[DWELL_STATE + 1];                                  \
     int dwell_recorded = dwell_begin_until(dwell_state);                      \
     gasneti_polluntil(condition);                                             \
-    if (dwell_recorded) dwell_gasnet_end(dwell_entry_GASNET_BLOCKUNTIL, dwell_state, dwell_state); \
+    if (dwell_recorded) {                                                     \
+      dwell_state[DWELL_STATE] = 0;                                           \
+      dwell_gasnet_end(dwell_entry_GASNET_BLOCKUNTIL, dwell_state, dwell_state); \
+    }                                                                         \
   } while (0)
 
 /* Start and end, and what the recorder itself needs. */

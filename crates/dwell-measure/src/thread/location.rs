@@ -17,7 +17,8 @@ use otf2::event::Leave;
 use otf2::id::{LocationRef, RegionRef, Time};
 
 use super::{
-    Busy, DEPTH, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS, abandon,
+    Busy, DEPTH, Frame, Location, Merged, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS,
+    abandon,
 };
 use crate::busy::Flag;
 use crate::counters::Readings;
@@ -117,6 +118,7 @@ impl Location {
             muted: false,
             off: false,
             turns_at: 0,
+            merged: Merged::NONE,
             skipped: 0,
             layers: 0,
             frames: [NO_FRAME; DEPTH],
@@ -181,6 +183,9 @@ impl Thread {
     /// and waited until this thread was not busy.
     fn close(&mut self, location: &Location) -> io::Result<Closed> {
         let none = self.told(location);
+        if self.merged.until != 0 {
+            self.settle();
+        }
         let now = self.now();
         if self.profile.is_some() {
             self.leave_paths(now);

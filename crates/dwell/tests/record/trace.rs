@@ -7,7 +7,7 @@ use std::path::Path;
 use otf2::enums::CollectiveOp;
 use otf2::id::{LocationRef, RegionRef, RmaWinRef};
 use otf2::read::Definitions;
-use otf2::{Archive, Event};
+use otf2::{Archive, AttributeValue, Event};
 
 /// Calls and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,8 +86,16 @@ impl Trace {
                     open.push(name);
                 }
                 Event::Leave(leave) => {
-                    assert_eq!(open.pop(), Some(self.region(leave.region)), "at {location}");
-                    self.cut += u64::from(!record.attributes.is_empty());
+                    let name = self.region(leave.region);
+                    match record.attributes.iter().next().map(|it| it.value) {
+                        // The region stands for several calls.
+                        Some(AttributeValue::Uint64(calls)) => {
+                            counts.entry((pe, name.clone())).or_default().calls += calls - 1;
+                        }
+                        Some(_) => self.cut += 1,
+                        None => {}
+                    }
+                    assert_eq!(open.pop(), Some(name), "at {location}");
                 }
                 Event::RmaPut(put) => moved(put.bytes, &open),
                 Event::RmaGet(get) => moved(get.bytes, &open),
