@@ -14,6 +14,11 @@
  *   nbi     gex_NBI_Wait after a get                  polls, if the network needs it
  *   event   gex_Event_Wait for a get                  polls, if the network needs it
  *   reply   GASNET_BLOCKUNTIL its request is answered polls
+ *   loop    gasnet_AMPoll until its request is answered   polls
+ *   slow    GASNET_BLOCKUNTIL its request is answered the handler there ends, which takes long
+ *   told    GASNET_BLOCKUNTIL it is told              sends a message
+ *   tests   gex_Event_Test, though process 0 polls    nobody: process 1 stops to test
+ *   lock    gex_HSL_Lock                              nobody: another thread of process 1 unlocks (PAR)
  *
  * What is printed, and how the delay is made, says delays.h.
  */
@@ -21,14 +26,20 @@
 #include <gasnet_coll.h>
 
 #include "delays.h"
+#ifdef GASNET_PAR
+#include <pthread.h>
+#endif
 
-enum { REQUEST = 140, REPLY };
+enum { REQUEST = 140, REPLY, SLOW, TELL };
 
 static gex_TM_t team;
 static void *memory;
 static long value, sum, one = 1;
 static gex_Event_t event;
-static volatile int replies, wanted;
+static volatile int replies, wanted, told, wanted_told;
+static gex_HSL_t lock = GEX_HSL_INITIALIZER;
+static volatile int held;
+static double stop;
 
 WAIT(barrier, gex_Coll_BarrierBlocking(team, 0))
 WAIT(split, gex_Event_Wait(event))
@@ -38,6 +49,11 @@ WAIT(put, gex_RMA_PutBlocking(team, 0, memory, &value, sizeof value, 0))
 WAIT(nbi, gex_NBI_Wait(GEX_EC_ALL, 0))
 WAIT(event, gex_Event_Wait(event))
 WAIT(reply, GASNET_BLOCKUNTIL(replies == wanted))
+WAIT(loop, while (replies != wanted) gasnet_AMPoll())
+WAIT(slow, GASNET_BLOCKUNTIL(replies == wanted))
+WAIT(told, GASNET_BLOCKUNTIL(told == wanted_told))
+WAIT(tests, while (gex_Event_Test(event) && seconds() < stop) continue)
+WAIT(lock, gex_HSL_Lock(&lock))
 
 static void meet(void) { gex_Coll_BarrierBlocking(team, 0); }
 
@@ -108,6 +124,82 @@ static void answered(void (*wait)(void)) {
   alone(wait);
 }
 
+/* The handler is late, not the process that runs it. */
+static void slow_request(gex_Token_t token) {
+  await(1, ENTERED);
+  compute(delay);
+  mark(RELEASED);
+  gex_AM_ReplyShort0(token, REPLY, 0);
+}
+
+static void slowly(void (*wait)(void)) {
+  warm();
+  if (me == 1) {
+    await(0, AWAY);
+    wanted++;
+    gex_AM_RequestShort0(team, 0, SLOW, 0);
+    be_on_time(wait);
+  } else {
+    mark(AWAY);
+    GASNET_BLOCKUNTIL(times[0][RELEASED] > 0);
+  }
+}
+
+static void tell_request(gex_Token_t token) { told++; }
+
+static void notified(void (*wait)(void)) {
+  warm();
+  wanted_told = told + 1;
+  if (alone(wait)) gex_AM_RequestShort0(team, 1, TELL, 0);
+}
+
+/* Nothing completes the get before process 1 polls, although process 0 is there for it. */
+static void tested(void (*wait)(void)) {
+  warm();
+  if (me == 1) {
+    await(0, AWAY);
+    event = gex_RMA_GetNB(team, &value, 0, memory, sizeof value, 0);
+    mark(ENTERED);
+    stop = seconds() + 1e-3 * delay;
+    wait();
+    mark(LEFT);
+    gex_Event_Wait(event);
+    gex_AM_RequestShort0(team, 0, TELL, 0);
+  } else {
+    wanted_told = told + 1;
+    mark(AWAY);
+    GASNET_BLOCKUNTIL(told == wanted_told);
+    mark(RELEASED);
+  }
+}
+
+static void *hold(void *unused) {
+  gex_HSL_Lock(&lock);
+  held = 1;
+  await(1, ENTERED);
+  compute(delay);
+  times[0][RELEASED] = seconds();
+  gex_HSL_Unlock(&lock);
+  return unused;
+}
+
+static void locked(void (*wait)(void)) {
+#ifdef GASNET_PAR
+  pthread_t other;
+  if (me != 1) return;
+  held = 0;
+  if (pthread_create(&other, NULL, hold, NULL)) exit(1);
+  while (!held) sched_yield();
+  mark(ENTERED);
+  wait();
+  mark(LEFT);
+  gex_HSL_Unlock(&lock);
+  pthread_join(other, NULL);
+#else
+  (void)hold;
+#endif
+}
+
 static const struct mode modes[] = {
     {"barrier", 2, together, barrier_wait},
     {"split", 2, split, split_wait},
@@ -117,6 +209,11 @@ static const struct mode modes[] = {
     {"nbi", 2, implicit, nbi_wait},
     {"event", 2, explicit, event_wait},
     {"reply", 2, answered, reply_wait},
+    {"loop", 2, answered, loop_wait},
+    {"slow", 2, slowly, slow_wait},
+    {"told", 2, notified, told_wait},
+    {"tests", 2, tested, tests_wait},
+    {"lock", 2, locked, lock_wait},
     {NULL},
 };
 
@@ -127,10 +224,12 @@ int main(int argc, char **argv) {
   gex_AM_Entry_t handlers[] = {
       {REQUEST, (gex_AM_Fn_t)request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 0, NULL, NULL},
       {REPLY, (gex_AM_Fn_t)reply, GEX_FLAG_AM_REPLY | GEX_FLAG_AM_SHORT, 0, NULL, NULL},
+      {SLOW, (gex_AM_Fn_t)slow_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 0, NULL, NULL},
+      {TELL, (gex_AM_Fn_t)tell_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 0, NULL, NULL},
   };
   uintptr_t size;
   if (gex_Client_Init(&client, &endpoint, &team, "delays", &argc, &argv, 0) ||
-      gex_EP_RegisterHandlers(endpoint, handlers, 2) || gex_Segment_Attach(&segment, team, 1 << 16))
+      gex_EP_RegisterHandlers(endpoint, handlers, 4) || gex_Segment_Attach(&segment, team, 1 << 16))
     return 1;
   gex_Segment_QueryBound(team, 0, &memory, NULL, &size);
   meet();

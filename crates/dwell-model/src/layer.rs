@@ -96,6 +96,11 @@ impl Layer {
         matches!(self, Self::Caf)
     }
 
+    /// Returns `true` if locks exclude the threads of one process from each other, and not processes.
+    pub const fn locks_threads(self) -> bool {
+        matches!(self, Self::Gasnet)
+    }
+
     /// Returns the source of the ranks and windows of the layer, which decides how its records are to be read.
     pub const fn ranks(self) -> Ranks {
         match self {

@@ -535,6 +535,50 @@ waits! {
                  of its own.",
         section: "wait-for-progress-of-several-targets",
     }
+    /// A process polls until a handler has run that another process's reply calls, and the reply is sent later.
+    LateReply {
+        id: "late_reply",
+        title: "Late Reply",
+        class: Some(RmaSync),
+        part_of: None,
+        certainty: Inference,
+        places: only!("rma_sync_late_reply", "Late Reply", RmaSync),
+        aliases: &["late_reply"],
+        measured: "send of the reply whose handler ran last in the call - e, less the time of handlers that ran in the call before",
+        meaning: "a process polled until a request of it was answered",
+        remedy: "Let the target poll more often, or keep handlers short and do long work outside of them; or give the waiting \
+                 process other work.",
+        section: "late-reply-and-handler-delay",
+    }
+    /// The part of a late reply during which the handler of the request has not begun at the target.
+    HandlerDelay {
+        id: "handler_delay",
+        title: "Handler Delay",
+        class: None,
+        part_of: Some(Wait::LateReply),
+        certainty: Inference,
+        places: only!("rma_sync_handler_delay", "Handler Delay", RmaSync),
+        aliases: &["handler_delay"],
+        measured: "begin of the request's handler at the target - e, at most the wait for the reply",
+        meaning: "the handler of a request began late, because its target did not poll",
+        remedy: "Let the target call gasnet_AMPoll, or another call that polls, now and then while it computes, or let a \
+                 thread of it do so.",
+        section: "late-reply-and-handler-delay",
+    }
+    /// A process tests again and again whether an operation is complete, with calls that cannot complete it.
+    TestWithoutPoll {
+        id: "test_without_poll",
+        title: "Test without Poll",
+        class: Some(RmaSync),
+        part_of: None,
+        certainty: Records,
+        places: only!("rma_sync_test_without_poll", "Test without Poll", RmaSync),
+        aliases: &["test_without_poll"],
+        measured: "x - e of a loop over tests that never poll and that all fail, while nothing in the process polls",
+        meaning: "a loop tested operations that could not complete, because nothing polled",
+        remedy: "Call gasnet_AMPoll in the loop, or wait with gex_Event_Wait, which polls.",
+        section: "test-without-poll",
+    }
 }
 
 impl Wait {

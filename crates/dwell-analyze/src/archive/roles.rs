@@ -71,6 +71,8 @@ impl Traits {
     pub(crate) const ROWS: Self = Self(1 << 17 | 1 << 18 | 1 << 19);
     /// Sends an active message, whose payload nothing completes.
     pub(crate) const MESSAGE: Self = Self(1 << 20);
+    /// Polls for active messages. Handlers that run in it are no part of it.
+    pub(crate) const POLLS: Self = Self(1 << 21);
     /// Synchronises: orders or completes operations, or waits for others.
     pub(crate) const SYNCHRONISES: Self = Self(1 << 10);
 
@@ -126,6 +128,7 @@ impl Traits {
             .with(Self::SAYS_WHEN, stated && !mpi)
             .with(Self::SILENT, meaning.layer.ranks() == Ranks::None)
             .with(Self::MESSAGE, operation == Operation::ActiveMessage)
+            .with(Self::POLLS, operation == Operation::Poll)
             .with(Self::SYNCHRONISES, synchronises)
     }
 }

@@ -100,6 +100,7 @@ pub(crate) struct Attributes {
     pub(crate) skipped: Option<AttributeRef>,
     pub(crate) neighbours: Option<AttributeRef>,
     pub(crate) active_message: Option<AttributeRef>,
+    pub(crate) calls: Option<AttributeRef>,
 }
 
 impl Attributes {
@@ -116,6 +117,7 @@ impl Attributes {
                 Some(archive::CUT) => found.cut = Some(attribute.id),
                 Some(archive::NEIGHBOURS) => found.neighbours = Some(attribute.id),
                 Some(archive::ACTIVE_MESSAGE) => found.active_message = Some(attribute.id),
+                Some(archive::CALLS) => found.calls = Some(attribute.id),
                 Some(archive::SKIPPED) => found.skipped = Some(attribute.id),
                 _ => {}
             }

@@ -59,6 +59,10 @@ pub(crate) enum What<'a> {
     Raised { target: ProcessNumber, attributes: List<'a, Attribute> },
     /// A call sent or received a notification.
     Notified { window: RmaWinRef, partner: ProcessNumber, direction: RmaSyncType },
+    /// A call sent an active message. `enter` is the enter of that call.
+    MessageSent { target: ProcessNumber, checksum: u64, enter: Time },
+    /// The handler of an active message begins.
+    MessageHandled { source: ProcessNumber, checksum: u64 },
     /// A call synchronised with the members of a group, to open or close an epoch of a window if it is one of MPI.
     Synchronised { window: RmaWinRef, members: &'a [ProcessNumber], epoch: Option<Epoch> },
 }

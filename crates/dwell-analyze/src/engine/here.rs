@@ -46,6 +46,20 @@ impl Here<'_> {
         frame.map(|frame| frame.seen_by |= self.pattern).is_some()
     }
 
+    /// Returns the outermost open call at which waits are judged, in which a handler may run now.
+    pub(crate) fn polling_call(&self) -> Option<Frame> {
+        let depth = self.location.judged.checked_sub(1)?;
+        self.location.stack.get(depth as usize).copied()
+    }
+
+    /// Makes sure that this pattern sees the end of the call in which a handler runs now. Returns `false` if waits are not
+    /// judged at any open call.
+    pub(crate) fn attend_polling(&mut self) -> bool {
+        let Some(depth) = self.location.judged.checked_sub(1) else { return false };
+        let frame = self.location.stack.get_mut(depth as usize);
+        frame.map(|frame| frame.seen_by |= self.pattern).is_some()
+    }
+
     /// Adds bytes that the open call moved in a group of this size.
     pub(crate) fn moved_in_group(&mut self, members: u32, bytes: u64) {
         if self.judged_call().is_some() {

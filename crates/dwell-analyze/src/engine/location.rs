@@ -35,6 +35,8 @@ pub(crate) struct Frame {
     pub(crate) first: Option<(crate::engine::matrix::Kind, ProcessNumber)>,
     /// True if something must be judged when the call ends.
     pub(crate) noted: bool,
+    /// True if this is the handler of an active message, and in no other handler.
+    pub(crate) handler: bool,
     /// Patterns that must see the end of the call, one bit for each.
     pub(crate) seen_by: u16,
 }
@@ -59,6 +61,7 @@ impl Frame {
         issued: false,
         first: None,
         noted: false,
+        handler: false,
         seen_by: 0,
     };
 }
@@ -111,6 +114,12 @@ pub(crate) struct Location {
     pub(crate) neighbours: Option<GroupRef>,
     /// Time in calls at which waits are judged and that have ended, in nanoseconds. All other time is computing.
     pub(crate) in_calls: Duration,
+    /// Time in handlers of active messages that have ended.
+    pub(crate) in_handlers: Duration,
+    /// The same at the enter of the call at which waits are judged.
+    pub(crate) handlers_before: Duration,
+    /// Number of calls that the call which ends now stands for, or 0 if the archive does not say.
+    pub(crate) merged: u64,
     /// Number of judged calls that issued operations and were not read on the fast path.
     pub(crate) slow_calls: u64,
     /// Time of the last event in nanoseconds.
@@ -181,6 +190,9 @@ impl Location {
             polls: None,
             neighbours: None,
             in_calls: Duration::ZERO,
+            in_handlers: Duration::ZERO,
+            handlers_before: Duration::ZERO,
+            merged: 0,
             slow_calls: 0,
             now: Time::BEGIN,
             first: None,
@@ -209,6 +221,18 @@ impl Location {
             && self.judged == 0
         {
             log.region(until, path, &self.paths);
+        }
+    }
+
+    /// Records that the innermost region is the handler of an active message, if it is one of the program. Handlers inside
+    /// handlers are parts of these.
+    pub(crate) fn begin_handler(&mut self) {
+        let nested = self.stack.iter().any(|frame| frame.handler);
+        if let Some(frame) = self.stack.last_mut()
+            && !nested
+            && !frame.traits.has(Traits::CALL)
+        {
+            frame.handler = true;
         }
     }
 

@@ -388,6 +388,13 @@ impl Paths {
         }
     }
 
+    /// Adds calls whose time is counted elsewhere.
+    pub(crate) fn visits(&mut self, path: Path, calls: u64) {
+        if let Some(node) = self.nodes.get_mut(path.0 as usize) {
+            node.visits += calls;
+        }
+    }
+
     /// Adds the time of a runtime call, waits included, to an account, and returns the account.
     #[inline(always)]
     pub(crate) fn charge(&mut self, path: Path, sort: Sort, time: Duration) -> Account {

@@ -63,9 +63,11 @@ impl<P: Pattern> Visitor for Player<'_, P> {
                 if !record.attributes.is_empty() {
                     self.unfold();
                     self.cut(it.region, record.attributes);
+                    self.merge(it.region, record.attributes);
                 }
                 if !self.fold_leave(time, it.region) {
                     self.leave(time, it.region);
+                    self.here.location.merged = 0;
                 }
             }
             Event::RmaGet(it) => {
@@ -134,6 +136,7 @@ impl<P: Pattern> Player<'_, P> {
             if judged {
                 location.judged = location.stack.len() as u32 + 1;
                 location.moved = Moved::default();
+                location.handlers_before = location.in_handlers;
             }
             if traits.has(Traits::SERVES) {
                 if let Some(entries) = &mut self.here.process.entries {
@@ -203,6 +206,18 @@ impl<P: Pattern> Player<'_, P> {
         }
     }
 
+    /// Records that the call that is left now stands for several, each of which counts as a visit.
+    #[cold]
+    #[inline(never)]
+    fn merge(&mut self, region: RegionRef, attributes: List<'_, Attribute>) {
+        let Some(calls) = number(attributes, self.here.world.attributes.calls) else { return };
+        let location = &mut *self.here.location;
+        if let Some(frame) = location.stack.last().filter(|frame| frame.region == region) {
+            location.merged = calls;
+            location.paths.visits(frame.path, calls.saturating_sub(1));
+        }
+    }
+
     /// Makes the call of this region the innermost one, if it is open at all.
     #[cold]
     #[inline(never)]
@@ -236,6 +251,9 @@ impl<P: Pattern> Player<'_, P> {
             log.call(frame.enter, time, frame.path, &location.paths);
         }
         if !frame.traits.has(Traits::CALL) {
+            if frame.handler {
+                location.in_handlers += length;
+            }
             return;
         }
         if frame.judged
@@ -266,9 +284,13 @@ impl<P: Pattern> Player<'_, P> {
             return;
         }
         location.judged = 0;
-        location.in_calls += length;
+        let mut own = length;
+        if frame.traits.has(Traits::POLLS) {
+            own = length.saturating_sub(location.in_handlers - location.handlers_before);
+        }
+        location.in_calls += own;
         location.slow_calls += u64::from(frame.issued);
-        let account = self.charge(length, frame.path, frame.region, frame.traits);
+        let account = self.charge(own, frame.path, frame.region, frame.traits);
         if frame.traits.has(Traits::ROWS) {
             self.here.location.paths.synchronise(
                 frame.traits,

@@ -196,9 +196,16 @@ impl<P: Pattern> Player<'_, P> {
                 let Some(context) = self.here.context(it.win) else { return };
                 let Some(partner) = self.here.process_of(context, it.remote) else { return };
                 let (window, direction) = (it.win, it.sync_type);
-                let what = if number(attributes, known.active_message).is_some() {
-                    // Nobody waits in a handler for its message.
-                    return;
+                let what = if let Some(checksum) = number(attributes, known.active_message) {
+                    match direction {
+                        RmaSyncType::NotifyOut => {
+                            What::MessageSent { target: partner, checksum, enter }
+                        }
+                        _ => {
+                            self.here.location.begin_handler();
+                            What::MessageHandled { source: partner, checksum }
+                        }
+                    }
                 } else if is_at_address && direction == RmaSyncType::NotifyOut {
                     What::Raised { target: partner, attributes }
                 } else {

@@ -13,8 +13,8 @@ use crate::engine::quantity::Quantity as Q;
 
 /// Time in runtime calls on one call path at one location, in nanoseconds. The sum of the three parts is the time.
 ///
-/// Calls inside a call at which waits are judged are a part of that call. Of calls around it, only their exclusive time
-/// counts.
+/// Calls inside a call at which waits are judged are a part of that call, but handlers of active messages are no part of the
+/// call that polled. Of calls around it, only their exclusive time counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallTime {
     /// Number of the location in the report, counted from 0.
@@ -66,6 +66,13 @@ pub(crate) fn of(world: &World, location: &Location) -> Vec<CallTime> {
     let nodes: Vec<_> = location.paths.iter().collect();
     for (path, node) in nodes.iter().rev() {
         let time = times.get(path.0 as usize).copied().unwrap_or(0);
+        let polls = |node: &Node| world.roles.traits(node.region).has(Traits::POLLS);
+        // Handlers are functions of the program.
+        if location.paths.get(node.parent).is_some_and(polls)
+            && !world.roles.traits(node.region).has(Traits::CALL)
+        {
+            continue;
+        }
         if let Some(above) = times.get_mut(node.parent.0 as usize) {
             *above += time;
         }

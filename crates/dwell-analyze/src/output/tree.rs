@@ -32,6 +32,7 @@ fn class_of(role: Role) -> Option<(Layer, Class)> {
         | Operation::TryLock
         | Operation::WaitChange
         | Operation::TestChange
+        | Operation::Poll
         | Operation::StartEpoch
         | Operation::CompleteEpoch
         | Operation::PostEpoch

@@ -20,6 +20,8 @@
 //! the lock before its end has released it. The wait ends with the process's own release. What follows from such holds
 //! is *inferred*.
 //!
+//! Handler-safe locks of GASNet exclude the threads of one process from each other. Their holders are locations.
+//!
 //! A lock on all processes of a window (no owner) excludes those on single ones, so one shard keeps all locks of a
 //! window and number.
 
@@ -358,7 +360,8 @@ impl Holder {
         let lock = |target| Done { target, start: enter, class, bytes: 0, known };
         let mut perhaps = Vec::new();
         if let LockOwner::Process(owner) = key.owner {
-            if done.is_empty() {
+            // Threads of a process need nobody's help to lock each other out.
+            if done.is_empty() && !layer.is_some_and(Layer::locks_threads) {
                 done.push(lock(owner));
             }
         } else if !layer.is_some_and(Layer::has_messages) {
@@ -401,7 +404,10 @@ fn acquire(
 fn tell(here: &Here<'_>, key: LockKey, what: LockEvent, out: &mut Asking<'_, Telling>) {
     let process = here.process.index;
     let location = here.location.number;
-    let message = LockMessage { key, process, location, what };
+    let frame = here.location.stack.last();
+    let layer = frame.and_then(|frame| here.world.roles.layer(frame.region));
+    let by_thread = layer.is_some_and(Layer::locks_threads);
+    let message = LockMessage { key, process, location, by_thread, what };
     out.own.locks.send(key.owner_of_state(here.world), message);
 }
 
@@ -411,6 +417,8 @@ pub(crate) struct LockMessage {
     key: LockKey,
     process: ProcessNumber,
     location: LocationNumber,
+    /// True if threads hold the lock, and not processes.
+    by_thread: bool,
     what: LockEvent,
 }
 
@@ -452,6 +460,15 @@ struct Hold {
     mode: LockMode,
     /// True if the begin of the hold is not recorded.
     inferred: bool,
+    /// True if a thread holds the lock, and excludes the other threads of its process.
+    by_thread: bool,
+}
+
+impl Hold {
+    /// Returns `true` if the hold may exclude a location of a process.
+    fn is_by_another(&self, process: ProcessNumber, location: LocationNumber) -> bool {
+        if self.by_thread { self.location != location } else { self.process != process }
+    }
 }
 
 /// A lock epoch of a process: the time of the request, and the time of the release if a record of it has been read.
@@ -533,8 +550,9 @@ impl Family {
             } else {
                 request.max(lock.exclusive_release)
             };
-            let (asked, from, inferred) = (request, begin, true);
-            let hold = Hold { process, location, asked, from, begin, end, mode, inferred };
+            let (asked, from, inferred, by_thread) = (request, begin, true, false);
+            let hold =
+                Hold { process, location, asked, from, begin, end, mode, inferred, by_thread };
             lock.holds.push(hold);
             lock.last_release = lock.last_release.max(end);
             if mode == LockMode::Exclusive {
@@ -560,7 +578,7 @@ impl Family {
     /// Returns the time in [from, until] that holds which exclude the waiter cover.
     fn covered(
         &self,
-        (owner, process): (LockOwner, ProcessNumber),
+        (owner, process, waiter): (LockOwner, ProcessNumber, LocationNumber),
         mode: LockMode,
         from: Time,
         until: Time,
@@ -568,7 +586,7 @@ impl Family {
         let mut cut: Vec<(Time, Time, ProcessNumber, LocationNumber, bool)> = self
             .related(owner)
             .flat_map(|lock| &lock.holds)
-            .filter(|hold| hold.process != process && mode.excludes(hold.mode))
+            .filter(|hold| hold.is_by_another(process, waiter) && mode.excludes(hold.mode))
             .map(|hold| {
                 let (begin, end) = (hold.from.max(from), hold.end.min(until));
                 (begin, end, hold.process, hold.location, hold.inferred)
@@ -604,7 +622,7 @@ impl Family {
                 self.questions.push(question);
                 continue;
             }
-            let covered = |until| self.covered((owner, process), mode, enter, until);
+            let covered = |until| self.covered((owner, process, location), mode, enter, until);
             if let Some(waited) = waited {
                 let left = |time: Duration| time.saturating_sub(covered(enter + time).time);
                 let held = covered(leave).time;
@@ -665,7 +683,7 @@ impl Locks {
     fn take(&mut self, mut messages: Vec<LockMessage>) {
         // Messages of one process are in order already, because one worker wrote them.
         messages.sort_by_key(|message| (message.key, message.process));
-        for LockMessage { key, process, location, what } in messages {
+        for LockMessage { key, process, location, by_thread, what } in messages {
             let family = self.families.entry((key.window, key.lock)).or_default();
             if let LockEvent::Wait(waiting) = what {
                 let owner = key.owner;
@@ -673,7 +691,8 @@ impl Locks {
                 continue;
             }
             let lock = family.locks.entry(key.owner).or_default();
-            let open = |hold: &&mut Hold| hold.process == process && hold.end == Time::END;
+            let open =
+                |hold: &&mut Hold| !hold.is_by_another(process, location) && hold.end == Time::END;
             match what {
                 LockEvent::Request { time: request, mode } => {
                     let release = None;
@@ -690,6 +709,7 @@ impl Locks {
                         end,
                         mode,
                         inferred,
+                        by_thread,
                     });
                 }
                 LockEvent::Release { time } => {

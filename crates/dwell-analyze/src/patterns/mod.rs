@@ -4,6 +4,7 @@
 //! knows no other pattern, no window of time beyond the horizon up to which events are known, no thread and no file.
 //! Adding one takes its file, its line in the list below, and its row in the catalogue of `dwell_model::waits`.
 
+mod active;
 mod collectives;
 mod imbalance;
 pub(crate) mod inefficient;
@@ -11,6 +12,7 @@ mod locks;
 mod messages;
 mod progress;
 mod signals;
+mod unserved;
 
 use crate::archive::ids::LocationNumber;
 use crate::archive::time::Time;
@@ -283,6 +285,8 @@ macro_rules! list {
 }
 
 list! {
+    unserved: unserved::Unserved,
+    active: active::ActiveMessages,
     collectives: collectives::Collectives,
     imbalance: imbalance::Imbalance,
     messages: messages::Messages,

@@ -30,6 +30,10 @@ pub(crate) const STATIC: RmaWinRef = RmaWinRef(2);
 pub(crate) const OFFSET: AttributeRef = AttributeRef(0);
 /// Attribute with the sequence number of a collective.
 pub(crate) const SEQUENCE: AttributeRef = AttributeRef(1);
+/// Attribute with the checksum of an active message.
+pub(crate) const ACTIVE_MESSAGE: AttributeRef = AttributeRef(2);
+/// Attribute with the number of calls that a region stands for.
+pub(crate) const CALLS: AttributeRef = AttributeRef(3);
 
 /// Metric class of the counters that are sampled.
 pub(crate) const SAMPLES: MetricRef = MetricRef(0);
@@ -158,7 +162,9 @@ impl World<'_> {
             })
             .unwrap();
         }
-        for (id, text) in ["DWELL::SYMMETRIC_OFFSET", "DWELL::SEQUENCE"].iter().enumerate() {
+        let attributes =
+            [archive::SYMMETRIC_OFFSET, archive::SEQUENCE, archive::ACTIVE_MESSAGE, archive::CALLS];
+        for (id, text) in attributes.iter().enumerate() {
             let (id, name) = (AttributeRef(id as u32), defs.string(text).unwrap());
             let kind = Type::Uint64;
             defs.write(def::Attribute { id, name, kind, description: name }).unwrap();

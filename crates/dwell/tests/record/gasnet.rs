@@ -232,7 +232,10 @@ fn waits_are_found_at_gasnet() {
     let run = |words: &[&OsStr]| gasnet.run(&delays, words, true);
     let source = include_str!("../../../../tests/programs/gasnet_delays.c");
     let program = Program { lab: &lab, source, waiter: "Rank 1", run: &run };
-    let trials = program.trials(&["barrier", "split", "sum", "get", "put", "nbi", "event"]);
+    let trials = program.trials(&[
+        "barrier", "split", "sum", "get", "put", "nbi", "event", "reply", "loop", "slow", "told",
+        "tests",
+    ]);
     trials.find("barrier", "barrier_wait", "gex_Coll_BarrierBlocking", "Rank 0");
     trials.find("split", "nonblocking_collective_wait", "gex_Event_Wait", "Rank 0");
     trials.find("sum", "nonblocking_collective_wait", "gex_Event_Wait", "Rank 0");
@@ -240,6 +243,26 @@ fn waits_are_found_at_gasnet() {
     trials.find("put", "wait_for_progress", "gex_RMA_PutBlocking", "Rank 0");
     trials.find("nbi", "wait_for_progress", "gex_NBI_Wait", "Rank 0");
     trials.find("event", "wait_for_progress", "gex_Event_Wait", "Rank 0");
+    trials.find("reply", "late_reply", "GASNET_BLOCKUNTIL", "Rank 0");
+    trials.find("loop", "late_reply", "gasnet_AMPoll", "Rank 0");
+    trials.find("slow", "late_reply", "GASNET_BLOCKUNTIL", "Rank 0");
+    trials.find("told", "late_signal", "GASNET_BLOCKUNTIL", "Rank 0");
+    trials.find("tests", "test_without_poll", "gex_Event_Test", "Rank 1");
+    // The handler began late in these two, and at once in the slow one.
+    trials.find_cause("reply|loop", "gasnet_rma_sync_handler_delay");
+}
+
+/// A thread waits for a handler-safe lock that another thread of its process holds.
+#[test]
+fn contention_for_handler_safe_locks_is_found() {
+    let (Some(_), lab) = (directory(), Lab::bare()) else { return };
+    let gasnet = Gasnet::new(&lab, "smp", "par");
+    let source = "tests/programs/gasnet_delays.c";
+    let Some(delays) = gasnet.compile(source, "delays", true) else { return };
+    let run = |words: &[&OsStr]| gasnet.run(&delays, words, true);
+    let source = include_str!("../../../../tests/programs/gasnet_delays.c");
+    let program = Program { lab: &lab, source, waiter: "Rank 1", run: &run };
+    program.trials(&["lock"]).find("lock", "lock_contention", "gex_HSL_Lock", "Rank 1");
 }
 
 /// Language runtimes report to a tool through GASP: all that they report is a region, around the calls of GASNet that they

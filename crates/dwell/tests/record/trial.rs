@@ -198,15 +198,19 @@ impl Trials {
         assert!(right, "{mode}, {pattern}, without a delay: {rounds:?}");
     }
 
-    /// Checks that all of the delay has a cause that the report shows as a metric of its own.
+    /// Checks that all of the delay of these modes (separated by bars), and of no other, has a cause that the report shows as
+    /// a metric of its own.
     pub(crate) fn find_cause(&self, mode: &str, metric: &str) {
         let sum = |trial: &Trial| {
-            let rounds = (0..ROUNDS).map(|round| trial.expected[&(mode.to_owned(), round)]);
+            let of = |mode: &str| {
+                (0..ROUNDS).map(|round| trial.expected[&(mode.to_owned(), round)]).sum::<f64>()
+            };
+            let rounds = mode.split('|').map(of);
             // A metric of which there is nothing is not in the report.
             (trial.metrics.get(metric).copied().unwrap_or(0.0), rounds.sum::<f64>())
         };
         let (found, expected) = sum(&self.late);
-        let allowed = ALLOWED * ROUNDS as f64;
+        let allowed = ALLOWED * (ROUNDS * mode.split('|').count()) as f64;
         assert!((found - expected).abs() <= allowed, "{mode}, {metric}: {found} of {expected}");
         let (found, expected) = sum(&self.on_time);
         assert!(found <= expected + NOTHING, "{mode}, {metric}: {found} of {expected}");
