@@ -350,6 +350,43 @@ pub(crate) enum Decision {
     Bypass,
 }
 
+/// How much is recorded of something that can happen inside other calls, such as the handler of an active message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// It is a region with a beginning and an end.
+    #[default]
+    Regions,
+    /// It is a region of no length, at the time at which it began or, for a lock, was acquired or released.
+    Events,
+    /// Nothing is recorded of it, and nothing that happens inside it either.
+    Off,
+}
+
+impl Detail {
+    /// The words that users write for the values of a setting.
+    pub(crate) const WORDS: &'static [&'static str] = &["regions", "events", "off"];
+
+    /// Returns the value for one of [`Self::WORDS`], and the default for any other word.
+    pub(crate) fn of(word: Option<&str>) -> Self {
+        match word.map(str::trim) {
+            Some("events") => Self::Events,
+            Some("off") => Self::Off,
+            _ => Self::Regions,
+        }
+    }
+}
+
+/// Details of GASNet that a trace may do without, because they are frequent or lie inside other calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// Handlers of active messages, which run inside calls that poll.
+    pub handlers: Detail,
+    /// Calls that take and release handler-safe locks.
+    pub locks: Detail,
+    /// Set if transfers through shared memory are counted, and not recorded one by one.
+    pub counts_shared: bool,
+}
+
 /// Selection of the calls to record. A call is recorded if its group is selected and the filter does not exclude it.
 /// The calls that start and end a runtime are always recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -360,6 +397,8 @@ pub struct Selection {
     pub groups: Groups,
     /// Sampling rate: of each call site, one call in so many is recorded. 0 and 1 mean all.
     pub every: u32,
+    /// Details of GASNet that are recorded.
+    pub details: Details,
 }
 
 impl Selection {

@@ -19,7 +19,7 @@ use otf2::id::RegionRef;
 use crate::clock::{self, Clock};
 use crate::counters::Counting;
 use crate::entry::{self, Anchor, Quiet};
-use crate::filter::Selection;
+use crate::filter::{Details, Selection};
 use crate::hook::{Hook, paradigm};
 use crate::locations::Locations;
 use crate::lock::Lock;
@@ -277,6 +277,11 @@ impl Process {
                 self.define_window(0, window);
             }
         }
+    }
+
+    /// Returns the details of GASNet that the settings of the run ask for. They do not change while the program runs.
+    pub fn details(&self) -> Details {
+        self.selection.details
     }
 
     /// Returns `true` if the caller is the process that records, and not a forked child of it, which must not touch the

@@ -11,7 +11,7 @@ use dwell_model::units::{parse_duration, parse_size};
 
 use crate::clock::{Skew, Source};
 use crate::counters::{self, Wanted};
-use crate::filter::{Filter, Groups, Selection};
+use crate::filter::{Detail, Details, Filter, Groups, Selection};
 
 /// One setting of the recorder. Users give its value as a flag of `dwell run`, in a configuration file, or in the
 /// environment.
@@ -192,6 +192,33 @@ pub const TABLE: &[Setting] = &[
         section: FILTERS,
         help: "Also record calls of UCX, inside those of OpenSHMEM and MPI, which show what a slow put consists \
                of. Traces become several times as large",
+    },
+    Setting {
+        name: "handlers",
+        letter: None,
+        kind: Kind::Choice(Detail::WORDS),
+        default: "regions",
+        section: FILTERS,
+        help: "Handlers of active messages of GASNet: as regions, as events at which they begin, or off. Without them no \
+               wait for a message or a reply is found",
+    },
+    Setting {
+        name: "handler-locks",
+        letter: None,
+        kind: Kind::Choice(Detail::WORDS),
+        default: "regions",
+        section: FILTERS,
+        help: "Handler-safe locks of GASNet: as regions, as events at which they are acquired and released, or off. Waits \
+               for them are found in regions only",
+    },
+    Setting {
+        name: "shared-transfers",
+        letter: None,
+        kind: Kind::Choice(&["events", "count"]),
+        default: "events",
+        section: FILTERS,
+        help: "Puts, gets and atomic operations of GASNet that go through shared memory: each of them as events, or only \
+               the count of them and their bytes, by call path. They take nanoseconds, and their events take longer",
     },
     Setting {
         name: "start-after",
@@ -424,6 +451,11 @@ impl Values {
                 .and_then(|text| Groups::parse(text).ok())
                 .unwrap_or_default(),
             every: self.text("every").and_then(|text| text.trim().parse().ok()).unwrap_or(1),
+            details: Details {
+                handlers: Detail::of(self.text("handlers")),
+                locks: Detail::of(self.text("handler-locks")),
+                counts_shared: self.text("shared-transfers") == Some("count"),
+            },
         }
     }
 }

@@ -57,10 +57,12 @@ pub use location::Closed;
 use location::{FilePath, register};
 use merged::Merged;
 pub(crate) use merged::enter_again;
+pub use merged::{Counted as CountedOnly, count_only};
 pub(crate) use user::as_region;
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
-    enter_reported, leave_function, leave_named, leave_phase, leave_reported, set,
+    enter_reported, handler_event, leave_function, leave_handler_event, leave_named, leave_phase,
+    leave_reported, set,
 };
 
 /// Calls inside calls that are kept apart.
@@ -198,8 +200,12 @@ pub(crate) struct Thread {
     off: bool,
     /// When a window of recording begins or ends next.
     turns_at: u64,
+    /// Set if something has to be written before the next event.
+    unsettled: bool,
     /// The region that goes on if the same call is made again.
     merged: Merged,
+    /// Number and bytes of operations that are only counted.
+    counted: [(u64, u64); 3],
     /// Functions of the program that were entered when there was no place left.
     skipped: u32,
     /// A bit for each layer that has an open call.
@@ -316,7 +322,7 @@ const NOT_RECORDED: *const Anchor = ptr::without_provenance(1);
 #[inline(always)]
 fn take(words: &Words) -> Option<Busy> {
     let mut thread = take_as_it_is(words)?;
-    if thread.merged.until != 0 {
+    if thread.unsettled {
         thread.settle();
     }
     Some(thread)
@@ -353,7 +359,7 @@ pub fn is_inside(layer: Layer) -> bool {
     let location = unsafe { Location::of(location) };
     // SAFETY: it is the location of the calling thread.
     let Some(mut thread) = (unsafe { Busy::take(location) }) else { return true };
-    if thread.merged.until != 0 {
+    if thread.unsettled {
         thread.settle();
     }
     let stack = entry::stack_pointer();
@@ -681,7 +687,7 @@ impl Thread {
     /// Leaves calls until `depth` are open, all at one time. Returns `false` if there was no room for the events.
     #[cold]
     fn leave_to(&mut self, depth: usize) -> bool {
-        if self.merged.until != 0 {
+        if self.unsettled {
             self.settle();
         }
         let time = self.now();

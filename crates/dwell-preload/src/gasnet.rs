@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use dwell_measure::call::Past;
 use dwell_measure::clock::Sample;
 use dwell_measure::entry::{called_from, is_on};
+use dwell_measure::filter::Detail;
 use dwell_measure::guard::{self, Entry as Guarded, guarded, guarded_option};
 use dwell_measure::hook::{self, Hook};
 use dwell_measure::mpi::{
@@ -31,7 +32,7 @@ use dwell_measure::mpi::{
 use dwell_measure::process::{self, Process};
 use dwell_measure::recorder::{LockRecord, Recorder};
 use dwell_measure::run::{self, Ending};
-use dwell_measure::thread::{self, Call};
+use dwell_measure::thread::{self, Call, CountedOnly, count_only};
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Mode, Operation};
 use dwell_model::table::{Arg, CType, Group, Success, Table};
@@ -69,7 +70,8 @@ const _: () = assert!(size_of::<Sample>() <= STATE * size_of::<usize>());
 
 /// State of a recorded call, kept from its beginning to its end.
 struct State {
-    call: Call,
+    /// The call, or `None` if it is entered at its end.
+    call: Option<Call>,
     window: Option<&'static Window>,
     /// Number of the operation on its window, of its request, or of the collective on its team.
     number: u64,
@@ -151,6 +153,23 @@ unsafe fn parts<'a>(entry: *const c_void, words: *const usize) -> (&'static Hook
 
 fn begin(hook: &'static Hook, words: Words<'_>, outlives: Option<usize>) -> Option<State> {
     let arguments = Arguments::of(&GASNET, hook, words);
+    let details = process::current().map(Process::details).unwrap_or_default();
+    match hook.row.operation {
+        Operation::Put | Operation::Get | Operation::Atomic(_)
+            if details.counts_shared && counts(hook, &arguments) =>
+        {
+            return None;
+        }
+        Operation::Lock | Operation::TryLock | Operation::Unlock => match details.locks {
+            Detail::Off => return None,
+            Detail::Events if hook.row.operation != Operation::Unlock => {
+                let (call, window, number, what, taken) = (None, None, 0, None, Vec::new());
+                return Some(State { call, window, number, what, taken });
+            }
+            Detail::Events | Detail::Regions => {}
+        },
+        _ => {}
+    }
     let mut recorder =
         if is_repeated(hook) { Recorder::enter_again(hook)? } else { Recorder::enter(hook)? };
     if let Some(place) = outlives {
@@ -191,15 +210,41 @@ fn begin(hook: &'static Hook, words: Words<'_>, outlives: Option<usize>) -> Opti
             _ => {}
         }
     }
-    Some(State { call: recorder.entered(), window, number, what, taken })
+    if hook.row.operation == Operation::Unlock && details.locks == Detail::Events {
+        recorder.leave();
+        return None;
+    }
+    Some(State { call: Some(recorder.entered()), window, number, what, taken })
+}
+
+/// Counts an operation that goes through shared memory, instead of recording it. Returns `false` if it does not.
+fn counts(hook: &Hook, arguments: &Arguments<'_>) -> bool {
+    let kind = match hook.row.operation {
+        Operation::Put => CountedOnly::Puts,
+        Operation::Get => CountedOnly::Gets,
+        _ => CountedOnly::Atomics,
+    };
+    let rank = arguments.places.target.map(|at| arguments.word(at) as u32);
+    let near =
+        channel::gasnet().zip(rank).is_some_and(|(it, rank)| it.is_near(team(arguments), rank));
+    near && count_only(kind, arguments.bytes())
 }
 
 fn end(state: State, hook: &'static Hook, words: Words<'_>) {
-    let State { call, window, number, what, taken } = state;
-    let Some(mut recorder) = Recorder::returned(call) else {
+    let State { call, mut window, number, what, taken } = state;
+    let is_late = call.is_none();
+    let recorder = match call {
+        Some(call) => Recorder::returned(call),
+        None => Recorder::enter(hook),
+    };
+    let Some(mut recorder) = recorder else {
         return give_back(taken);
     };
     let arguments = Arguments::of(&GASNET, hook, words);
+    if is_late {
+        let comm = comm_of(&mut recorder, team(&arguments));
+        window = comm.map(|comm| recorder.process().window_of_layer(comm, Layer::Gasnet));
+    }
     let result = words.get(hook.row.arguments.types().len().wrapping_sub(1));
     let succeeded = hook.row.places.success != Success::Zero || result as u32 == 0;
     let mut found = hook.row.operation != Operation::Poll && succeeded;

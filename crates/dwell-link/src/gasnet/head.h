@@ -53,6 +53,8 @@ struct dwell_gasnet {
   uint32_t (*source)(gex_Token_t token);
   uint32_t (*members)(gex_TM_t team, uint32_t *own);
   uint32_t (*member)(gex_TM_t team, uint32_t rank);
+  /* Rank in the job of one of the processes that share memory with this one; UINT32_MAX if there are not so many. */
+  uint32_t (*near)(uint32_t index);
 };
 
 #define DWELL_WEAK __attribute__((weak))

@@ -140,13 +140,20 @@ static __attribute__((unused)) uint32_t dwell_member(gex_TM_t team, uint32_t ran
   return (uint32_t)gex_TM_TranslateRankToJobrank(team, rank);
 }
 
+static __attribute__((unused)) uint32_t dwell_near(uint32_t index) {
+  gex_RankInfo_t *list = NULL;
+  gex_Rank_t count = 0;
+  gex_System_QueryNbrhdInfo(&list, &count, NULL);
+  return index < count ? (uint32_t)list[index].gex_jobrank : UINT32_MAX;
+}
+
 extern char dwell_entry_gex_Client_Init[] DWELL_WEAK;
 static __attribute__((unused)) dwell_word dwell_began[DWELL_STATE];
 
 static __attribute__((unused)) void dwell_start(void) {
   struct dwell_gasnet gasnet = {0,          0,          0,          0,          0,
                                 (gex_AM_Fn_t)dwell_message, dwell_open, dwell_send, dwell_poll,
-                                dwell_meet, dwell_source, dwell_members, dwell_member};
+                                dwell_meet, dwell_source, dwell_members, dwell_member, dwell_near};
   gasnet.rank = (uint32_t)gex_TM_QueryRank(dwell_team);
   gasnet.size = (uint32_t)gex_TM_QuerySize(dwell_team);
   gasnet.team = dwell_team;

@@ -118,7 +118,9 @@ impl Location {
             muted: false,
             off: false,
             turns_at: 0,
+            unsettled: false,
             merged: Merged::NONE,
+            counted: [(0, 0); 3],
             skipped: 0,
             layers: 0,
             frames: [NO_FRAME; DEPTH],
@@ -183,7 +185,7 @@ impl Thread {
     /// and waited until this thread was not busy.
     fn close(&mut self, location: &Location) -> io::Result<Closed> {
         let none = self.told(location);
-        if self.merged.until != 0 {
+        if self.unsettled {
             self.settle();
         }
         let now = self.now();

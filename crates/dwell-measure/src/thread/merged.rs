@@ -19,6 +19,7 @@ use otf2::event::Leave;
 use otf2::id::RegionRef;
 use otf2::{Attribute, AttributeValue};
 
+use super::user::Number;
 use super::{Busy, Frame, Thread, missed, take_as_it_is};
 use crate::entry::{self, Words, words};
 use crate::hook::Hook;
@@ -92,8 +93,8 @@ fn processor_time() -> u64 {
 pub(crate) fn enter_again(hook: &'static Hook) -> Option<Busy> {
     let words = words();
     let Some(mut thread) = take_as_it_is(words) else { return missed() };
-    if thread.merged.until != 0 {
-        if thread.goes_on(hook, words) {
+    if thread.unsettled {
+        if thread.merged.until != 0 && thread.goes_on(hook, words) {
             return Some(thread);
         }
         thread.settle();
@@ -111,6 +112,7 @@ impl Busy {
     #[inline]
     pub(crate) fn leave_again(mut self, time: u64, found_nothing: bool) {
         self.merged.until = time;
+        self.unsettled = true;
         let recorded_inside = self.merged.calls != self.calls;
         if !found_nothing || recorded_inside || self.muted || time == 0 {
             self.settle();
@@ -119,7 +121,60 @@ impl Busy {
     }
 }
 
+/// Counts an operation of this kind that is not recorded by itself. The counts are written before the next event of the
+/// thread, as values of counters. Returns `false` if the thread is not recorded now.
+pub fn count_only(kind: Counted, bytes: u64) -> bool {
+    let Some(mut thread) = take_as_it_is(words()) else { return false };
+    let is_on = thread.encoder.is_some() && !thread.off;
+    if is_on && let Some((count, sum)) = thread.counted.get_mut(kind as usize) {
+        *count += 1;
+        *sum += bytes;
+        thread.unsettled = true;
+    }
+    thread.release();
+    is_on
+}
+
+/// Kinds of operations that [`count_only`] counts, each by a counter of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Puts through shared memory, contiguous or not.
+    Puts,
+    /// Gets through shared memory, contiguous or not.
+    Gets,
+    /// Atomic operations through shared memory.
+    Atomics,
+}
+
+/// Names of the counters of each kind: operations, and bytes.
+const COUNTERS: [[&str; 2]; 3] = [
+    ["shared_memory_puts", "shared_memory_bytes_put"],
+    ["shared_memory_gets", "shared_memory_bytes_got"],
+    ["shared_memory_atomics", "shared_memory_atomic_bytes"],
+];
+
 impl Thread {
+    /// Does what was put off until the next event: leaves the region that is open although its call is over, and writes what
+    /// was only counted.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn settle(&mut self) {
+        self.unsettled = false;
+        if self.merged.until != 0 {
+            self.end_merged();
+        }
+        for (counted, [operations, bytes]) in
+            std::mem::take(&mut self.counted).into_iter().zip(COUNTERS)
+        {
+            let (count, sum) = counted;
+            for (name, unit, value) in [(operations, "#", count), (bytes, "bytes", sum)] {
+                if count > 0 {
+                    self.count_value(name, unit, Number::Int(value.cast_signed()));
+                }
+            }
+        }
+    }
+
     /// Returns `true` if a call continues the region that is open although its call is over.
     #[inline]
     fn goes_on(&mut self, hook: &Hook, words: &Words) -> bool {
@@ -140,9 +195,7 @@ impl Thread {
     }
 
     /// Leaves the region that is open although its call is over, at the time at which the call ended.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn settle(&mut self) {
+    fn end_merged(&mut self) {
         let Merged { until, count, .. } = std::mem::replace(&mut self.merged, Merged::NONE);
         let Frame { region, layer, muted, hidden, row, .. } = *self.frame();
         if count <= 1 || muted {

@@ -64,6 +64,36 @@ pub fn enter_handler(
     );
 }
 
+/// Records that a handler begins, as [`enter_handler`] does, by a region of no length. Calls of the layer that the handler
+/// makes are recorded in the call that runs it. Returns `true` if the caller must call [`leave_handler_event`] at the end of
+/// the handler.
+pub fn handler_event(
+    address: usize,
+    stack: usize,
+    layer: Layer,
+    message: Option<(&Window, u32, u64)>,
+) -> bool {
+    enter_handler(address, stack, layer, message);
+    leave_function(address);
+    let mut hides = false;
+    guarded(guard::Entry::User, || {
+        let Some(mut thread) = take(words()) else { return };
+        hides = thread.layers & 1 << layer as u32 != 0;
+        thread.layers &= !(1 << layer as u32);
+        thread.release();
+    });
+    hides
+}
+
+/// Records that a handler is over of which [`handler_event`] recorded the beginning.
+pub fn leave_handler_event(layer: Layer) {
+    guarded(guard::Entry::User, || {
+        let Some(mut thread) = take(words()) else { return };
+        thread.layers |= 1 << layer as u32;
+        thread.release();
+    });
+}
+
 /// Records that a region begins that the program names. `site` and `stack` are the return address and the stack pointer
 /// of the call that says so.
 pub fn enter_named(name: &str, site: usize, stack: usize) {
@@ -281,7 +311,7 @@ impl Thread {
         }
     }
 
-    fn count_value(&mut self, name: &str, unit: &str, number: Number) {
+    pub(super) fn count_value(&mut self, name: &str, unit: &str, number: Number) {
         let value = match number {
             Number::Int(value) => MetricValue::signed(value),
             Number::Real(value) => MetricValue::real(value),

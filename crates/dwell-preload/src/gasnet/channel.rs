@@ -41,6 +41,7 @@ pub(super) struct Gasnet {
     source: unsafe extern "C-unwind" fn(usize) -> u32,
     members: unsafe extern "C-unwind" fn(usize, *mut u32) -> u32,
     member: unsafe extern "C-unwind" fn(usize, u32) -> u32,
+    near: unsafe extern "C-unwind" fn(u32) -> u32,
 }
 
 // SAFETY: what is in it never changes, and its functions may be called by any thread that may call GASNet.
@@ -60,7 +61,30 @@ pub(super) fn gasnet() -> Option<&'static Gasnet> {
     GASNET.get()
 }
 
+/// Ranks of the processes that share memory with this one, in order.
+static NEAR: OnceLock<Vec<u32>> = OnceLock::new();
+
 impl Gasnet {
+    /// Returns `true` if operations on a rank of a team go through shared memory.
+    pub(super) fn is_near(&self, team: usize, rank: u32) -> bool {
+        let near = NEAR.get_or_init(|| {
+            // SAFETY: GASNet has started; it knows all indices until it says that there are no more.
+            let mut near: Vec<u32> = (0..=self.size)
+                .map(|at| unsafe { (self.near)(at) })
+                .take_while(|rank| *rank < self.size)
+                .collect();
+            near.sort_unstable();
+            near
+        });
+        let rank = if team == self.team {
+            rank
+        } else {
+            // SAFETY: the program passed the team and the rank to GASNet, so both exist.
+            unsafe { (self.member)(team, rank) }
+        };
+        near.binary_search(&rank).is_ok()
+    }
+
     /// Returns the members of a team as ranks of all processes, and the rank of this process in it.
     pub(super) fn members(&self, team: usize) -> (Vec<u64>, u32) {
         let mut rank = 0;

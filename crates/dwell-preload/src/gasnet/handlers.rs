@@ -13,9 +13,10 @@ use core::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use dwell_measure::entry::is_on;
+use dwell_measure::filter::Detail;
 use dwell_measure::guard;
 use dwell_measure::process;
-use dwell_measure::thread::{enter_handler, leave_function};
+use dwell_measure::thread::{enter_handler, handler_event, leave_function, leave_handler_event};
 use dwell_model::layer::Layer;
 
 use super::channel;
@@ -100,22 +101,31 @@ unsafe extern "C-unwind" fn run<const SLOT_NUMBER: usize>(
 ) {
     let Some(slot) = SLOT.get(SLOT_NUMBER) else { return };
     let real = slot.real.load(Ordering::Acquire);
-    let recorded = is_on() && slot.own.load(Ordering::Relaxed) == 0;
-    if recorded {
+    let mut recorded = Recorded::Nothing;
+    if is_on() && slot.own.load(Ordering::Relaxed) == 0 {
         let words =
             [a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18];
         // The handler and all that it calls are below this on the stack.
         let stack = words.as_ptr().addr();
-        guard::walled(|| begin(slot, real, stack, &words));
+        guard::walled(|| recorded = begin(slot, real, stack, &words));
     }
     // SAFETY: the program registered a function that takes what GASNet passes, which is passed on.
     unsafe {
         let real = core::mem::transmute::<usize, Handler>(real);
         real(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18);
     }
-    if recorded {
-        leave_function(real);
+    match recorded {
+        Recorded::Region => leave_function(real),
+        Recorded::Event => leave_handler_event(Layer::Gasnet),
+        Recorded::Nothing => {}
     }
+}
+
+/// What was recorded of the beginning of a handler, and has to be followed by something at its end.
+enum Recorded {
+    Region,
+    Event,
+    Nothing,
 }
 
 macro_rules! all {
@@ -136,16 +146,25 @@ static RUN: [Handler; SLOTS] = all! {
     112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127
 };
 
-fn begin(slot: &Slot, real: usize, stack: usize, words: &[usize; 19]) {
+fn begin(slot: &Slot, real: usize, stack: usize, words: &[usize; 19]) -> Recorded {
     // The process must not be mistaken for a forked child of it.
-    let Some(process) = process::current().filter(|process| process.is_this()) else { return };
-    let Some(gasnet) = channel::gasnet() else { return };
+    let known = process::current().filter(|process| process.is_this()).zip(channel::gasnet());
+    let Some((process, gasnet)) = known else { return Recorded::Nothing };
+    let detail = process.details().handlers;
+    if detail == Detail::Off {
+        return Recorded::Nothing;
+    }
     // SAFETY: the first argument of a handler is its token.
     let source = unsafe { gasnet.source(words[0]) };
     let window = process.comm(gasnet.team).map(|comm| process.window_of_layer(comm, Layer::Gasnet));
     let message =
         window.zip(source).map(|(window, source)| (window, source, received(slot, words)));
+    if detail == Detail::Events {
+        let hides = handler_event(real, stack, Layer::Gasnet, message);
+        return if hides { Recorded::Event } else { Recorded::Nothing };
+    }
     enter_handler(real, stack, Layer::Gasnet, message);
+    Recorded::Region
 }
 
 /// Returns the checksum of a message that a handler received.

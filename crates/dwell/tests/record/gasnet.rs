@@ -15,7 +15,7 @@ use otf2::enums::RmaSyncType;
 use crate::lab::{Lab, Run};
 use crate::mpi::{analysed, lines};
 use crate::needs;
-use crate::trace::{Trace, said};
+use crate::trace::{Counts, Trace, said};
 use crate::trial::Program;
 
 /// A conduit of GASNet and a thread mode, which a program is compiled for.
@@ -196,6 +196,92 @@ fn every_family_does_the_same_and_is_counted_over_udp() {
 fn every_family_does_the_same_and_is_counted_over_mpi() {
     does_the_same_and_is_counted("mpi", "seq");
     does_the_same_and_is_counted("mpi", "par");
+}
+
+/// Runs the program of all families over `smp` with these settings. Returns the trace, and what the program counted.
+fn with_settings(
+    lab: &Lab,
+    variables: &'static [(&'static str, &'static str)],
+) -> Option<(Trace, Counts)> {
+    directory()?;
+    let gasnet = Gasnet { variables, ..Gasnet::new(lab, "smp", "seq") };
+    let program = gasnet.compile("tests/programs/gasnet_families.c", "hooked", true)?;
+    let run = gasnet.run(&program, &[], true);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    lab.accepted_by_otf2_print(&lab.experiment());
+    analysed(lab, &lab.experiment());
+    Some((Trace::read(&lab.experiment()), said(&run.stderr)))
+}
+
+/// Transfers through shared memory are counted and not recorded: the sums of the counters are what the program counted.
+#[test]
+fn transfers_through_shared_memory_can_be_counted_only() {
+    let lab = Lab::bare();
+    let variables = &[("DWELL_SHARED_TRANSFERS", "count")];
+    let Some((trace, told)) = with_settings(&lab, variables) else { return };
+    let kind = |name: &str| match name {
+        _ if name.starts_with("gex_AD_Op") => Some("shared_memory_atomics"),
+        _ if !name.starts_with("gex_RMA_") && !name.starts_with("gex_VIS_") => None,
+        _ if name.contains("Put") => Some("shared_memory_puts"),
+        _ => Some("shared_memory_gets"),
+    };
+    let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
+    for ((pe, name), count) in &told {
+        let recorded = trace.counts.get(&(*pe, name.clone()));
+        match kind(name) {
+            Some(counter) => {
+                *expected.entry(counter).or_default() += count.calls;
+                assert_eq!(recorded, None, "{name}");
+            }
+            None => assert_eq!(recorded, Some(count), "{name}"),
+        }
+    }
+    assert!(expected.len() == 3 && expected.values().all(|count| *count > 10), "{expected:?}");
+    let words = ["report", "--metrics", "--json"].map(OsStr::new);
+    let output = lab.dwell(&[&words[..], &[lab.experiment().as_os_str()]].concat());
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    for (counter, count) in expected {
+        let mut rows = json["metrics"].as_array().unwrap().iter();
+        let metric = format!("counter:{counter}");
+        let row = rows.find(|row| row["metric"].as_str().unwrap().trim() == metric);
+        assert_eq!(row.and_then(|row| row["value"].as_f64()), Some(count as f64), "{counter}");
+    }
+}
+
+/// Handlers and locks are events without a length, or left out. Messages still have their handlers if these are events.
+#[test]
+fn handlers_and_locks_can_be_events_or_left_out() {
+    let is_lock = |name: &str| name.starts_with("gex_HSL_");
+    let lab = Lab::bare();
+    let variables = &[("DWELL_HANDLERS", "events"), ("DWELL_HANDLER_LOCKS", "events")];
+    let Some((trace, told)) = with_settings(&lab, variables) else { return };
+    every_message_has_a_handler(&trace);
+    for (what, count) in &told {
+        assert_eq!(trace.counts.get(what), Some(count), "{what:?}");
+    }
+    assert!(told.keys().any(|(_, name)| is_lock(name)));
+    for (location, _) in trace.locations() {
+        let (mut reader, mut entered) = (trace.archive.events(location).unwrap(), None);
+        while let Some(record) = reader.next().unwrap() {
+            match record.event {
+                Event::Enter(it) => entered = Some((record.time, trace.region(it.region))),
+                Event::Leave(_) => {
+                    let Some((time, name)) = entered.take() else { continue };
+                    assert!(!is_lock(&name) || time == record.time, "{name}");
+                }
+                _ => {}
+            }
+        }
+    }
+    let lab = Lab::bare();
+    let variables = &[("DWELL_HANDLERS", "off"), ("DWELL_HANDLER_LOCKS", "off")];
+    let Some((trace, told)) = with_settings(&lab, variables) else { return };
+    for (what, count) in &told {
+        // All others are handlers, which send the replies.
+        let call = ["gex_", "gasnet_", "GASNET_"].iter().any(|it| what.1.starts_with(it));
+        let left_out = is_lock(&what.1) || what.1.starts_with("gex_AM_Reply") || !call;
+        assert_eq!(trace.counts.get(what), (!left_out).then_some(count), "{what:?}");
+    }
 }
 
 /// Processes that kill themselves leave files, from which `dwell recover` makes an archive with all that they did.
