@@ -386,7 +386,33 @@ meaning: string | null, culprit_name: string | null,
 /**
  * What the location that was waited for did meanwhile, what took longest first.
  */
-meanwhile: Array<TimelineDoing>, };
+meanwhile: Array<TimelineDoing>,
+/**
+ * Operations of the location in the call, the longest first, and the number of all of them.
+ */
+operations: Array<TimelineOperation>, operations_count: number, };
+
+export type TimelineOperation = { kind: string,
+/**
+ * Location that it acted on or that received the message, and its name.
+ */
+partner: number, partner_name: string, from: number, to: number, bytes: number, };
+
+export type TimelineOperations = {
+/**
+ * Reason why some or all are missing, or an empty text.
+ */
+missing: string,
+/**
+ * Number of operations that the arrows stand for.
+ */
+count: number, kind: Array<string>, origin: Array<number>, partner: Array<number>, from: Array<number>, to: Array<number>, bytes: Array<number>,
+/**
+ * How many operations an arrow stands for.
+ */
+counts: Array<number>, collectives: Array<TimelineCollective>, };
+
+export type TimelineCollective = { location: Array<number>, from: Array<number>, to: Array<number>, };
 
 export type TimelineDoing = { call: number | null, class: string, count: number, seconds: number, };
 

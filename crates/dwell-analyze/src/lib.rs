@@ -37,6 +37,7 @@ use otf2::read::Definitions;
 
 pub use archive::crowds::Crowd;
 pub use archive::ids::{LocationNumber, ProcessNumber};
+pub use archive::layout::Layout;
 pub use archive::names::Site;
 pub use archive::parties::MOST as MOST_PARTIES;
 use archive::world::World;

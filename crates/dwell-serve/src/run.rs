@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use dwell_files::Folder;
 use dwell_report::findings::{Findings, Unreadable};
 use dwell_report::{Call, Classes, CnodeId, Flavour, MetricId, Pairs, Query, Result, System};
+use dwell_timeline::Trace;
 
 use crate::progress;
 use crate::source::Roots;
@@ -62,6 +63,8 @@ pub struct Run {
     pairs: OnceLock<Arc<Option<Pairs>>>,
     /// The index of the timeline, once somebody has asked for it.
     pub(crate) timeline: progress::Slot,
+    /// The trace beside the report, once somebody has asked for operations.
+    pub(crate) trace: OnceLock<Option<Trace>>,
 }
 
 impl Run {
@@ -99,6 +102,7 @@ impl Run {
             classes: OnceLock::new(),
             pairs: OnceLock::new(),
             timeline: progress::Slot::default(),
+            trace: OnceLock::new(),
         })
     }
 

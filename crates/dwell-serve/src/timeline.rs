@@ -12,16 +12,18 @@ use dwell_analyze::log::DependencyLog;
 use dwell_model::waits::Wait;
 use dwell_report::{Class, CnodeId, LocationId};
 use dwell_timeline::{
-    CallPath, DIRECTORY, Index, Location, MOST_INSTANCES, Sharpness, Slice, Span, Time,
+    CallPath, DIRECTORY, Index, Location, MOST_INSTANCES, Operations, Sharpness, Slice, Span, Time,
+    Trace,
 };
 
 use crate::answers::{Answer, Fault, Parameters};
 use crate::progress::{Slot, State};
 use crate::run::Run;
 use crate::types::{
-    TimelineAbout, TimelineAt, TimelineCritical, TimelineDoing, TimelineInstance,
-    TimelineInstances, TimelineNode, TimelineRow, TimelineRows, TimelineSlices, TimelineTotal,
-    TimelineTotals, TimelineWait, TimelineWaits,
+    TimelineAbout, TimelineAt, TimelineCollective, TimelineCritical, TimelineDoing,
+    TimelineInstance, TimelineInstances, TimelineNode, TimelineOperation, TimelineOperations,
+    TimelineRow, TimelineRows, TimelineSlices, TimelineTotal, TimelineTotals, TimelineWait,
+    TimelineWaits,
 };
 
 /// Greatest number of rows in an answer.
@@ -41,6 +43,20 @@ const LISTED_INSTANCES: usize = 200;
 
 /// Greatest number of steps of the critical path in an answer.
 const MOST_STEPS: usize = 4000;
+
+/// Greatest number of arrows of operations, and of members of collectives, in an answer.
+const MOST_ARROWS: usize = 2000;
+const MOST_MEMBERS: usize = 20_000;
+
+/// Greatest numbers of events and of locations that are read for an answer.
+const MOST_READ: u64 = 1_000_000;
+const MOST_READERS: usize = 2048;
+
+/// Number of files of the trace that are kept open.
+const OPEN_FILES: usize = 128;
+
+/// Number of operations that are listed for a call.
+const LISTED_OPERATIONS: usize = 12;
 
 /// Greatest number of slices that are added up by call path.
 const MOST_ADDED: usize = 2_000_000;
@@ -135,6 +151,7 @@ pub(crate) fn answer(run: &Run, question: &str, parameters: &Parameters<'_>) -> 
         "instances" => crate::answers::json(&view.instances()?),
         "critical" => crate::answers::json(&view.critical()?),
         "totals" => crate::answers::json(&view.totals()?),
+        "operations" => crate::answers::json(&view.operations()?),
         _ => Err(Fault::Unknown),
     }
 }
@@ -425,6 +442,8 @@ impl View<'_> {
             meaning: None,
             culprit_name: None,
             meanwhile: Vec::new(),
+            operations: Vec::new(),
+            operations_count: 0,
         };
         let Some(slice) = slice else { return Ok(at) };
         (at.from, at.to) = (self.after(slice.span.from), self.after(slice.span.to));
@@ -446,7 +465,95 @@ impl View<'_> {
                 })
                 .collect();
         }
+        if slice.wait.is_some() || at.class != "compute" {
+            let call = Span { from: self.index.since(location, slice.span.from)?, ..slice.span };
+            let own = location..Location(location.0 + 1);
+            let found = self.read(&[own], call)?.unwrap_or_default();
+            let mut list = found.list;
+            list.retain(|it| it.origin == location && it.span.from >= call.from);
+            at.operations_count = list.len() as u32;
+            list.sort_by_key(|it| (std::cmp::Reverse(it.span.length()), *it));
+            list.truncate(LISTED_OPERATIONS);
+            let one = |it: dwell_timeline::Operation| TimelineOperation {
+                kind: it.kind.name().into(),
+                partner: it.partner.0,
+                partner_name: self.name(it.partner),
+                from: self.after(it.span.from),
+                to: self.after(it.span.to),
+                bytes: it.bytes as f64,
+            };
+            at.operations = list.into_iter().map(one).collect();
+        }
         Ok(at)
+    }
+
+    /// Reads operations from the trace, or returns `None` if there is none that fits.
+    fn read(&self, ranges: &[std::ops::Range<Location>], span: Span) -> Result<Option<Operations>> {
+        let trace = self.run.trace.get_or_init(|| {
+            let directory = self.run.path.parent().filter(|it| !it.as_os_str().is_empty());
+            let trace = Trace::open(directory.unwrap_or(Path::new(".")), OPEN_FILES).ok()?;
+            (trace.locations() == self.index.locations()).then_some(trace)
+        });
+        let Some(trace) = trace else { return Ok(None) };
+        let begin = |it: Location| self.index.since(it, span.from).unwrap_or(span.from);
+        Ok(Some(trace.operations(ranges, span, &begin, MOST_READ)?))
+    }
+
+    /// Returns arrows of operations between the rows, whether anybody waited for them or not.
+    fn operations(&self) -> Result<TimelineOperations> {
+        let span = self.span()?;
+        let ranges = self.ranges()?;
+        let mut answer = TimelineOperations::default();
+        if ranges.iter().map(ExactSizeIterator::len).sum::<usize>() > MOST_READERS {
+            answer.missing = "Operations of so many processes are not read at once.".into();
+            return Ok(answer);
+        }
+        let mut rows: std::collections::HashMap<Location, usize> = std::collections::HashMap::new();
+        for (row, range) in ranges.iter().enumerate() {
+            for location in range.clone() {
+                rows.entry(Location(location)).or_insert(row);
+            }
+        }
+        let wanted: Vec<_> = ranges.iter().map(|it| Location(it.start)..Location(it.end)).collect();
+        let Some(found) = self.read(&wanted, span)? else {
+            answer.missing = "The trace is not there any more.".into();
+            return Ok(answer);
+        };
+        if found.too_many {
+            answer.missing = "There are too many operations here: zoom in to see them.".into();
+            return Ok(answer);
+        }
+        if found.uncounted {
+            answer.missing = "Messages and collectives so far into the run are not joined.".into();
+        }
+        let row = |it: Location| rows.get(&it).copied();
+        let (arrows, count) = found.arrows(&row, span, MOST_ARROWS);
+        answer.count = count as f64;
+        for arrow in arrows {
+            let it = arrow.operation;
+            answer.kind.push(it.kind.name().into());
+            answer.origin.push(it.origin.0);
+            answer.partner.push(it.partner.0);
+            answer.from.push(self.after(it.span.from));
+            answer.to.push(self.after(it.span.to));
+            answer.bytes.push(arrow.bytes as f64);
+            answer.counts.push(arrow.count as f64);
+        }
+        let mut room = MOST_MEMBERS;
+        for it in &found.joined {
+            let members: Vec<_> = it.members.iter().filter(|it| row(it.0).is_some()).collect();
+            let Some(left) = room.checked_sub(members.len()) else {
+                answer.missing = "There are more collectives here than are joined: zoom in.".into();
+                break;
+            };
+            room = left;
+            answer.collectives.push(TimelineCollective {
+                location: members.iter().map(|it| it.0.0).collect(),
+                from: members.iter().map(|it| self.after(it.1.from)).collect(),
+                to: members.iter().map(|it| self.after(it.1.to)).collect(),
+            });
+        }
+        Ok(answer)
     }
 
     fn instances(&self) -> Result<TimelineInstances> {

@@ -451,6 +451,45 @@ crossing! {
         culprit_name: Option<String>,
         /// What the location that was waited for did meanwhile, what took longest first.
         meanwhile: Vec<TimelineDoing>,
+        /// Operations of the location in the call, the longest first, and the number of all of them.
+        operations: Vec<TimelineOperation>,
+        operations_count: u32,
+    }
+
+    /// An operation of a call.
+    struct TimelineOperation {
+        kind: String,
+        /// Location that it acted on or that received the message, and its name.
+        partner: u32,
+        partner_name: String,
+        from: f64,
+        to: f64,
+        bytes: f64,
+    }
+
+    /// Operations between the rows of a view, whether anybody waited for them or not, as parallel lists, the longest first.
+    #[derive(Default)]
+    struct TimelineOperations {
+        /// Reason why some or all are missing, or an empty text.
+        missing: String,
+        /// Number of operations that the arrows stand for.
+        count: f64,
+        kind: Vec<String>,
+        origin: Vec<u32>,
+        partner: Vec<u32>,
+        from: Vec<f64>,
+        to: Vec<f64>,
+        bytes: Vec<f64>,
+        /// How many operations an arrow stands for.
+        counts: Vec<f64>,
+        collectives: Vec<TimelineCollective>,
+    }
+
+    /// A collective: locations with the begins and ends of their calls, as parallel lists.
+    struct TimelineCollective {
+        location: Vec<u32>,
+        from: Vec<f64>,
+        to: Vec<f64>,
     }
 
     /// Something that a location did during a wait of another one.

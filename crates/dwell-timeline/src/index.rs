@@ -249,6 +249,28 @@ impl Index {
         Ok(found)
     }
 
+    /// Returns the begin of the call path that a location is in at a time: that of the first of the slices with the same call path
+    /// that follow each other until then. Returns the time itself if the location has no slice there.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn since(&self, location: Location, time: Time) -> Result<Time> {
+        let mut since = time;
+        let mut path: Option<Option<CallPath>> = None;
+        if let Some(mut cursor) = Cursor::new(self, location) {
+            let span = Span { from: Time(0), to: Time(time.0.saturating_add(1)) };
+            cursor.each(span, |slice| {
+                let is_same =
+                    *path.get_or_insert(slice.path) == slice.path && slice.span.to >= since;
+                if is_same {
+                    since = since.min(slice.span.from);
+                }
+                is_same
+            })?;
+        }
+        Ok(since)
+    }
+
     /// Returns what a location did in a span, by call path and class, what took longest first.
     ///
     /// # Errors

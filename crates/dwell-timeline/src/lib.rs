@@ -10,6 +10,8 @@
 //! * [`Index::meanwhile`]: what a location did in a span of time, by call path.
 //! * [`Index::critical_path`]: which location determined the length of the run when.
 //!
+//! [`Trace::operations`] reads from the trace which operations went from one location to another.
+//!
 //! The index is a cache: it can be deleted, and is made again. Its bytes depend on the log alone, not on the number of
 //! threads. Numbers of locations and call paths are those of the report.
 //!
@@ -28,6 +30,7 @@ mod format;
 mod index;
 mod instances;
 mod levels;
+mod operations;
 mod paths;
 pub mod picture;
 mod pyramid;
@@ -45,6 +48,7 @@ pub use critical::Step;
 pub use format::{Fingerprint, fingerprint};
 pub use index::{Doing, Index};
 pub use instances::{Instances, MOST_INSTANCES};
+pub use operations::{Arrow, Joined, Operation, OperationKind, Operations, Trace};
 pub use pyramid::least_of_code;
 pub use slices::{Instance, Slice, Waiting};
 pub use tile::{Sharpness, Tile};
@@ -109,6 +113,8 @@ pub enum Error {
     Io(PathBuf, io::Error),
     /// The dependency log cannot be read.
     Log(LogError),
+    /// The trace in a directory cannot be read.
+    Trace(PathBuf, otf2::Error),
     /// A file does not have the bytes that an index has.
     Damaged {
         /// File with the damage.
@@ -127,6 +133,7 @@ impl fmt::Display for Error {
         match self {
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Log(error) => error.fmt(f),
+            Self::Trace(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Damaged { path, offset, reason } => {
                 let path = path.display();
                 write!(
@@ -146,6 +153,7 @@ impl std::error::Error for Error {
         match self {
             Self::Io(_, error) => Some(error),
             Self::Log(error) => Some(error),
+            Self::Trace(_, error) => Some(error),
             Self::Damaged { .. } | Self::Stale(_) => None,
         }
     }

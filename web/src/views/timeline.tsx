@@ -5,13 +5,14 @@ import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, isFile, question, useAnswer } from "../data";
 import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
-import { grouped, percent, seconds, share, site } from "../format";
+import { bytes, grouped, percent, seconds, share, site } from "../format";
 import { colour, findable, type Hit } from "../canvas";
 import { type Models, of, type Shown, useModels } from "../runs";
 import { go, link, painted, said, state } from "../state";
+import { drawOperations, operationAt, type Places } from "./operations";
 import type {
-  Bars, Finding, Overview, TimelineAbout, TimelineAt, TimelineCritical, TimelineDoing, TimelineInstance, TimelineInstances, TimelineRow,
-  TimelineRows, TimelineSlices, TimelineTotals, TimelineWait, TimelineWaits,
+  Bars, Finding, Overview, TimelineAbout, TimelineAt, TimelineCritical, TimelineDoing, TimelineInstance, TimelineInstances,
+  TimelineOperations, TimelineRow, TimelineRows, TimelineSlices, TimelineTotals, TimelineWait, TimelineWaits,
 } from "../types";
 
 /** Rows on a screen; more processes are bands. */
@@ -172,6 +173,10 @@ function Timeline({ run, about, models }: { run: string; about: TimelineAbout; m
   const waits = useAnswer<TimelineWaits>(rows && of(run, "timeline/waits"), {
     ...(rows && rowParameters(rows)), ...span, ...named, most: named ? MOST_ARROWS : FEW_ARROWS,
   }).value;
+  const isOperations = state.value["operations"] !== "0" && !isFile();
+  const operations = useAnswer<TimelineOperations>(rows && isOperations ? of(run, "timeline/operations") : undefined, {
+    ...(rows && rowParameters(rows)), ...span,
+  }).value;
   const path = useAnswer<TimelineCritical>(critical ? of(run, "timeline/critical") : undefined, { ...span }).value;
   return (
     <>
@@ -204,6 +209,11 @@ function Timeline({ run, about, models }: { run: string; about: TimelineAbout; m
         </label>
         {(first > 0 || end < locations) && <button type="button" class="small" onClick={() => go({ rows: undefined })}>All {grouped(locations)} rows</button>}
         <label class="check"><input type="checkbox" checked={critical} onChange={(event) => go({ critical: event.currentTarget.checked ? undefined : "0" })} /> Critical path</label>
+        {!isFile() && (
+          <label class="check" title={operations?.missing || undefined}>
+            <input type="checkbox" checked={isOperations} onChange={(event) => go({ operations: event.currentTarget.checked ? undefined : "0" })} /> Operations
+          </label>
+        )}
         <button type="button" class="small" onClick={() => show(all)} title="Fit (F)">Whole run</button>
         <span class="grow" />
         <label class="check"><input type="checkbox" checked={table} onChange={(event) => setTable(event.currentTarget.checked)} /> As a table</label>
@@ -214,10 +224,10 @@ function Timeline({ run, about, models }: { run: string; about: TimelineAbout; m
             ? <WaitTable waits={waits} models={models} rows={rows} />
             : rows && (
               <Canvas run={run} about={about} models={models} rows={rows} span={span} all={all} waits={waits?.waits ?? []}
-                finding={finding && named ? finding : undefined} critical={critical ? path : undefined} detail={isSelected ? detail : undefined}
+                finding={finding && named ? finding : undefined} critical={critical ? path : undefined} operations={isOperations ? operations : undefined} detail={isSelected ? detail : undefined}
                 show={show} goInstance={(by) => goInstance(at + by)} />
             )}
-          <Legend run={run} about={about} critical={critical} />
+          <Legend run={run} about={about} critical={critical} missing={isOperations ? operations?.missing : undefined} />
         </section>
         <section class="pane timeline-side" aria-label="Details" tabIndex={0}>
           {isSelected && detail
@@ -230,7 +240,12 @@ function Timeline({ run, about, models }: { run: string; about: TimelineAbout; m
 }
 
 /** What colours mean. */
-function Legend({ run, about, critical }: { run: string; about: TimelineAbout; critical: boolean }): JSX.Element {
+function Legend({ run, about, critical, missing }: {
+  run: string;
+  about: TimelineAbout;
+  critical: boolean;
+  missing: string | undefined;
+}): JSX.Element {
   const bars = useAnswer<Bars>(of(run, "bars"), { count: 0 }).value;
   const occurs = (name: string) => !bars || name === "wait" || (bars.whole[bars.classes.indexOf(name)] ?? 0) > 0;
   return (
@@ -242,6 +257,7 @@ function Legend({ run, about, critical }: { run: string; about: TimelineAbout; c
         </span>
       ))}
       {critical && <span class="legend-item"><span class="dashes" aria-hidden="true" />Critical path</span>}
+      {missing && <span class="legend-item dim">{missing}</span>}
     </p>
   );
 }
@@ -344,6 +360,7 @@ interface CanvasProps {
   waits: TimelineWait[];
   finding: Finding | undefined;
   critical: TimelineCritical | undefined;
+  operations: TimelineOperations | undefined;
   detail: TimelineAt | undefined;
   show: (span: Span, replace?: boolean) => void;
   goInstance: (by: number) => void;
@@ -379,7 +396,7 @@ function Canvas(props: CanvasProps): JSX.Element {
   if (slices && isSharp && fresh.current?.slices !== slices) fresh.current = { what, slices };
   const listed = fresh.current?.what === what ? fresh.current.slices : undefined;
   // Heights of rows in pixels of the screen.
-  const height = Math.max(3, Math.min(rows.length <= 8 ? 52 : 40, Math.floor((size.height - TOP - 4) / Math.max(1, rows.length))));
+  const height = Math.max(3, Math.min(rows.length <= 4 ? 92 : rows.length <= 8 ? 60 : 40, Math.floor((size.height - TOP - 4) / Math.max(1, rows.length))));
   const x = (at: number) => LABELS + ((at - span.from) / (span.to - span.from)) * room;
   const timeAt = (x: number) => span.from + ((x - LABELS) / Math.max(1, room)) * (span.to - span.from);
   const rowOf = useMemo(() => {
@@ -397,7 +414,13 @@ function Canvas(props: CanvasProps): JSX.Element {
   const sliceAt = (row: number, at: number): number | undefined =>
     listed ? byRow[row]?.find((n) => (listed.from[n] as number) <= at && at < (listed.to[n] as number)) : undefined;
 
+  const places: Places = { x, top: TOP, height, rowOf, name: (location) => nameOf(rows, rowOf, location) };
   const find = (px: number, py: number): Hit | undefined => {
+    const hit = findSlice(px, py);
+    const operation = hit && props.operations && operationAt(props.operations, places, px, py);
+    return hit && operation ? { ...hit, text: `${hit.text}\n${operation}`, operation } : hit;
+  };
+  const findSlice = (px: number, py: number): Hit | undefined => {
     const row = Math.floor((py - TOP) / height);
     if (px < LABELS || row < 0 || row >= rows.length || px > size.width) return undefined;
     const about_row = rows[row] as TimelineRow;
@@ -471,6 +494,7 @@ function Canvas(props: CanvasProps): JSX.Element {
       context.globalAlpha = 1;
       drawSlices(context, listed, rows.length, { x, height, models, about, dimmed: finding !== undefined });
       drawWaits(context, waits, rowOf, { x, height, bright: finding !== undefined, rows });
+      if (props.operations) drawOperations(context, props.operations, places);
       if (props.critical) drawCritical(context, props.critical, rowOf, x, height, text);
       drawArrows(context, waits, rowOf, { x, height, colour: text, span, least: finding ? 2 : 8 });
       const chosen = props.detail;
@@ -483,7 +507,7 @@ function Canvas(props: CanvasProps): JSX.Element {
       context.restore();
     }
     drawNodes(context, about, rows, height, line, size.width);
-  }, [size, paint, tile, strip, listed, waits, props.critical, props.detail, rows, span.from, span.to, finding]);
+  }, [size, paint, tile, strip, listed, waits, props.critical, props.operations, props.detail, rows, span.from, span.to, finding]);
 
   /** Zooms by a factor around a point, or around the middle. Steps that follow quickly are one of the history. */
   const zoom = (factor: number, around_: number | undefined) => {
@@ -891,6 +915,24 @@ function Details({ run, at, models, length, pins }: { run: string; at: TimelineA
             </>
           )}
         </dl>
+        {at.operations.length > 0 && (
+          <>
+            <h3>Operations of the call</h3>
+            <ul class="doings">
+              {at.operations.map((it, n) => (
+                <li key={n}>
+                  <span class="swatch" style={{ backgroundColor: CLASS_COLOURS[it.kind] ?? "" }} aria-hidden="true" />
+                  <span class="doing-what">
+                    {it.kind} of {bytes(it.bytes)}, {it.kind === "get" ? "from" : "to"}{" "}
+                    <a href={link({ sel: `${it.partner}@${Math.floor((it.from + it.to) / 2)}` })}>{it.partner_name}</a>
+                  </span>
+                  <span class="num">{it.to > it.from ? time(it.to - it.from) : "not completed here"}</span>
+                </li>
+              ))}
+            </ul>
+            {at.operations_count > at.operations.length && <p class="dim">and {grouped(at.operations_count - at.operations.length)} more</p>}
+          </>
+        )}
         {at.wait && (
           <>
             <h3>Meanwhile {at.culprit_name}</h3>

@@ -5,6 +5,7 @@ pub(crate) mod contexts;
 pub(crate) mod counters;
 pub(crate) mod crowds;
 pub(crate) mod ids;
+pub(crate) mod layout;
 pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod parties;

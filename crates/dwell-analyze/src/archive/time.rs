@@ -21,6 +21,11 @@ impl Time {
         self.0
     }
 
+    /// Returns the point that is so many nanoseconds after the beginning of the trace.
+    pub const fn from_nanoseconds(nanoseconds: u64) -> Self {
+        Self(nanoseconds)
+    }
+
     /// The beginning of the trace, which also stands for times at which nothing happened.
     pub(crate) const BEGIN: Self = Self(0);
     /// The end of time, which lies after every event.

@@ -32,7 +32,7 @@ pub(crate) struct Clock {
 const NANOSECONDS: u64 = 1_000_000_000;
 
 impl Clock {
-    fn of(defs: &Definitions) -> Self {
+    pub(crate) fn of(defs: &Definitions) -> Self {
         let clock = defs.clock();
         let offset = clock.map_or(0, |clock| clock.global_offset);
         Self::new(offset, clock.map_or(NANOSECONDS, |clock| clock.timer_resolution))
@@ -104,7 +104,7 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    fn of(defs: &Definitions) -> Self {
+    pub(crate) fn of(defs: &Definitions) -> Self {
         let mut found = Self::default();
         for definition in defs.iter() {
             let Definition::Attribute(attribute) = definition else { continue };

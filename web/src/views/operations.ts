@@ -1,0 +1,133 @@
+// Operations between the rows of a timeline, whether anybody waited for them or not: arrows for puts, gets, atomics, messages and locks, and
+// lines that join the members of collectives.
+
+import { CLASS_COLOURS } from "../colours";
+import { bytes, grouped, seconds } from "../format";
+import type { TimelineOperations } from "../types";
+
+/** Where rows are. */
+export interface Places {
+  x: (at: number) => number;
+  /** Top of the first row. */
+  top: number;
+  height: number;
+  rowOf: Map<number, number>;
+  name: (location: number) => string;
+}
+
+/** Ends of an arrow: a get brings data from its target. */
+function ends(list: TimelineOperations, n: number, at: Places): [number, number, number, number] | undefined {
+  const [origin, partner] = [at.rowOf.get(list.origin[n] as number), at.rowOf.get(list.partner[n] as number)];
+  if (origin === undefined || partner === undefined || origin === partner) return undefined;
+  const isGet = list.kind[n] === "get";
+  const [first, last] = isGet ? [partner, origin] : [origin, partner];
+  const middle = (row: number) => at.top + row * at.height + Math.max(1, at.height - 2) / 2;
+  return [at.x(list.from[n] as number), middle(first), at.x(list.to[n] as number), middle(last)];
+}
+
+export function drawOperations(context: CanvasRenderingContext2D, list: TimelineOperations, at: Places): void {
+  drawCollectives(context, list, at);
+  context.lineWidth = 1;
+  context.textAlign = "left";
+  for (let n = list.kind.length - 1; n >= 0; n--) {
+    const found = ends(list, n, at);
+    if (!found) continue;
+    const [x1, y1, x2, y2] = found;
+    const kind = list.kind[n] as string;
+    const count = list.counts[n] as number;
+    const width = Math.min(4, 1.2 + Math.log2(count) / 2);
+    context.beginPath();
+    context.moveTo(x1, y1);
+    context.lineTo(x2, y2);
+    // A light edge, so that arrows are seen on waits of any colour.
+    if (at.height >= 8) {
+      context.strokeStyle = "#ffffff";
+      context.globalAlpha = 0.65;
+      context.lineWidth = width + 2;
+      context.stroke();
+    }
+    context.strokeStyle = context.fillStyle = CLASS_COLOURS[kind] ?? "#888888";
+    context.globalAlpha = 0.95;
+    context.lineWidth = width;
+    if (kind === "lock") context.setLineDash([4, 3]);
+    context.stroke();
+    context.setLineDash([]);
+    head(context, x1, y1, x2, y2, at.height);
+    if (kind === "atomic") head(context, x2, y2, x1, y1, at.height);
+    else {
+      context.beginPath();
+      context.arc(x1, y1, 1.8, 0, 7);
+      context.fill();
+    }
+    if (count > 1 && at.height >= 11) context.fillText(`×${grouped(count)}`, (x1 + x2) / 2 + 4, (y1 + y2) / 2);
+  }
+  context.globalAlpha = 1;
+  context.lineWidth = 1;
+}
+
+/** The head of an arrow. */
+function head(context: CanvasRenderingContext2D, x1: number, y1: number, x2: number, y2: number, height: number): void {
+  const length = Math.hypot(x2 - x1, y2 - y1);
+  if (length < 4) return;
+  const size = Math.min(7, Math.max(3, height / 3));
+  const [dx, dy] = [((x2 - x1) / length) * size, ((y2 - y1) / length) * size];
+  context.beginPath();
+  context.moveTo(x2, y2);
+  context.lineTo(x2 - dx - dy * 0.5, y2 - dy + dx * 0.5);
+  context.lineTo(x2 - dx + dy * 0.5, y2 - dy - dx * 0.5);
+  context.fill();
+}
+
+/** Lines from one member to the next, where they entered and where they left. Of several members in a band, the last to enter. */
+function drawCollectives(context: CanvasRenderingContext2D, list: TimelineOperations, at: Places): void {
+  context.strokeStyle = CLASS_COLOURS["collective"] as string;
+  for (const collective of list.collectives) {
+    const rows = new Map<number, [number, number]>();
+    collective.location.forEach((location, n) => {
+      const row = at.rowOf.get(location);
+      if (row === undefined) return;
+      const [from, to] = [collective.from[n] as number, collective.to[n] as number];
+      const known = rows.get(row);
+      rows.set(row, known ? [Math.max(known[0], from), Math.max(known[1], to)] : [from, to]);
+    });
+    const members = [...rows].sort((a, b) => a[0] - b[0]);
+    if (members.length < 2) continue;
+    for (const which of [0, 1] as const) {
+      context.globalAlpha = which === 0 ? 0.85 : 0.45;
+      context.lineWidth = which === 0 ? 1.4 : 1;
+      context.beginPath();
+      members.forEach(([row, times], n) => {
+        const [px, py] = [at.x(times[which]), at.top + row * at.height];
+        if (n === 0) context.moveTo(px, py);
+        else context.lineTo(px, py);
+        context.lineTo(px, py + Math.max(1, at.height - 2));
+      });
+      context.stroke();
+    }
+  }
+  context.globalAlpha = 1;
+  context.lineWidth = 1;
+}
+
+/** What the arrow near a point stands for. */
+export function operationAt(list: TimelineOperations, at: Places, px: number, py: number): string | undefined {
+  let best: { n: number; far: number } | undefined;
+  for (let n = 0; n < list.kind.length; n++) {
+    const found = ends(list, n, at);
+    if (!found) continue;
+    const [x1, y1, x2, y2] = found;
+    const [dx, dy] = [x2 - x1, y2 - y1];
+    const part = Math.max(0, Math.min(1, ((px - x1) * dx + (py - y1) * dy) / Math.max(1e-9, dx * dx + dy * dy)));
+    const far = Math.hypot(px - x1 - part * dx, py - y1 - part * dy);
+    if (far <= 4 && far < (best?.far ?? Infinity)) best = { n, far };
+  }
+  if (!best) return undefined;
+  const { n } = best;
+  const [origin, partner] = [at.name(list.origin[n] as number), at.name(list.partner[n] as number)];
+  const count = list.counts[n] as number;
+  const many = count > 1 ? `${grouped(count)} × ` : "";
+  const took = seconds(((list.to[n] as number) - (list.from[n] as number)) / 1e9);
+  if (list.kind[n] === "lock") return `${many}lock from ${origin} to ${partner}, ${took} after`;
+  const what = list.kind[n] === "get" ? `get by ${origin} from ${partner}` : `${list.kind[n]} from ${origin} to ${partner}`;
+  return `${many}${what}: ${bytes(list.bytes[n] as number)}, ${count > 1 ? "at most " : ""}${took}`;
+}
