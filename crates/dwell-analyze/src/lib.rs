@@ -119,6 +119,9 @@ pub struct Options {
     /// Directory for the dependency log, which is not written if it is `None`. The directory is made if it does not
     /// exist. A log that it has is replaced.
     pub log: Option<PathBuf>,
+    /// Whether to search the dependency log for the causes of waits and the critical path, which takes longer than writing it. Without
+    /// it the log is written for others to read.
+    pub causes: bool,
     /// Whether to predict, from the dependency log, what the run would gain without its longest waits, and the efficiencies that
     /// need a prediction. That plays the run about 15 times, and takes several times as long as everything else.
     pub predict: bool,
@@ -133,6 +136,7 @@ impl Default for Options {
             cut: Cut::Budget,
             events_per_rank: 1_000_000,
             log: None,
+            causes: true,
             predict: false,
         }
     }
@@ -420,7 +424,7 @@ fn replay_on(
     let log = options.log.as_deref();
     let mut replayed: Replayed = replay::replay(transport, archive, &world, plan, log, progress)?;
     let (mut done, mut critical) = (None, None);
-    if let Some(log) = log {
+    if let Some(log) = log.filter(|_| options.causes) {
         let at = (replayed.sharding, &replayed.deal);
         let parts = replayed.parts.iter_mut();
         let mut shards: Vec<_> = parts.map(|it| it.processes.as_mut_slice()).collect();

@@ -141,7 +141,7 @@ impl Maker<'_> {
             let middle = pyramid::bins(header.locations.div_ceil(SOME) as usize, most);
             let (mut rows, mut some_rows) = (Vec::new(), Vec::new());
             let mut keeper = Keeper::default();
-            let mut blame: BTreeMap<Location, u64> = BTreeMap::new();
+            let mut blame = vec![0; header.locations as usize];
             let mut about = Vec::new();
             for place in 0..header.count {
                 let location = Location(header.first.0 + place);
@@ -165,10 +165,10 @@ impl Maker<'_> {
                 about.push(writer.finish().map_err(io)?);
                 encode_row(&own, few, 1, &mut rows);
                 some.join(&own);
-                whole.join(&own);
                 let is_last = place + 1 == header.count;
                 if (place + 1) % SOME == 0 || is_last {
                     encode_row(&some, middle, u64::from(place % SOME + 1), &mut some_rows);
+                    whole.join(&some);
                     some.clear();
                 }
                 progress(1);
@@ -179,7 +179,7 @@ impl Maker<'_> {
                 some_rows: output.place + rows.len() as u64,
                 sums: output.place + (rows.len() + some_rows.len()) as u64,
                 sums_bytes: 0,
-                blame,
+                blame: (0..).map(Location).zip(blame).filter(|it| it.1 > 0).collect(),
             };
             output.write(&rows).map_err(io)?;
             output.write(&some_rows).map_err(io)?;
@@ -295,7 +295,8 @@ struct LocationWriter<'a, 'o> {
     failed: Option<std::io::Error>,
     bins: &'a mut Bins,
     keeper: &'a mut Keeper,
-    blame: &'a mut BTreeMap<Location, u64>,
+    /// Time that the group waited for each location.
+    blame: &'a mut [u64],
     /// Numbers of the current block, how many slices it has, their longest wait and the begin of the last.
     block: Vec<u8>,
     in_block: usize,
@@ -364,7 +365,9 @@ impl Receiver for LocationWriter<'_, '_> {
         }
         if let Some(waiting) = slice.wait {
             self.longest = self.longest.max(length);
-            *self.blame.entry(waiting.culprit).or_default() += length;
+            if let Some(blame) = self.blame.get_mut(waiting.culprit.0 as usize) {
+                *blame += length;
+            }
         }
         self.bins.add(slice.span.from, slice.span.to, class);
         if self.in_block == 0 {

@@ -12,8 +12,9 @@ use crate::{CLASSES, Sums, Time};
 /// Size of a cell in bytes.
 pub(crate) const CELL: usize = CLASSES + 1;
 
-/// Greatest number of bins.
-pub(crate) const MOST_BINS: usize = 8192;
+/// Greatest number of bins, about one for each pixel across a screen. More would be most of the index and of the time that it takes to
+/// make it, for a picture that exact sums replace at once.
+pub(crate) const MOST_BINS: usize = 2048;
 
 /// Greatest number of cells in a level, as far as that leaves [`LEAST_BINS`].
 const MOST_CELLS: usize = 1 << 23;
@@ -30,7 +31,12 @@ pub(crate) fn bins(rows: usize, most: usize) -> usize {
 
 /// Returns the begin of a bin.
 pub(crate) fn begin(bin: usize, bins: usize, end: Time) -> Time {
-    Time((u128::from(end.0) * bin as u128 / bins.max(1) as u128) as u64)
+    let product = u128::from(end.0) * bin as u128;
+    // Numbers of bins are powers of 2, and divisions of 128 bits take long.
+    match bins.is_power_of_two() {
+        true => Time((product >> bins.trailing_zeros()) as u64),
+        false => Time((product / bins.max(1) as u128) as u64),
+    }
 }
 
 /// Returns the bin that contains a time.
@@ -38,7 +44,10 @@ pub(crate) fn bin_of(time: Time, bins: usize, end: Time) -> usize {
     if end.0 == 0 {
         return 0;
     }
-    let mut bin = (u128::from(time.0) * bins as u128 / u128::from(end.0)) as usize;
+    let mut bin = match time.0.checked_mul(bins as u64) {
+        Some(product) => (product / end.0) as usize,
+        None => (u128::from(time.0) * bins as u128 / u128::from(end.0)) as usize,
+    };
     // Begins of bins are rounded down, so that a time may lie in a later one.
     while bin + 1 < bins && begin(bin + 1, bins, end) <= time {
         bin += 1;
@@ -103,7 +112,12 @@ impl Bins {
         let wait = if class == Class::Wait { to.0 - from.0 } else { 0 };
         let (mut bin, mut begin_, mut end) = self.last;
         if !(begin_ <= from && from < end) {
-            bin = bin_of(from, bins, self.end);
+            // The slice before the last one is usually in the same bin or in the one before.
+            if bin > 0 && from < begin_ && begin(bin - 1, bins, self.end) <= from {
+                bin -= 1;
+            } else {
+                bin = bin_of(from, bins, self.end);
+            }
             (begin_, end) = (begin(bin, bins, self.end), begin(bin + 1, bins, self.end));
             self.last = (bin, begin_, end);
         }
@@ -141,10 +155,11 @@ impl Bins {
         for (bin, (sums, longest)) in lists.enumerate() {
             let length = begin(bin + 1, bins, self.end).0 - begin(bin, bins, self.end).0;
             let whole = u128::from(length) * u128::from(locations);
-            for class in 0..CLASSES {
-                let sum = sums.iter().filter_map(|it| it.get(class)).sum();
-                to.push(share(sum, whole));
+            let mut total: Sums = [0; CLASSES];
+            for own in sums {
+                total.iter_mut().zip(own).for_each(|(total, own)| *total += own);
             }
+            to.extend(total.map(|it| share(it, whole)));
             to.push(code(longest.iter().copied().max().unwrap_or(0)));
         }
     }

@@ -166,8 +166,11 @@ fn causes_are_searched_unless_they_cannot_be() {
     assert!(!with.causes.is_empty() && !with.critical_path.is_empty());
     assert_eq!(said, "");
     let log = archive.join("dwell-dependencies");
-    assert!(!log.exists(), "the log is removed");
+    assert!(log.join("dependencies-0000").exists(), "the timeline is made from the log");
+    let shown = dwell(&["timeline", path(&archive)]);
+    assert!(shown.status.success() && shown.stderr.is_empty(), "{}", text(&shown.stderr));
     let (without, _) = analysed(&archive, "never");
+    assert!(!log.exists(), "the log of another analysis is removed");
     assert!(without.causes.is_empty() && without.critical_path.is_empty());
     assert_eq!(without.findings, with.findings);
 
@@ -175,6 +178,7 @@ fn causes_are_searched_unless_they_cannot_be() {
     fs::create_dir(&log).unwrap();
     fs::write(log.join("thesis.txt"), "mine").unwrap();
     assert_eq!(analysed(&archive, "always").0, with);
+    analysed(&archive, "never");
     assert_eq!(fs::read_dir(&log).unwrap().count(), 1);
 
     // Without a place for the log there are waits, and a reason.

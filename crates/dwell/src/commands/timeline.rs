@@ -281,6 +281,7 @@ fn open(path: &Path) -> anyhow::Result<(Index, Query)> {
             let mut options = Options::default();
             options.memory = crate::machine::memory() / 2;
             options.log = Some(log.clone());
+            options.causes = false;
             let analysis = analyze(&archive, &options, &|events| bar.inc(events));
             bar.finish_and_clear();
             std::mem::forget(analysis.with_context(|| path.display().to_string())?);

@@ -77,7 +77,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     events_per_rank: Option<u64>,
     /// Whether to search for the causes of waits: auto, always or never. It takes two to five times as long as
-    /// finding the waits, and disk space of a third of the trace meanwhile; auto does it up to 20 million events and 10,000 locations.
+    /// finding the waits, and disk space of a third of the trace; a fifth of the trace stays for the timeline. Auto does it up to 20 million events and 10,000 locations.
     #[arg(long, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
     causes: When,
     /// Whether to predict what the run would gain without its longest waits, if causes are searched: auto, always or
@@ -141,7 +141,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 analysis = analyze(&input.archive, &options, &progress);
             }
             bar.finish_and_clear();
-            input.remove_log();
+            // The timeline is made from the log of this analysis, and must not be made from another one.
+            if options.log.is_none() || analysis.is_err() {
+                input.remove_log();
+            }
             let analysis = analysis.with_context(|| input.path.display().to_string())?;
             analysis.write_report(&input.report())?;
             let code = finish(args, &input, &analysis)?;
@@ -197,7 +200,7 @@ impl Input {
         self.directory().join("dwell-dependencies")
     }
 
-    /// Removes the dependency log, which nothing else needs, and nothing else that may be in its directory.
+    /// Removes the dependency log, and nothing else that may be in its directory.
     fn remove_log(&self) {
         let directory = self.log();
         let is_of_log = |it: &fs::DirEntry| it.file_name().as_bytes().starts_with(b"dependencies-");

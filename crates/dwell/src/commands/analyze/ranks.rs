@@ -169,7 +169,7 @@ fn replay(world: &mut World, hosts: &[String], args: &Args, input: &Input) -> Re
         bar.iter().for_each(|bar| progress::advance(bar, events, then));
     });
     bar.iter().for_each(indicatif::ProgressBar::finish_and_clear);
-    if rank == 0 {
+    if rank == 0 && (options.log.is_none() || joint.is_err()) {
         input.remove_log();
     }
     joint
