@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { useAnswer } from "./data";
 import { type CallModel, callModel, type MetricModel, metricModel, systemTree, type Tree } from "./model";
+import { chosenSpan } from "./span";
 import { state } from "./state";
 import type { Calls, Metrics, Runs, SystemTree } from "./types";
 
@@ -84,9 +85,11 @@ export function parameters(
 ): Record<string, string | number | boolean | undefined> | undefined {
   const metric = models.metrics.of[selected.metric]?.[run];
   if (metric === undefined || !models.metrics.list[selected.metric]?.readable) return undefined;
-  if (selected.call === undefined) return { metric, own: selected.own };
+  // A span of the timeline is one of the first run.
+  const t = run === 0 && models.metrics.list[selected.metric]?.in_span && !selected.own ? chosenSpan() : undefined;
+  if (selected.call === undefined) return { metric, own: selected.own, t };
   const call = models.calls.of[selected.call]?.[run];
   if (call === undefined) return undefined;
   const flavour = selected.exclusive ? "exclusive" : "inclusive";
-  return { metric, own: selected.own, call, flavour };
+  return { metric, own: selected.own, call, flavour, t };
 }

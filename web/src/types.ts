@@ -202,6 +202,10 @@ export type Metric = { name: string, title: string, unit: string, description: s
  */
 readable: boolean,
 /**
+ * True if a span of time can restrict the metric.
+ */
+in_span: boolean,
+/**
  * Value over all locations, in the whole program.
  */
 value: number,
@@ -411,6 +415,8 @@ count: number, kind: Array<string>, origin: Array<number>, partner: Array<number
  * How many operations an arrow stands for.
  */
 counts: Array<number>, collectives: Array<TimelineCollective>, };
+
+export type TimelineFindings = { seconds: Array<number | null>, };
 
 export type TimelineCollective = { location: Array<number>, from: Array<number>, to: Array<number>, };
 

@@ -122,6 +122,89 @@ export function timelines(run, tab, accessible) {
       await context.close();
     },
 
+    async "timeline: operations have arrows, with their bytes and partners"(browser) {
+      const { page, context, problems } = await tab(browser);
+      const count = (kind) => dwell("print", run()).split("\n").filter((line) => line.startsWith(`${kind} `)).length;
+      const all = await asked(page, "runs/0/timeline/operations");
+      const of = (kind) => all.kind.reduce((sum, it, at) => sum + (it === kind ? all.counts[at] : 0), 0);
+      assert.equal(all.missing, "");
+      for (const [kind, record] of [["put", "RMA_PUT"], ["get", "RMA_GET"], ["atomic", "RMA_ATOMIC"]]) {
+        assert.ok(of(kind) <= count(record) && (of(kind) > 0) === (count(record) > 0), `${kind}: ${of(kind)} of ${count(record)}`);
+      }
+      assert.ok(all.count > 0 && all.kind.length <= 2000, `${all.count}`);
+      // A span around one of them, and the pointer on its arrow.
+      const at = all.to.findIndex((to, n) => to > all.from[n] && all.counts[n] === 1);
+      const [from, to] = [all.from[at], all.to[at]];
+      await go(page, { view: "timeline", t: `${Math.max(0, Math.floor(from - (to - from)))}-${Math.ceil(to + (to - from))}` });
+      const box = await page.locator(".timeline canvas").boundingBox();
+      const found = await page.evaluate(([box, rows]) => {
+        for (let y = box.y + 72; y < box.y + 72 + rows; y += 3) {
+          for (let x = box.x + 151; x < box.x + box.width; x += 3) {
+            const hit = __dwell.hit(x, y);
+            if (hit?.operation) return { ...hit, at: [x, y] };
+          }
+        }
+        return undefined;
+      }, [box, 600]);
+      assert.match(found.operation, /(put|get|atomic|message|lock) .*Rank \d+/);
+      await page.mouse.move(...found.at);
+      assert.match(await page.locator(".tip").innerText(), /Rank \d+/);
+      // The call that issued it lists it.
+      const detail = await asked(page, `runs/0/timeline/at?location=${all.origin[at]}&time=${Math.floor(from)}`);
+      const listed = detail.operations.find((it) => it.from === from && it.partner === all.partner[at]);
+      assert.deepEqual([listed?.kind, listed?.to, listed?.bytes], [all.kind[at], to, all.bytes[at]]);
+      await page.getByLabel("Operations").uncheck();
+      await settled(page);
+      assert.match(page.url(), /operations=0/);
+      assert.equal(await page.evaluate(([x, y]) => __dwell.hit(x, y)?.operation, found.at), undefined);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
+    async "timeline: its span restricts call paths, findings, matrix and spread"(browser) {
+      const { page, context, problems } = await tab(browser);
+      const t = "1000000-1400000";
+      const [from, to] = t.split("-").map(Number);
+      const part = (it) => Math.max(0, Math.min(it.to, to) - Math.max(it.from, from)) / 1e9;
+      // The time of each region without what it calls, from the archive itself.
+      const expected = new Map();
+      const spans = recorded(run());
+      for (const it of spans) {
+        const inner = spans.filter((other) =>
+          other.location === it.location && other.depth === it.depth + 1 && other.from >= it.from && other.to <= it.to);
+        expected.set(it.region, (expected.get(it.region) ?? 0) + part(it) - inner.reduce((sum, other) => sum + part(other), 0));
+      }
+      const { metrics } = await asked(page, "runs/0/metrics");
+      const { calls } = await asked(page, "runs/0/calls");
+      const time = metrics.findIndex((it) => it.name === "time");
+      const values = await asked(page, `runs/0/calls/values?metric=${time}&t=${t}`);
+      const found = new Map();
+      values.calls.forEach((call, at) => found.set(calls[call].name, (found.get(calls[call].name) ?? 0) + values.exclusive[at]));
+      for (const [region, value] of expected) {
+        assert.ok(Math.abs(value - (found.get(region) ?? 0)) < 1e-9, `${region}: ${found.get(region)} for ${value}`);
+      }
+      const row = await asked(page, `runs/0/row?metric=${time}&t=${t}`);
+      assert.ok(row.every((it) => Math.abs(it - 0.4e-3) < 1e-9), `${row}`);
+      // All waits of the span: those of findings, of the matrix and of the timeline are the same.
+      const totals = await asked(page, `runs/0/timeline/totals?from=${from}&to=${to}`);
+      const bars = await asked(page, `runs/0/bars?count=0&t=${t}`);
+      const waits = bars.whole[bars.classes.indexOf("wait")];
+      const ofSpan = totals.totals.filter((it) => it.class === bars.classes.indexOf("wait")).reduce((sum, it) => sum + it.seconds, 0);
+      const findings = (await asked(page, `runs/0/timeline/findings?t=${t}`)).seconds.reduce((sum, it) => sum + (it ?? 0), 0);
+      const matrix = (await asked(page, `runs/0/matrix?t=${t}`)).wait.reduce((sum, it) => sum + it, 0);
+      assert.ok(waits > 0);
+      for (const it of [ofSpan, findings, matrix]) assert.ok(Math.abs(it - waits) < 1e-9, `${it} for ${waits}`);
+      for (const view of ["findings", "calls", "matrix", "spread"]) {
+        await go(page, { view, t });
+        assert.match(await page.locator("main").innerText(), /Only 1.000 ms to 1.400 ms/, view);
+        await accessible(page, `${view} in a span`);
+      }
+      await go(page, { view: "findings", t });
+      assert.match(await page.locator(".in-span").first().innerText(), /in the span/);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
     async "timeline: its span restricts the processes"(browser) {
       const { page, context, problems } = await tab(browser);
       await go(page, { view: "timeline", t: "1000000-1400000" });
@@ -219,6 +302,17 @@ export function timelines(run, tab, accessible) {
       await page.getByRole("combobox", { name: "Rows" }).selectOption("number");
       await settled(page);
       assert.equal((await hits(page, 3, 3))[0].location, most[0].first);
+      // Nodes as rows, and only rows with a call.
+      const nodes = (await asked(page, "runs/0/timeline/rows?fold=node")).rows;
+      assert.deepEqual([nodes[0].first, nodes.at(-1).end], [0, 130]);
+      assert.ok(nodes.every((row, at) => at === 0 || row.first === nodes[at - 1].end));
+      await page.getByRole("link", { name: "Only rows with this call" }).click();
+      await settled(page);
+      assert.match(page.url(), /only=/);
+      assert.match(await page.locator(".toolbar").innerText(), /Only \S+/);
+      await page.getByRole("button", { name: "All calls" }).click();
+      await settled(page);
+      assert.doesNotMatch(page.url(), /only=/);
       assert.deepEqual(problems, []);
       await context.close();
     },

@@ -3,17 +3,17 @@
 //! An answer depends on the path and its parameters alone, so that the same answers can be put into a file (see
 //! [`crate::export`]). All numbers come from `dwell-report`.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use dwell_model::waits::Wait;
 use dwell_report::{Class, CnodeId, Flavour, Item, LocationId, MetricId, Place, Summary};
-use serde::Serialize;
 
 use crate::matrix;
 use crate::overview;
+use crate::question::{Answer, Fault, Parameters, json};
 use crate::run::{Row, Run, Selection, call};
 use crate::source;
+use crate::span;
 use crate::timeline;
 use crate::types::{
     Bars, CallPath, CallValues, Calls, FiveNumbers, LocationNames, Metric, Metrics, RunName, Runs,
@@ -32,57 +32,7 @@ const MOST: usize = 1024;
 /// Number of steps of a histogram.
 const STEPS: usize = 32;
 
-/// The content of an answer.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    Json(Vec<u8>),
-    /// Floating-point numbers of eight bytes, little-endian.
-    Numbers(Vec<u8>),
-    /// Bytes, each a number from 0 to 255.
-    Bytes(Vec<u8>),
-}
-
-/// The reason why a request cannot be answered.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// The path is none of the interface.
-    Unknown,
-    /// A parameter is missing or has no valid value.
-    Bad(Cow<'static, str>),
-    /// The report is damaged.
-    Report(dwell_report::Error),
-    /// The index of the timeline cannot be read.
-    Timeline(String),
-}
-
-impl From<dwell_report::Error> for Fault {
-    fn from(error: dwell_report::Error) -> Self {
-        Self::Report(error)
-    }
-}
-
 type Result<T> = std::result::Result<T, Fault>;
-
-/// The parameters of a request.
-pub(crate) struct Parameters<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
-
-impl<'a> Parameters<'a> {
-    pub(crate) fn parse(query: &'a str) -> Self {
-        Self(form_urlencoded::parse(query.as_bytes()).collect())
-    }
-
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_ref())
-    }
-
-    /// Returns a parameter that must be a number, or `None` if it is not given.
-    pub(crate) fn number(&self, name: &'static str) -> Result<Option<u32>> {
-        let parse = |text: &str| {
-            text.parse().map_err(|_| Fault::Bad(format!("`{name}` must be a number").into()))
-        };
-        self.get(name).map(parse).transpose()
-    }
-}
 
 /// Answers a request: a path without `/api/v1/`, and its parameters.
 pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answer> {
@@ -114,6 +64,7 @@ pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answe
         "locations" => json(&locations(run, &parameters)?),
         "source" => json(&source::source(run, cnode(run, &parameters)?)),
         "matrix" => json(&matrix::matrix(run, &parameters)?),
+        "timeline/findings" => json(&span::findings(run, &parameters)?),
         "timeline" => timeline::answer(run, "about", &parameters),
         "bars" => json(&bars(run, &parameters)?),
         _ => match question.strip_prefix("timeline/") {
@@ -121,12 +72,6 @@ pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answe
             None => Err(Fault::Unknown),
         },
     }
-}
-
-pub(crate) fn json(value: &impl Serialize) -> Result<Answer> {
-    serde_json::to_vec(value)
-        .map(Answer::Json)
-        .map_err(|error| Fault::Bad(error.to_string().into()))
 }
 
 fn list(runs: &[Arc<Run>]) -> Runs {
@@ -161,6 +106,7 @@ fn metrics(run: &Run) -> Result<Metrics> {
             description: metric.descr.into(),
             parent: meta.metric_parent(id).map(|it| it.0),
             readable: run.query.is_readable(id),
+            in_span: span::is_known(run, id),
             value: value(id),
             own: rest(value(id), children),
             wait: words.is_some(),
@@ -230,11 +176,20 @@ fn selection(run: &Run, parameters: &Parameters<'_>) -> Result<Selection> {
 }
 
 fn row(run: &Run, parameters: &Parameters<'_>) -> Result<Arc<Row>> {
-    Ok(run.row(selection(run, parameters)?)?)
+    let selection = selection(run, parameters)?;
+    match span::row(run, parameters, selection)? {
+        Some(row) => Ok(Arc::new(row)),
+        None => Ok(run.row(selection)?),
+    }
 }
 
 fn call_values(run: &Run, parameters: &Parameters<'_>) -> Result<CallValues> {
     let metric = metric(run, parameters)?;
+    if parameters.get("own") != Some("1")
+        && let Some(values) = span::call_values(run, parameters, metric)?
+    {
+        return Ok(values);
+    }
     let totals = run.query.totals(metric)?;
     let mut below = Vec::new();
     if parameters.get("own") == Some("1") {
@@ -404,7 +359,7 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
     let (query, meta) = (&run.query, run.query.meta());
     let from = parameters.number("from")?.unwrap_or(0) as usize;
     let count = (parameters.number("count")?.unwrap_or(256) as usize).min(MOST);
-    let in_span = timeline::seconds_in(run, parameters)?;
+    let in_span = span::classes(run, parameters)?;
     let whole = match &in_span {
         Some(rows) => rows.iter().map(|row| row.iter().sum()).collect(),
         None => query.class_totals()?,

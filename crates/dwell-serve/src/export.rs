@@ -17,8 +17,9 @@ use flate2::write::GzEncoder;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::answers::{Answer, CHUNK, Fault, answer};
+use crate::answers::{CHUNK, answer};
 use crate::page::{HTML, SCRIPT, STYLE};
+use crate::question::{Answer, Fault};
 use crate::run::{Run, Selection};
 use crate::source;
 use crate::timeline;

@@ -18,10 +18,11 @@ use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
-use crate::answers::{Answer, Fault, answer};
+use crate::answers::answer;
 use crate::connections::Guest;
 use crate::keys::Keys;
 use crate::page::ASSETS;
+use crate::question::{Answer, Fault};
 use crate::run::Run;
 use crate::types::{Refused, Session};
 

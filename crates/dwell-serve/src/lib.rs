@@ -37,9 +37,11 @@ mod matrix;
 mod overview;
 mod page;
 mod progress;
+mod question;
 mod run;
 mod server;
 mod source;
+mod span;
 mod timeline;
 mod types;
 

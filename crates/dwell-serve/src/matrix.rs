@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dwell_report::{Flow, Kind, Pairs};
+use dwell_report::{Flow, Kind, Pair, Pairs};
 
-use crate::answers::{Fault, Parameters};
+use crate::question::{Fault, Parameters};
 use crate::run::Run;
 use crate::types::Matrix;
 
@@ -37,7 +37,19 @@ pub(crate) fn matrix(run: &Run, parameters: &Parameters<'_>) -> Result<Matrix, F
     let (height, width) = (rows.1.div_ceil(step), columns.1.div_ceil(step));
     let mut cells = vec![Flow::default(); (height * width) as usize];
     let mut kinds = BTreeSet::new();
-    for pair in &all.list {
+    // In a span of time it is known who waited for whom, and nothing else.
+    let in_span = crate::span::waits_between(run, parameters, &all.parties)?;
+    let in_span = in_span.map(|waits| {
+        let one = |((origin, target), time): ((u32, u32), u64)| {
+            let flow = Flow { wait_seconds: time as f64 / 1e9, ..Flow::default() };
+            Pair { origin, target, kind: Kind::Message, flow }
+        };
+        let mut list: Vec<Pair> = waits.into_iter().map(one).collect();
+        list.sort_by_key(|it| (it.origin, it.target));
+        list
+    });
+    let is_wanted = |kind: Kind| in_span.is_some() || is_wanted(kind);
+    for pair in in_span.as_ref().unwrap_or(&all.list) {
         kinds.insert(pair.kind);
         let of = |party: u32| place.get(party as usize).copied();
         let (Some(origin), Some(target)) = (of(pair.origin), of(pair.target)) else { continue };

@@ -16,9 +16,9 @@ use dwell_timeline::{
     Trace,
 };
 
-use crate::answers::{Answer, Fault, Parameters};
 use crate::progress::{Slot, State};
-use crate::run::Run;
+use crate::question::{Answer, Fault, Parameters, json};
+use crate::run::{Run, Selection};
 use crate::types::{
     TimelineAbout, TimelineAt, TimelineCollective, TimelineCritical, TimelineDoing,
     TimelineInstance, TimelineInstances, TimelineNode, TimelineOperation, TimelineOperations,
@@ -76,6 +76,14 @@ fn state(run: &Run) -> State {
         *slot = begin(run);
     }
     slot.clone()
+}
+
+/// Returns the index of a run, if it is there.
+pub(crate) fn index(run: &Run) -> Option<Arc<Index>> {
+    match state(run) {
+        State::Ready(index) => Some(index),
+        _ => None,
+    }
 }
 
 /// Opens the index, or begins to make it.
@@ -136,22 +144,22 @@ impl Work {
 /// Answers a question about the timeline of a run.
 pub(crate) fn answer(run: &Run, question: &str, parameters: &Parameters<'_>) -> Result<Answer> {
     if question == "about" {
-        return crate::answers::json(&about(run));
+        return json(&about(run));
     }
     let State::Ready(index) = state(run) else {
         return Err(Fault::Bad("there is no timeline of this run yet".into()));
     };
     let view = View { run, index: &index, parameters };
     match question {
-        "rows" => crate::answers::json(&view.rows()?),
+        "rows" => json(&view.rows()?),
         "tile" => view.tile(),
-        "slices" => crate::answers::json(&view.slices()?),
-        "waits" => crate::answers::json(&view.waits()?),
-        "at" => crate::answers::json(&view.at()?),
-        "instances" => crate::answers::json(&view.instances()?),
-        "critical" => crate::answers::json(&view.critical()?),
-        "totals" => crate::answers::json(&view.totals()?),
-        "operations" => crate::answers::json(&view.operations()?),
+        "slices" => json(&view.slices()?),
+        "waits" => json(&view.waits()?),
+        "at" => json(&view.at()?),
+        "instances" => json(&view.instances()?),
+        "critical" => json(&view.critical()?),
+        "totals" => json(&view.totals()?),
+        "operations" => json(&view.operations()?),
         _ => Err(Fault::Unknown),
     }
 }
@@ -274,25 +282,61 @@ impl View<'_> {
         self.run.query.location_name(LocationId(location.0))
     }
 
-    fn rows(&self) -> Result<TimelineRows> {
+    /// Returns rows in the order that `sort` names: `wait`, `blame`, `node` or `call`, which are single locations, those with most first.
+    /// With `fold=node` each node is a row. `only` is a call path: locations that have not called it have no row.
+    fn arranged(&self) -> Result<Vec<std::ops::Range<u32>>> {
         let sort = self.parameters.get("sort").unwrap_or("number");
-        let mut ranges = self.ranges()?;
-        let all = self.index.locations();
-        if sort != "number" && self.parameters.get("rows").is_none() {
-            // Of single locations, those with most come first.
-            let key = |it: u32| {
-                let totals = self.index.totals(Location(it));
-                let value = totals.map_or(0, |(sums, blame)| match sort {
-                    "blame" => blame,
-                    _ => sums.get(Class::Wait as usize).copied().unwrap_or(0),
-                });
-                (std::cmp::Reverse(value), it)
-            };
-            let mut numbers: Vec<u32> = (0..all).collect();
-            numbers.sort_by_cached_key(|it| key(*it));
-            numbers.truncate(64);
-            ranges = numbers.into_iter().map(|it| it..it + 1).collect();
+        if self.parameters.get("fold") == Some("node") {
+            let nodes = nodes(self.run);
+            let each = nodes.len().div_ceil(PAGE_ROWS as usize).max(1);
+            let some = nodes.chunks(each).filter_map(|it| it.first().zip(it.last()));
+            return Ok(some.map(|(first, last)| first.first..last.first + last.count).collect());
         }
+        let only = self.parameters.number("only")?;
+        if sort == "number" && only.is_none() {
+            return self.ranges();
+        }
+        let calls = match only.map(CnodeId) {
+            Some(cnode) if self.run.query.meta().cnode(cnode).is_some() => {
+                let metric = self.run.query.meta().metrics().find(|it| {
+                    self.run.query.meta().metric(*it).is_some_and(|it| it.uniq_name == "time")
+                });
+                let metric = metric.ok_or(Fault::Bad("the report has no time".into()))?;
+                let call = dwell_report::Call::Path(cnode, dwell_report::Flavour::Inclusive);
+                Some(self.run.row(Selection { metric, own: false, call })?)
+            }
+            Some(_) => return Err(Fault::Bad("there is no such call path".into())),
+            None => None,
+        };
+        let called = |it: u32| {
+            let row = calls.as_ref().and_then(|calls| calls.locations.get(it as usize));
+            row.map_or(0, |seconds| (seconds * 1e9) as u64)
+        };
+        let meta = self.run.query.meta();
+        let key = |it: u32| {
+            let totals = self.index.totals(Location(it));
+            let value = totals.map_or(0, |(sums, blame)| match sort {
+                "blame" => blame,
+                "wait" => sums.get(Class::Wait as usize).copied().unwrap_or(0),
+                "call" => called(it),
+                _ => 0,
+            });
+            let group = meta.group_of_location(LocationId(it)).filter(|_| sort == "node");
+            let node = group.and_then(|it| meta.node_of_group(it)).map_or(0, |it| it.0);
+            (std::cmp::Reverse(value), node, it)
+        };
+        let all = 0..self.index.locations();
+        let mut numbers: Vec<u32> = all.filter(|it| calls.is_none() || called(*it) > 0).collect();
+        numbers.sort_by_cached_key(|it| key(*it));
+        numbers.truncate(PAGE_ROWS as usize);
+        Ok(numbers.into_iter().map(|it| it..it + 1).collect())
+    }
+
+    fn rows(&self) -> Result<TimelineRows> {
+        let ranges = match self.parameters.get("rows") {
+            Some(_) => self.ranges()?,
+            None => self.arranged()?,
+        };
         let row = |range: std::ops::Range<u32>| {
             let (mut wait, mut blame, mut time) = (0, 0, 0_u64);
             for location in range.clone() {
@@ -302,7 +346,9 @@ impl View<'_> {
                     blame += blamed;
                 }
             }
+            let is_node = self.parameters.get("fold") == Some("node");
             let name = match range.len() {
+                _ if is_node => self.node_names(&range),
                 1 => self.name(Location(range.start)),
                 _ => {
                     let last = Location(range.end.saturating_sub(1));
@@ -319,6 +365,18 @@ impl View<'_> {
             }
         };
         Ok(TimelineRows { rows: ranges.into_iter().map(row).collect() })
+    }
+
+    /// Returns the name of the node of a range of locations, or those of the first and the last.
+    fn node_names(&self, range: &std::ops::Range<u32>) -> String {
+        let meta = self.run.query.meta();
+        let name = |it: u32| {
+            let group = meta.group_of_location(LocationId(it));
+            let node = group.and_then(|it| meta.node_of_group(it));
+            node.and_then(|it| meta.system_node(it)).map_or("?", |it| it.name)
+        };
+        let (first, last) = (name(range.start), name(range.end.saturating_sub(1)));
+        if first == last { first.to_owned() } else { between(first, last) }
     }
 
     /// Returns shares as bytes: for each row and column one for each class, as a part of 255.
@@ -626,33 +684,6 @@ impl View<'_> {
         totals.truncate(50);
         Ok(TimelineTotals { too_many: false, totals })
     }
-}
-
-/// Returns the seconds of each class at each location in the span that the parameter `t` names, or `None` if there is no such
-/// parameter: the first list is that of the first class.
-pub(crate) fn seconds_in(run: &Run, parameters: &Parameters<'_>) -> Result<Option<Vec<Vec<f64>>>> {
-    let Some(text) = parameters.get("t") else { return Ok(None) };
-    let State::Ready(index) = state(run) else {
-        return Err(Fault::Bad(
-            "there is no timeline of this run, so that spans cannot be chosen".into(),
-        ));
-    };
-    let parse = |text: &str| text.parse::<u64>().ok();
-    let ends = text.split_once('-').and_then(|(from, to)| Some((parse(from)?, parse(to)?)));
-    let (from, to) = ends.ok_or(Fault::Bad("`t` must be two numbers of nanoseconds".into()))?;
-    let begin = index.span().from.0;
-    let time = |after: u64| Time(begin.saturating_add(after));
-    let span = Span { from: time(from), to: time(to.max(from)) };
-    let mut rows = vec![vec![0.0; index.locations() as usize]; Class::ALL.len()];
-    for location in 0..index.locations() {
-        let sums = index.sums(Location(location), span)?;
-        for (row, sum) in rows.iter_mut().zip(sums) {
-            if let Some(place) = row.get_mut(location as usize) {
-                *place = sum as f64 / 1e9;
-            }
-        }
-    }
-    Ok(Some(rows))
 }
 
 /// Names a range by its first and its last name. What both begin with is said once.

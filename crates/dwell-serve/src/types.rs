@@ -208,6 +208,8 @@ crossing! {
         parent: Option<u32>,
         /// True if the report stores values of the metric.
         readable: bool,
+        /// True if a span of time can restrict the metric.
+        in_span: bool,
         /// Value over all locations, in the whole program.
         value: f64,
         /// Value without that of its sub-metrics.
@@ -483,6 +485,11 @@ crossing! {
         /// How many operations an arrow stands for.
         counts: Vec<f64>,
         collectives: Vec<TimelineCollective>,
+    }
+
+    /// How long the call of each finding waited in a span, in the order of the findings; `null` if the timeline does not have its waits.
+    struct TimelineFindings {
+        seconds: Vec<Option<f64>>,
     }
 
     /// A collective: locations with the begins and ends of their calls, as parallel lists.

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use dwell_model::waits::Wait;
 use dwell_report::Class;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use crate::block::{put, take};
+use crate::block::{self, put, take};
 use crate::critical;
 use crate::cursor::Cursor;
 use crate::format::{self, ALL, About, Fingerprint, Part};
@@ -269,6 +270,50 @@ impl Index {
             })?;
         }
         Ok(since)
+    }
+
+    /// Gives every slice of every location that overlaps a span to `add`, with its time within the span. Locations of a group have one
+    /// result, which `new` makes; groups are added up in parallel and returned in their order. Returns `None` if there are
+    /// more than about `most` slices.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn add_up<T: Send>(
+        &self,
+        span: Span,
+        most: u64,
+        new: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, Location, &Slice, u64) + Sync,
+    ) -> Result<Option<Vec<T>>> {
+        let all = |group: usize| {
+            let first = group as u32 * self.size;
+            first..first.saturating_add(self.size).min(self.locations())
+        };
+        let count = |group: usize| {
+            let of = |it| match Cursor::new(self, Location(it)) {
+                Some(mut cursor) => cursor.blocks_in(span),
+                None => Ok(0),
+            };
+            all(group).map(of).sum::<Result<u64>>()
+        };
+        let groups = 0..self.groups.len();
+        let blocks = groups.clone().into_par_iter().map(count).collect::<Result<Vec<u64>>>()?;
+        if blocks.iter().sum::<u64>().saturating_mul(block::SLICES as u64) > most {
+            return Ok(None);
+        }
+        let sum = |group: usize| {
+            let mut result = new();
+            for location in all(group).map(Location) {
+                if let Some(mut cursor) = Cursor::new(self, location) {
+                    cursor.each(span, |slice| {
+                        add(&mut result, location, slice, slice.span.common(span).length());
+                        true
+                    })?;
+                }
+            }
+            Ok(result)
+        };
+        groups.into_par_iter().map(sum).collect::<Result<Vec<T>>>().map(Some)
     }
 
     /// Returns what a location did in a span, by call path and class, what took longest first.

@@ -172,6 +172,7 @@ fn check(archive: &Path) {
     tiles(&run, &mut numbers);
     slices(&run, &mut numbers);
     worst(&run, &mut numbers);
+    added(&run, &mut numbers);
     instances(&run);
     if let Some(path) = run.analysis.critical_path() {
         let steps: Vec<_> = index
@@ -244,6 +245,27 @@ fn tiles(run: &Run, numbers: &mut Numbers) {
         let coarse = index.tile(range, band, span, 64, Sharpness::Coarse).unwrap();
         let far = exact.shares.iter().zip(&coarse.shares).map(|(a, b)| a.abs_diff(*b)).max();
         assert!(far.unwrap_or(0) <= 1, "{far:?} with {band}");
+    }
+}
+
+/// Sums over all slices of a span are those of the search.
+fn added(run: &Run, numbers: &mut Numbers) {
+    for round in 0..12 {
+        let span = if round == 0 { run.index.span() } else { numbers.span(run.index.span()) };
+        type Added = BTreeMap<Location, Sums>;
+        let add = |sums: &mut Added, location, slice: &dwell_timeline::Slice, time| {
+            sums.entry(location).or_default()[run.index.class(slice) as usize] += time;
+        };
+        let parts = run.index.add_up(span, u64::MAX, Added::new, add).unwrap().unwrap();
+        let found: Added = parts.into_iter().flatten().collect();
+        for location in 0..run.index.locations() {
+            let sums = found.get(&Location(location)).copied().unwrap_or_default();
+            assert_eq!(sums, run.sums(location as usize, span), "{location} in {span:?}");
+            assert_eq!(sums, run.index.sums(Location(location), span).unwrap());
+        }
+        if !found.is_empty() {
+            assert!(run.index.add_up(span, 0, || (), |(), _, _, _| ()).unwrap().is_none());
+        }
     }
 }
 

@@ -7,6 +7,7 @@ import { CLASS_COLOURS } from "../colours";
 import { amount, number, percent, share, signed, site } from "../format";
 import { pathOf, pruned } from "../model";
 import { type Models, of, type Selected, type Shown, useModels, useSelected } from "../runs";
+import { SpanNote } from "../span";
 import { go, state } from "../state";
 import { TreeView, Twisty } from "../tree";
 import type { Metric, Source } from "../types";
@@ -109,6 +110,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
           <input type="checkbox" checked={zero} onChange={(event) => go({ zero: event.currentTarget.checked ? "1" : undefined })} />
           Rows without any
         </label>
+        <SpanNote whole={metric.in_span && !selected.own ? "numbers of calls are of the whole run" : `${metric.title} is of the whole run`} />
       </div>
       <div class="split">
         <section class={`pane wide${values?.stale ? " stale" : ""}`} aria-label="Call paths">

@@ -2,18 +2,21 @@
 
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { useAnswer } from "../data";
+import { isFile, useAnswer } from "../data";
 import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
 import { below, bounds, fileName, grouped, percent, percents, seconds, share, signed } from "../format";
 import { type Models, of, type Shown, useModels } from "../runs";
+import { chosenSpan, SpanNote } from "../span";
 import { go, link, state } from "../state";
 import type { Doing, Entry, Instance, Share } from "../findings";
-import type { Bars, Cause, Finding, Overview } from "../types";
+import type { Bars, Cause, Finding, Overview, TimelineFindings } from "../types";
 
 export function Findings({ shown }: { shown: Shown }): JSX.Element {
   const { value: overview, error } = useAnswer<Overview>(of(shown.first, "overview"));
   const beside = useAnswer<Overview>(shown.second && of(shown.second, "overview")).value;
   const models = useModels(shown);
+  const t = chosenSpan();
+  const inSpan = useAnswer<TimelineFindings>(t && !isFile() ? of(shown.first, "timeline/findings") : undefined, { t });
   useFindingKeys(overview);
   if (error) return <p class="empty" role="alert">{error}</p>;
   if (!overview) return <p class="empty" aria-busy="true">Reading the report …</p>;
@@ -26,7 +29,8 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
     <ol class="findings">
       {list.map(({ entry, at }) => (
         <EntryCard key={at} entry={entry} overview={overview} at={at} open={at === chosen} models={models}
-          beside={beside && sameEntry(beside, overview, entry)} compared={beside !== undefined} />
+          beside={beside && sameEntry(beside, overview, entry)} compared={beside !== undefined}
+          inSpan={inSpan.value && secondsIn(inSpan.value, entry)} />
       ))}
     </ol>
   );
@@ -38,6 +42,7 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
         {overview.causes.length > 0 && <Causes overview={overview} models={models} />}
         <section aria-labelledby="waits-title">
           <h2 id="waits-title">What waits, by what can be gained</h2>
+          {t && <p><SpanNote whole={inSpan.error ?? "each finding says how long it waits there; all else is of the whole run"} /></p>}
           {all.length === 0 && (
             <p class="empty">
               {overview.waits === null ? "Nobody has looked for waits in this report." : "No call waits for another process."}
@@ -270,6 +275,12 @@ function sameEntry(beside: Overview, overview: Overview, entry: Entry): number |
   return found.length > 0 ? found.reduce((sum, it) => sum + it.seconds, 0) : undefined;
 }
 
+/** Seconds of all findings of an entry in a span. */
+function secondsIn(all: TimelineFindings, entry: Entry): number | undefined {
+  const known = entry.findings.map((at) => all.seconds[at]).filter((it) => it !== null && it !== undefined);
+  return known.length > 0 ? known.reduce((sum, it) => sum + it, 0) : undefined;
+}
+
 function partsOf(overview: Overview, entry: Entry): Finding[] {
   return entry.findings.flatMap((at) => overview.findings[at] ?? []);
 }
@@ -294,6 +305,8 @@ function EntryCard(props: {
   /** Seconds in the other run. */
   beside: number | undefined;
   compared: boolean;
+  /** Seconds in the span of the timeline; nothing if there is none or the timeline does not have these waits. */
+  inSpan: number | undefined;
 }): JSX.Element | null {
   const { entry, at, open } = props;
   const [main, ...others] = partsOf(props.overview, entry);
@@ -318,6 +331,9 @@ function EntryCard(props: {
               <span class="meter" aria-hidden="true"><span style={{ width: `${Math.min(100, 50 * (entry.share + (entry.share_at_most ?? entry.share)))}%` }} /></span>
               <span class="num">{percents(entry.share, entry.share_at_most ?? entry.share)}</span>
             </span>
+          )}
+          {props.inSpan !== undefined && (
+            <span class={`num in-span${props.inSpan === 0 ? " dim" : ""}`}>{props.inSpan === 0 ? "none in the span" : `${seconds(props.inSpan)} in the span`}</span>
           )}
           {props.compared && (
             <span class={`delta num ${delta === undefined ? "less" : delta > 0 ? "more" : "less"}`}>

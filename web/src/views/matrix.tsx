@@ -7,6 +7,7 @@ import { amountColour, differenceColour } from "../colours";
 import { amount, bytes, grouped, number, seconds, signed } from "../format";
 import { colour, type Hit, Picture } from "../canvas";
 import { of, type Shown } from "../runs";
+import { chosenSpan, SpanNote } from "../span";
 import { go, state } from "../state";
 import type { Matrix } from "../types";
 
@@ -37,12 +38,14 @@ function values(matrix: Matrix | undefined, measure: string): Map<number, number
 
 export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
   const { measure: wantedMeasure, kinds, fold, rows, columns } = state.value;
-  const query = { kinds, fold, rows, columns };
+  const t = chosenSpan();
+  const query = { kinds, fold, rows, columns, t };
   const { value: matrix, error, stale } = useAnswer<Matrix>(of(shown.first, "matrix"), query);
-  const other = useAnswer<Matrix>(shown.second && of(shown.second, "matrix"), query).value;
+  const other = useAnswer<Matrix>(shown.second && of(shown.second, "matrix"), { ...query, t: undefined }).value;
   const [table, setTable] = useState(false);
   const hasWaits = matrix ? matrix.wait.some((it) => it > 0) : false;
-  const measure = wantedMeasure ?? (hasWaits ? "wait" : "operations");
+  // In a span it is known who waited for whom, and nothing else.
+  const measure = t ? "wait" : (wantedMeasure ?? (hasWaits ? "wait" : "operations"));
   const unit = MEASURES.find(([id]) => id === measure)?.[2] ?? "occ";
   if (error) return <p class="empty" role="alert">{error}</p>;
   if (!matrix) return <p class="empty" aria-busy="true">Reading the report …</p>;
@@ -61,7 +64,7 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
         <label>
           Show{" "}
           <select value={measure} onChange={(event) => go({ measure: event.currentTarget.value })}>
-            {MEASURES.map(([id, name]) => <option key={id} value={id}>{name}</option>)}
+            {MEASURES.filter(([id]) => !t || id === "wait").map(([id, name]) => <option key={id} value={id}>{name}</option>)}
           </select>
         </label>
         <fieldset class="checks" aria-label="Kinds">
@@ -80,6 +83,7 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
             go({ fold: event.currentTarget.checked ? "node" : undefined, rows: undefined, columns: undefined })} />
           Folded by node
         </label>
+        <SpanNote whole="waits of all kinds, from the process that waits to the one that ended the wait" />
         <span class="grow" />
         {zoomed && <button type="button" class="small" onClick={() => go({ rows: undefined, columns: undefined })}>All {plural(matrix.unit)}</button>}
         <label class="check"><input type="checkbox" checked={table} onChange={(event) => setTable(event.currentTarget.checked)} /> As a table</label>

@@ -7,6 +7,7 @@ import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
 import { grouped, percent, seconds, share, signed } from "../format";
 import { colour, type Hit, Picture } from "../canvas";
 import { of, type Shown } from "../runs";
+import { chosenSpan, SpanNote } from "../span";
 import { go, state } from "../state";
 import type { Bars } from "../types";
 
@@ -18,7 +19,7 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
   const by = state.value["by"];
   const from = Number(state.value["from"] ?? 0);
   // The span of the timeline, if it shows a part of the run.
-  const t = state.value["t"];
+  const t = chosenSpan();
   const query = { t, sort: sort === "number" ? undefined : sort, by, from: from || undefined, count: SHOWN };
   const { value: bars, error, stale } = useAnswer<Bars>(of(shown.first, "bars"), query);
   const other = useAnswer<Bars>(shown.second && of(shown.second, "bars"), { ...query, t: undefined, sort: undefined }).value;
@@ -49,12 +50,7 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
             <button type="button" class="small" disabled={from + SHOWN >= bars.count} onClick={() => go({ from: from + SHOWN })}>After</button>
           </span>
         )}
-        {t && (
-          <span class="pager">
-            <span>Only {t.split("-").map((it) => seconds(Number(it) / 1e9)).join(" to ")}</span>
-            <button type="button" class="small" onClick={() => go({ t: undefined })}>Whole run</button>
-          </span>
-        )}
+        <SpanNote />
         <span class="grow" />
         <label class="check"><input type="checkbox" checked={table} onChange={(event) => setTable(event.currentTarget.checked)} /> As a table</label>
       </div>

@@ -8,6 +8,7 @@ import { amount, grouped, percent } from "../format";
 import { colour, type Hit, Picture } from "../canvas";
 import { pathOf } from "../model";
 import { type Models, of, parameters, type Shown, useModels, useSelected } from "../runs";
+import { SpanNote } from "../span";
 import { go, link, state } from "../state";
 import type { FiveNumbers, LocationNames, Metric, Spread, Topologies } from "../types";
 import { ancestors } from "../values";
@@ -93,6 +94,7 @@ function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Eleme
         </label>
         <span class="crumb">at <code>{selected.call === undefined ? "the whole program" : pathOf(models.calls, selected.call)}</code>
           {selected.call !== undefined && <> <a href={link({ call: undefined, self: undefined })}>all</a></>}</span>
+        <SpanNote whole={metric.in_span && !selected.own ? undefined : `${metric.title} is of the whole run`} />
         <span class="grow" />
         {topologies && topologies.topologies.length > 0 && (
           <label>

@@ -85,6 +85,7 @@ interface Drawn {
 function useTile(run: string, rows: TimelineRow[] | undefined, span: Span, columns: number): { tile: Drawn | undefined; isSharp: boolean } {
   const [tile, setTile] = useState<{ drawn: Drawn; sharp: boolean } | undefined>();
   const [failed, setFailed] = useState<string | undefined>();
+  const before = useRef(0);
   const query = rows && rows.length > 0 && columns > 0 ? rowParameters(rows) : undefined;
   const what = query ? question("", { ...query, ...span, columns }) : "";
   useLayoutEffect(() => {
@@ -103,13 +104,22 @@ function useTile(run: string, rows: TimelineRow[] | undefined, span: Span, colum
       );
     if (!isFile()) void get(false);
     // Whoever zooms on quickly is not waited for.
-    const timer = setTimeout(() => void get(true), isFile() ? 0 : 60);
+    const now = performance.now();
+    const timer = setTimeout(() => void get(true), isFile() || now - before.current > 300 ? 0 : 60);
+    before.current = now;
     return () => {
       wanted = false;
       clearTimeout(timer);
     };
   }, [what, run]);
   return { tile: tile?.drawn, isSharp: failed === what || (tile?.sharp === true && tile.drawn.what === what) };
+}
+
+/** The parameters that ask for rows in an order. */
+function arrangement(sort: string, only: number | undefined, range: Record<string, number>): Record<string, string | number | undefined> {
+  if (sort === "nodes") return { fold: "node" };
+  if (sort === "number" && only === undefined) return range;
+  return { sort: sort === "number" ? undefined : sort, only };
 }
 
 /** The parameters that name rows. */
@@ -137,8 +147,10 @@ function Timeline({ run, about, models }: { run: string; about: TimelineAbout; m
   const span = given ?? (instance ? around(instance, length) : all);
   const [first, end] = parseRows(state.value["rows"], locations);
   const sort = state.value["rowsort"] ?? "number";
+  const item = state.value["only"] === undefined ? undefined : models.calls.byKey.get(state.value["only"]);
+  const only = item === undefined ? undefined : models.calls.of[item]?.[0];
   const band = end - first <= MOST_ROWS ? 1 : bandOf(end - first);
-  const answered = useAnswer<TimelineRows>(of(run, "timeline/rows"), sort === "number" ? { first, end, band } : { sort }).value;
+  const answered = useAnswer<TimelineRows>(of(run, "timeline/rows"), arrangement(sort, only, { first, end, band })).value;
   const pins = (state.value["pin"] ?? "").split(".").filter(Boolean).map(Number);
   const pinned = useAnswer<TimelineRows>(pins.length > 0 ? of(run, "timeline/rows") : undefined, { rows: pins.join(".") }).value;
   const needed = instance && locations > MOST_ROWS ? [instance.location, instance.culprit] : [];
@@ -205,8 +217,17 @@ function Timeline({ run, about, models }: { run: string; about: TimelineAbout; m
             <option value="number">by number</option>
             <option value="wait">that wait most</option>
             <option value="blame">that others wait for most</option>
+            <option value="node">by node</option>
+            {about.nodes.length > 1 && <option value="nodes">nodes as rows</option>}
+            {only !== undefined && <option value="call">longest in the call</option>}
           </select>
         </label>
+        {only !== undefined && (
+          <span class="pager">
+            <span>Only <code>{callName(models, only)}</code>{callSite(models, only)}</span>
+            <button type="button" class="small" onClick={() => go({ only: undefined, rowsort: sort === "call" ? undefined : sort })}>All calls</button>
+          </span>
+        )}
         {(first > 0 || end < locations) && <button type="button" class="small" onClick={() => go({ rows: undefined })}>All {grouped(locations)} rows</button>}
         <label class="check"><input type="checkbox" checked={critical} onChange={(event) => go({ critical: event.currentTarget.checked ? undefined : "0" })} /> Critical path</label>
         {!isFile() && (
@@ -224,7 +245,7 @@ function Timeline({ run, about, models }: { run: string; about: TimelineAbout; m
             ? <WaitTable waits={waits} models={models} rows={rows} />
             : rows && (
               <Canvas run={run} about={about} models={models} rows={rows} span={span} all={all} waits={waits?.waits ?? []}
-                finding={finding && named ? finding : undefined} critical={critical ? path : undefined} operations={isOperations ? operations : undefined} detail={isSelected ? detail : undefined}
+                finding={finding && named ? finding : undefined} critical={critical ? path : undefined} operations={isOperations ? operations : undefined} detail={isSelected ? detail : undefined} only={only}
                 show={show} goInstance={(by) => goInstance(at + by)} />
             )}
           <Legend run={run} about={about} critical={critical} missing={isOperations ? operations?.missing : undefined} />
@@ -361,6 +382,8 @@ interface CanvasProps {
   finding: Finding | undefined;
   critical: TimelineCritical | undefined;
   operations: TimelineOperations | undefined;
+  /** A call path: all others are dimmed where single slices are known. */
+  only: number | undefined;
   detail: TimelineAt | undefined;
   show: (span: Span, replace?: boolean) => void;
   goInstance: (by: number) => void;
@@ -390,11 +413,8 @@ function Canvas(props: CanvasProps): JSX.Element {
   const whole: TimelineRow[] = [{ first: 0, end: about.locations, name: "", seconds: 0, wait: 0, blame: 0 }];
   const strip = useTile(run, size.width > 0 ? whole : undefined, all, isFile() ? FILE_COLUMNS : 512).tile;
   const single = rows.some((row) => row.end - row.first === 1);
-  const slices = useAnswer<TimelineSlices>(single && isSharp ? of(run, "timeline/slices") : undefined, { ...rowParameters(rows), ...span }).value;
-  const fresh = useRef<{ what: string; slices: TimelineSlices } | undefined>(undefined);
-  const what = question("", { ...rowParameters(rows), ...span });
-  if (slices && isSharp && fresh.current?.slices !== slices) fresh.current = { what, slices };
-  const listed = fresh.current?.what === what ? fresh.current.slices : undefined;
+  const slices = useAnswer<TimelineSlices>(single ? of(run, "timeline/slices") : undefined, { ...rowParameters(rows), ...span });
+  const listed = slices.stale ? undefined : slices.value;
   // Heights of rows in pixels of the screen.
   const height = Math.max(3, Math.min(rows.length <= 4 ? 92 : rows.length <= 8 ? 60 : 40, Math.floor((size.height - TOP - 4) / Math.max(1, rows.length))));
   const x = (at: number) => LABELS + ((at - span.from) / (span.to - span.from)) * room;
@@ -492,7 +512,7 @@ function Canvas(props: CanvasProps): JSX.Element {
       context.globalAlpha = finding ? 0.32 : 1;
       if (picture) context.drawImage(picture, x(tile.span.from), TOP, x(tile.span.to) - x(tile.span.from), rows.length * height);
       context.globalAlpha = 1;
-      drawSlices(context, listed, rows.length, { x, height, models, about, dimmed: finding !== undefined });
+      drawSlices(context, listed, rows.length, { x, height, models, about, dimmed: finding !== undefined, only: props.only });
       drawWaits(context, waits, rowOf, { x, height, bright: finding !== undefined, rows });
       if (props.operations) drawOperations(context, props.operations, places);
       if (props.critical) drawCritical(context, props.critical, rowOf, x, height, text);
@@ -507,7 +527,7 @@ function Canvas(props: CanvasProps): JSX.Element {
       context.restore();
     }
     drawNodes(context, about, rows, height, line, size.width);
-  }, [size, paint, tile, strip, listed, waits, props.critical, props.operations, props.detail, rows, span.from, span.to, finding]);
+  }, [size, paint, tile, strip, listed, waits, props.critical, props.operations, props.only, props.detail, rows, span.from, span.to, finding]);
 
   /** Zooms by a factor around a point, or around the middle. Steps that follow quickly are one of the history. */
   const zoom = (factor: number, around_: number | undefined) => {
@@ -719,13 +739,18 @@ function drawSlices(
   context: CanvasRenderingContext2D,
   slices: TimelineSlices | undefined,
   rows: number,
-  with_: Drawing & { models: Models; about: TimelineAbout; dimmed: boolean },
+  with_: Drawing & { models: Models; about: TimelineAbout; dimmed: boolean; only: number | undefined },
 ): void {
   if (!slices || rows === 0) return;
   const { x, height } = with_;
   context.textAlign = "left";
   for (let n = 0; n < slices.row.length; n++) {
     const [from, to] = [x(slices.from[n] as number), x(slices.to[n] as number)];
+    if (with_.only !== undefined && slices.call[n] !== with_.only) {
+      context.fillStyle = "rgba(255,255,255,0.78)";
+      context.fillRect(from, TOP + (slices.row[n] as number) * height, to - from, Math.max(1, height - 2));
+      continue;
+    }
     if (to - from < 3) continue;
     const top = TOP + (slices.row[n] as number) * height;
     context.fillStyle = "rgba(0,0,0,0.28)";
@@ -942,6 +967,7 @@ function Details({ run, at, models, length, pins }: { run: string; at: TimelineA
         <p class="finding-links">
           <a href={link({ t: near })}>Zoom to it</a>
           {key && <a href={link({ view: "calls", call: key, run })}>Call path and source</a>}
+          {key && <a href={link({ only: key, rowsort: "call" })}>Only rows with this call</a>}
           <a href={link({ pin: pin || undefined })}>{isPinned ? "Unpin the row" : "Pin the row"}</a>
         </p>
       </div>
