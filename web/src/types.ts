@@ -338,6 +338,10 @@ length: number,
  */
 slices: number,
 /**
+ * Time at which all locations have started their runtime, or 0.
+ */
+started: number,
+/**
  * Names of classes, by the numbers that other answers have.
  */
 classes: Array<string>,

@@ -3,9 +3,9 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { analysed, dwell, go, open, root, serve, settled } from "./setup.mjs";
+import { analysed, asked, dwell, go, open, root, serve, settled } from "./setup.mjs";
 
 const BASELINES = resolve("tests/baseline");
 const BOOK = resolve("../docs/src/pictures");
@@ -74,15 +74,16 @@ export async function baselines(browser, runs, { sample, pictures }) {
 /** The pictures of the chapter about the timeline: two real programs, and a synthetic one on 1,024 processes. */
 export async function timelineBook(browser) {
   const env = { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1", OMPI_MCA_rmaps_base_oversubscribe: "1" };
-  const recorded = (name) => {
+  const recorded = (program, name, ...flags) => {
     const directory = join(root, name);
-    execFileSync("oshcc", ["-O1", "-g", "-o", name.replace("-run", ""), resolve(`../tests/programs/${name.replace("-run", "")}.c`)], { cwd: root, env });
-    execFileSync("oshrun", ["-np", "4", "-mca", "osc", "^rdma", process.env.DWELL, "run", "-o", directory, `./${name.replace("-run", "")}`], { cwd: root, env });
+    execFileSync("oshcc", ["-O1", "-g", ...flags, "-o", program, resolve(`../tests/programs/${program}.c`)], { cwd: root, env });
+    execFileSync("oshrun", ["-np", "4", "-mca", "osc", "^rdma", process.env.DWELL, "run", "-o", directory, `./${program}`], { cwd: root, env });
     dwell("analyze", directory, "--top", "0");
     dwell("timeline", directory);
     return directory;
   };
-  const [halo, queue] = [recorded("late_halo-run"), recorded("work_queue-run")];
+  const [halo, queue] = [recorded("late_halo", "before"), recorded("work_queue", "work_queue-run")];
+  const balanced = recorded("late_halo", "after", "-DLATE=3000");
   const many = analysed("halo", "halo-1024", "--ranks", "1024");
   dwell("timeline", many);
   dwell("timeline", halo, "--finding", "1", "--svg", join(BOOK, "timeline-halo.svg"));
@@ -101,8 +102,53 @@ export async function timelineBook(browser) {
   };
   await take(halo, "halo", { view: "timeline", finding: "0" }, next);
   await take(queue, "queue", { view: "timeline", finding: "0" }, next);
+  const two = await open(browser, (await serve(halo, balanced)).address);
+  await go(two.page, { view: "timeline", with: "1", operations: "0" });
+  await two.page.screenshot({ path: join(BOOK, "timeline-two.png") });
+  await two.context.close();
   await take(many, "many", { view: "timeline" });
   await take(many, "phase", { view: "timeline", finding: "1" }, next);
+}
+
+/** Archives of the repository, one for each runtime, and those of Score-P: name of the picture, place, and the part of the run to show. */
+const GALLERY = [
+  ["openshmem", "archives/shmem-tcp-mixed", [0.42, 0.62]],
+  ["messages", "archives/openmpi-tcp-messages", [0.5, 0.75]],
+  ["mpi-rma", "archives/mpich-one-sided", [0.3, 0.5]],
+  ["coarrays", "archives/coarrays-critical", [0.3, 0.6]],
+  ["armci", "archives/armci-waits", [0.3, 0.5]],
+  ["score-p-mpi", "reference/mpi_waits", [0.1, 1]],
+  ["score-p-shmem", "reference/shmem_ops", [0.1, 1]],
+];
+
+/** Timelines of every runtime, of NWChem where it is installed, and of 32,768 processes. */
+export async function gallery(browser) {
+  const shown = [];
+  for (const [name, place, part] of GALLERY) {
+    const directory = join(root, `gallery-${name}`);
+    cpSync(resolve("../tests/data", place), directory, { recursive: true });
+    dwell("analyze", directory, "--top", "0");
+    shown.push([name, directory, part]);
+  }
+  const env = { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1", OMPI_MCA_rmaps_base_oversubscribe: "1" };
+  if (existsSync("/usr/bin/nwchem.openmpi")) {
+    const directory = join(root, "gallery-nwchem");
+    copyFileSync(resolve("../tests/programs/h2o.nw"), join(root, "h2o.nw"));
+    execFileSync("mpirun.openmpi", ["-np", "4", process.env.DWELL, "run", "-o", directory, "nwchem.openmpi", "h2o.nw"], { cwd: root, env, stdio: "ignore" });
+    dwell("analyze", directory, "--top", "0");
+    shown.push(["nwchem", directory, [0, 1]]);
+  }
+  const many = analysed("sor", "gallery-many", "--ranks", "32768", "--iterations", "4");
+  shown.push(["32768", many, [0, 1]]);
+  for (const [name, directory, [from, to]] of shown) {
+    dwell("timeline", directory);
+    const { page, context } = await open(browser, (await serve(directory)).address);
+    const { length } = await asked(page, "runs/0/timeline");
+    const t = from === 0 && to === 1 ? {} : { t: `${Math.floor(from * length)}-${Math.floor(to * length)}` };
+    await go(page, { view: "timeline", ...t });
+    await page.screenshot({ path: join(BOOK, `timeline-of-${name}.png`) });
+    await context.close();
+  }
 }
 
 /** The book's pictures, from a real run where OpenSHMEM is at hand. */

@@ -1,7 +1,8 @@
 // Tests of the timeline.
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { cpSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { analysed, asked, dwell, go, root, settled } from "./setup.mjs";
 
 /** Everything that a location entered and left, from the archive itself: a list of spans with the names of regions. */
@@ -313,6 +314,46 @@ export function timelines(run, tab, accessible) {
       await page.getByRole("button", { name: "All calls" }).click();
       await settled(page);
       assert.doesNotMatch(page.url(), /only=/);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
+    async "timeline: two runs over one axis, aligned where both have started"(browser) {
+      const archives = ["shmem-tcp-mixed", "shmem-sm-mixed"].map((name) => {
+        const directory = join(root, `two-${name}`);
+        cpSync(resolve("../tests/data/archives", name), directory, { recursive: true });
+        dwell("analyze", directory, "--top", "0");
+        dwell("timeline", directory);
+        return directory;
+      });
+      const { page, context, problems } = await tab(browser, { runs: archives });
+      await go(page, { view: "timeline", with: "1" });
+      const abouts = await Promise.all([0, 1].map((it) => asked(page, `runs/${it}/timeline`)));
+      // The end of the call that starts the runtime, from the archive itself.
+      archives.forEach((archive, at) => {
+        const ends = recorded(archive).filter((it) => it.region === "shmem_init").map((it) => it.to);
+        assert.equal(abouts[at].started, Math.max(...ends));
+      });
+      const shift = abouts[1].started - abouts[0].started;
+      const canvases = page.locator(".timeline canvas");
+      assert.equal(await canvases.count(), 2);
+      const t = [abouts[0].started + 100e6, abouts[0].started + 300e6];
+      await go(page, { view: "timeline", with: "1", t: t.join("-") });
+      const [first, second] = await Promise.all([0, 1].map((it) => canvases.nth(it).boundingBox()));
+      const at = (box, part) => page.evaluate(([x, y]) => __dwell.hit(x, y), [box.x + 151 + (box.width - 152) * part, box.y + 100]);
+      for (const part of [0.1, 0.5, 0.9]) {
+        const [one, other] = [await at(first, part), await at(second, part)];
+        assert.ok(Math.abs(other.time - one.time - shift) < (t[1] - t[0]) / 300, `${other.time} beside ${one.time}`);
+        assert.ok(one.sharp && other.sharp);
+      }
+      // Zooming in the second zooms both.
+      await page.mouse.move(second.x + second.width / 2, second.y + 100);
+      await page.keyboard.down("Control");
+      await page.mouse.wheel(0, -100);
+      await page.keyboard.up("Control");
+      await settled(page);
+      assert.ok(Math.abs((span(page)[1] - span(page)[0]) / (t[1] - t[0]) - 0.8) < 0.01);
+      await accessible(page, "two timelines");
       assert.deepEqual(problems, []);
       await context.close();
     },

@@ -5,7 +5,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import AxeBuilder from "@axe-core/playwright";
-import { baselines, book, timelineBook } from "./pictures.mjs";
+import { baselines, book, gallery, timelineBook } from "./pictures.mjs";
 import { textsOfTheTerminal } from "./format.mjs";
 import { timelines } from "./timeline.mjs";
 import { analysed, asked, dwell, go, hostile, open, others, root, serve, settled } from "./setup.mjs";
@@ -401,6 +401,7 @@ export const tests = {
     if (options.pictures) {
       await book(browser);
       await timelineBook(browser);
+      await gallery(browser);
     }
   },
 

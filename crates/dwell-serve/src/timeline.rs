@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use dwell_analyze::log::DependencyLog;
+use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
 use dwell_report::{Class, CnodeId, LocationId};
 use dwell_timeline::{
@@ -172,6 +173,7 @@ fn about(run: &Run) -> TimelineAbout {
         locations: 0,
         length: 0.0,
         slices: 0.0,
+        started: 0.0,
         classes: Class::ALL.iter().map(|it| it.name().to_owned()).collect(),
         waits: Wait::ALL.iter().map(|it| it.about().title.to_owned()).collect(),
         nodes: Vec::new(),
@@ -183,6 +185,7 @@ fn about(run: &Run) -> TimelineAbout {
             about.length = index.span().length() as f64;
             about.slices = index.count() as f64;
             about.nodes = nodes(run);
+            about.started = started(run, &index);
         }
         State::Making(done, all) => {
             about.state = "making".into();
@@ -192,6 +195,30 @@ fn about(run: &Run) -> TimelineAbout {
         State::Unknown => {}
     }
     about
+}
+
+/// Number of locations, and of slices of each, in which the end of start-up is looked for.
+const LOOKED_AT: (u32, usize) = (256, 64);
+
+/// Returns the time after the first event at which the last location has started its runtime, or 0 if none is seen to do so.
+fn started(run: &Run, index: &Index) -> f64 {
+    let is_start = |path: CallPath| {
+        let row = dwell_model::registry::find(&run.query.call_name(CnodeId(path.0)));
+        row.is_some_and(|(_, row)| row.operation == Operation::Initialise)
+    };
+    let begin = index.span().from;
+    let mut last = begin;
+    for location in (0..index.locations().min(LOOKED_AT.0)).map(Location) {
+        let mut at = index.begin(location).unwrap_or(begin);
+        for _ in 0..LOOKED_AT.1 {
+            let Ok(Some(slice)) = index.at(location, at) else { break };
+            if slice.path.is_some_and(is_start) {
+                last = last.max(slice.span.to);
+            }
+            at = slice.span.to;
+        }
+    }
+    (last.0 - begin.0) as f64
 }
 
 /// Returns the nodes, each with the consecutive locations that it has. A node may occur several times.
@@ -585,7 +612,8 @@ impl View<'_> {
             answer.missing = "Messages and collectives so far into the run are not joined.".into();
         }
         let row = |it: Location| rows.get(&it).copied();
-        let (arrows, count) = found.arrows(&row, span, MOST_ARROWS);
+        let most = self.parameters.number("most")?.unwrap_or(u32::MAX) as usize;
+        let (arrows, count) = found.arrows(&row, span, most.min(MOST_ARROWS));
         answer.count = count as f64;
         for arrow in arrows {
             let it = arrow.operation;

@@ -377,6 +377,8 @@ crossing! {
         length: f64,
         /// Number of things that locations did.
         slices: f64,
+        /// Time at which all locations have started their runtime, or 0.
+        started: f64,
         /// Names of classes, by the numbers that other answers have.
         classes: Vec<String>,
         /// Titles of waits, by the numbers that other answers have.

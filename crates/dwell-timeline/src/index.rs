@@ -172,6 +172,11 @@ impl Index {
         Some((group, *about))
     }
 
+    /// Returns the time of the first event of a location, or `None` if there is no such location.
+    pub fn begin(&self, location: Location) -> Option<Time> {
+        self.about(location).map(|it| it.1.span.from)
+    }
+
     /// Returns the time of each class at a location over the whole run, and the time that other locations waited for it, in
     /// nanoseconds. Returns `None` if there is no such location.
     pub fn totals(&self, location: Location) -> Option<(Sums, u64)> {

@@ -77,7 +77,7 @@ impl Index {
         for location in locations {
             let Some(mut cursor) = Cursor::new(self, Location(location)) else { continue };
             // Few slices are added one by one; of many, sums at the ends of columns are enough.
-            if cursor.blocks_in(span)? * SLICES as u64 <= 4 * columns as u64 {
+            if cursor.blocks_in(span)?.saturating_mul(SLICES as u64) <= 4 * columns as u64 {
                 cursor.each(span, |slice| {
                     row.add(slice.span.common(span), self.class(slice));
                     true

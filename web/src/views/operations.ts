@@ -29,13 +29,14 @@ export function drawOperations(context: CanvasRenderingContext2D, list: Timeline
   drawCollectives(context, list, at);
   context.lineWidth = 1;
   context.textAlign = "left";
+  const counted: { text: string; x: number; y: number; colour: string }[] = [];
   for (let n = list.kind.length - 1; n >= 0; n--) {
     const found = ends(list, n, at);
     if (!found) continue;
     const [x1, y1, x2, y2] = found;
     const kind = list.kind[n] as string;
     const count = list.counts[n] as number;
-    const width = Math.min(4, 1.2 + Math.log2(count) / 2);
+    const width = Math.min(3, 1.2 + Math.log2(count) / 4);
     context.beginPath();
     context.moveTo(x1, y1);
     context.lineTo(x2, y2);
@@ -59,9 +60,21 @@ export function drawOperations(context: CanvasRenderingContext2D, list: Timeline
       context.arc(x1, y1, 1.8, 0, 7);
       context.fill();
     }
-    if (count > 1 && at.height >= 11) context.fillText(`×${grouped(count)}`, (x1 + x2) / 2 + 4, (y1 + y2) / 2);
+    if (count > 1 && at.height >= 11) counted.push({ text: `×${grouped(count)}`, x: (x1 + x2) / 2 + 4, y: (y1 + y2) / 2, colour: CLASS_COLOURS[kind] ?? "#888888" });
   }
+  // Numbers that would lie on each other cannot be read: the first is enough, and the pointer finds the others.
+  const taken: { x: number; y: number; end: number }[] = [];
   context.globalAlpha = 1;
+  context.lineWidth = 3;
+  for (const it of counted.sort((a, b) => a.x - b.x)) {
+    const end = it.x + context.measureText(it.text).width + 3;
+    if (taken.some((other) => it.x < other.end && other.x < end && Math.abs(it.y - other.y) < 13)) continue;
+    taken.push({ x: it.x, y: it.y, end });
+    context.strokeStyle = "#ffffff";
+    context.strokeText(it.text, it.x, it.y);
+    context.fillStyle = it.colour;
+    context.fillText(it.text, it.x, it.y);
+  }
   context.lineWidth = 1;
 }
 

@@ -58,18 +58,19 @@ function parseRows(text: string | undefined, all: number): [number, number] {
 export function TimelineView({ shown }: { shown: Shown }): JSX.Element {
   const [again, setAgain] = useState(0);
   const { value: about, error } = useAnswer<TimelineAbout>(of(shown.first, "timeline"), { again: again || undefined });
+  const other = useAnswer<TimelineAbout>(shown.second && of(shown.second, "timeline"), { again: again || undefined }).value;
   const models = useModels(shown);
-  const making = about?.state === "making";
+  const making = about?.state === "making" || other?.state === "making";
   useEffect(() => {
     if (!making) return;
     const timer = setTimeout(() => setAgain(again + 1), 500);
     return () => clearTimeout(timer);
-  }, [about]);
+  }, [about, other]);
   if (error) return <p class="empty" role="alert">{error}</p>;
   if (!about || !models) return <p class="empty" aria-busy="true">Reading the timeline …</p>;
-  if (making) return <p class="empty">Making the index of the timeline: {percent(about.done)}. It is kept beside the archive.</p>;
+  if (making) return <p class="empty">Making the index of the timeline: {percent(about.state === "making" ? about.done : (other?.done ?? 0))}. It is kept beside the archive.</p>;
   if (about.state !== "ready") return <p class="empty">{about.why}</p>;
-  return <Timeline run={shown.first} about={about} models={models} />;
+  return <Timeline shown={shown} run={shown.first} about={about} models={models} beside={other?.state === "ready" ? other : undefined} />;
 }
 
 /** A tile with what it shows. */
@@ -132,7 +133,60 @@ function rowParameters(rows: TimelineRow[]): Record<string, string | number> {
   return { rows: rows.map((row) => (row.end - row.first === 1 ? row.first : `${row.first}-${row.end}`)).join(".") };
 }
 
-function Timeline({ run, about, models }: { run: string; about: TimelineAbout; models: Models }): JSX.Element {
+/** The timeline of another run, over the axis of the first: both have ended their start-up at the same place. */
+function Beside({ run, about, models, span, shift, title, show, critical: isCritical, operations: isOperations }: {
+  run: string;
+  about: TimelineAbout;
+  models: Models;
+  span: Span;
+  /** Time of this run minus that of the first. */
+  shift: number;
+  title: string;
+  show: (span: Span, replace?: boolean) => void;
+  critical: boolean;
+  operations: boolean;
+}): JSX.Element | null {
+  const all = { from: 0, to: about.length };
+  const own = { from: span.from + shift, to: span.to + shift };
+  const asked = clamped(own, all);
+  const band = about.locations <= MOST_ROWS ? 1 : bandOf(about.locations);
+  const rows = useAnswer<TimelineRows>(of(run, "timeline/rows"), { first: 0, end: about.locations, band }).value?.rows;
+  const query = { ...(rows && rowParameters(rows)), ...asked };
+  const isThere = rows && asked !== undefined;
+  const waits = useAnswer<TimelineWaits>(isThere ? of(run, "timeline/waits") : undefined, { ...query, most: FEW_ARROWS }).value;
+  const path = useAnswer<TimelineCritical>(isThere && isCritical ? of(run, "timeline/critical") : undefined, { ...asked }).value;
+  const operations = useAnswer<TimelineOperations>(isThere && isOperations ? of(run, "timeline/operations") : undefined, { ...query, most: mostOperations() }).value;
+  // Call paths have the numbers of their run.
+  const swapped = useMemo(() => {
+    const [first, second] = models.calls.from;
+    return { ...models, calls: { ...models.calls, from: [second, first] as typeof models.calls.from } };
+  }, [models]);
+  if (!rows) return null;
+  return (
+    <Canvas run={run} about={about} models={swapped} rows={rows} span={own} all={all} waits={waits?.waits ?? []} finding={undefined}
+      critical={path} operations={operations} only={undefined} detail={undefined} title={title} shift={shift}
+      show={(next, replace) => show({ from: next.from - shift, to: next.to - shift }, replace)} />
+  );
+}
+
+/** Arrows of operations that a window has room for; more are bundles. */
+function mostOperations(): number {
+  return Math.min(MOST_ARROWS, Math.max(60, 50 * Math.round(innerWidth / 400)));
+}
+
+/** The part of a span that lies in a run. */
+function clamped(span: Span, all: Span): Span | undefined {
+  const [from, to] = [Math.max(all.from, Math.floor(span.from)), Math.min(all.to, Math.ceil(span.to))];
+  return from < to ? { from, to } : undefined;
+}
+
+function Timeline({ shown, run, about, models, beside }: {
+  shown: Shown;
+  run: string;
+  about: TimelineAbout;
+  models: Models;
+  beside: TimelineAbout | undefined;
+}): JSX.Element {
   const { length, locations } = about;
   const all = { from: 0, to: length };
   const overview = useAnswer<Overview>(of(run, "overview")).value;
@@ -187,7 +241,7 @@ function Timeline({ run, about, models }: { run: string; about: TimelineAbout; m
   }).value;
   const isOperations = state.value["operations"] !== "0" && !isFile();
   const operations = useAnswer<TimelineOperations>(rows && isOperations ? of(run, "timeline/operations") : undefined, {
-    ...(rows && rowParameters(rows)), ...span,
+    ...(rows && rowParameters(rows)), ...span, most: mostOperations(),
   }).value;
   const path = useAnswer<TimelineCritical>(critical ? of(run, "timeline/critical") : undefined, { ...span }).value;
   return (
@@ -246,8 +300,12 @@ function Timeline({ run, about, models }: { run: string; about: TimelineAbout; m
             : rows && (
               <Canvas run={run} about={about} models={models} rows={rows} span={span} all={all} waits={waits?.waits ?? []}
                 finding={finding && named ? finding : undefined} critical={critical ? path : undefined} operations={isOperations ? operations : undefined} detail={isSelected ? detail : undefined} only={only}
-                show={show} goInstance={(by) => goInstance(at + by)} />
+                title={beside && titleOf(shown, run)} show={show} goInstance={(by) => goInstance(at + by)} />
             )}
+          {!table && beside && shown.second && (
+            <Beside run={shown.second} about={beside} models={models} span={span} shift={beside.started - about.started}
+              title={titleOf(shown, shown.second)} show={show} critical={critical} operations={isOperations} />
+          )}
           <Legend run={run} about={about} critical={critical} missing={isOperations ? operations?.missing : undefined} />
         </section>
         <section class="pane timeline-side" aria-label="Details" tabIndex={0}>
@@ -258,6 +316,13 @@ function Timeline({ run, about, models }: { run: string; about: TimelineAbout; m
       </div>
     </>
   );
+}
+
+function titleOf(shown: Shown, run: string): string {
+  const all = shown.runs.runs;
+  const it = all.find((one) => one.id === run);
+  const isSame = all.filter((one) => one.title === it?.title).length > 1;
+  return (isSame ? it?.path.split("/").filter((part) => part && !part.endsWith(".cubex")).at(-1) : it?.title) ?? run;
 }
 
 /** What colours mean. */
@@ -386,7 +451,12 @@ interface CanvasProps {
   only: number | undefined;
   detail: TimelineAt | undefined;
   show: (span: Span, replace?: boolean) => void;
-  goInstance: (by: number) => void;
+  /** Nothing for the timeline of another run, which follows the keys and the selection of the first. */
+  goInstance?: (by: number) => void;
+  /** Name of the run, if there are two. */
+  title?: string | undefined;
+  /** Time of this run minus that of the axis. */
+  shift?: number;
 }
 
 function Canvas(props: CanvasProps): JSX.Element {
@@ -409,11 +479,14 @@ function Canvas(props: CanvasProps): JSX.Element {
   const ratio = devicePixelRatio || 1;
   const room = Math.max(0, size.width - LABELS);
   const columns = isFile() ? FILE_COLUMNS : Math.min(4096, Math.round(room * ratio));
-  const { tile, isSharp } = useTile(run, size.width > 0 ? rows : undefined, span, columns);
+  const asked = clamped(span, all);
+  const { tile, isSharp: isExact } = useTile(run, size.width > 0 && asked ? rows : undefined, asked ?? all, columns);
+  const isSharp = isExact || !asked;
+  const isMain = props.goInstance !== undefined;
   const whole: TimelineRow[] = [{ first: 0, end: about.locations, name: "", seconds: 0, wait: 0, blame: 0 }];
   const strip = useTile(run, size.width > 0 ? whole : undefined, all, isFile() ? FILE_COLUMNS : 512).tile;
   const single = rows.some((row) => row.end - row.first === 1);
-  const slices = useAnswer<TimelineSlices>(single ? of(run, "timeline/slices") : undefined, { ...rowParameters(rows), ...span });
+  const slices = useAnswer<TimelineSlices>(single && asked ? of(run, "timeline/slices") : undefined, { ...rowParameters(rows), ...asked });
   const listed = slices.stale ? undefined : slices.value;
   // Heights of rows in pixels of the screen.
   const height = Math.max(3, Math.min(rows.length <= 4 ? 92 : rows.length <= 8 ? 60 : 40, Math.floor((size.height - TOP - 4) / Math.max(1, rows.length))));
@@ -481,11 +554,12 @@ function Canvas(props: CanvasProps): JSX.Element {
     const [text, dim, line, accent] = ["--text", "--text-dim", "--line", "--accent"].map(colour) as [string, string, string, string];
     context.font = `12px ${getComputedStyle(element).fontFamily}`;
     context.textBaseline = "middle";
-    drawStrip(context, strip, about, { left: LABELS, width: room }, { text, dim, line, accent }, span, all);
+    drawStrip(context, strip, about, { left: LABELS, width: room }, { text, dim, line, accent }, span, all, props.title);
     const bottom = TOP + rows.length * height;
     context.textAlign = "center";
-    for (const tick of ticks(span, room / 110)) {
-      const at = x(tick.at);
+    const shift = props.shift ?? 0;
+    for (const tick of ticks({ from: Math.max(0, span.from - shift), to: span.to - shift }, room / 110)) {
+      const at = x(tick.at + shift);
       context.strokeStyle = line;
       context.beginPath();
       context.moveTo(at + 0.5, TOP - 6);
@@ -546,6 +620,7 @@ function Canvas(props: CanvasProps): JSX.Element {
   const select = (hit: Hit | undefined) => {
     if (!hit) return;
     const row = rows[hit["row"] as number];
+    if (!isMain) return;
     if (row && row.end - row.first > 1) go({ rows: `${row.first}-${row.end}`, rowsort: undefined });
     else go({ sel: `${hit["location"] as number}@${hit["time"] as number}` });
   };
@@ -573,8 +648,8 @@ function Canvas(props: CanvasProps): JSX.Element {
     else if (event.code === "KeyA") move(-0.25);
     else if (event.code === "KeyD") move(0.25);
     else if (event.code === "KeyF") props.show(all);
-    else if (event.code === "Period") props.goInstance(1);
-    else if (event.code === "Comma") props.goInstance(-1);
+    else if (event.code === "Period") props.goInstance?.(1);
+    else if (event.code === "Comma") props.goInstance?.(-1);
     else if (event.code === "BracketRight" && props.detail?.wait) {
       const { culprit, to } = props.detail.wait;
       go({ sel: `${culprit}@${Math.max(0, to - 1)}` });
@@ -587,6 +662,7 @@ function Canvas(props: CanvasProps): JSX.Element {
   const handler = useRef(onKey);
   handler.current = onKey;
   useEffect(() => {
+    if (!isMain) return;
     const listen = (event: KeyboardEvent) => handler.current(event);
     addEventListener("keydown", listen);
     return () => removeEventListener("keydown", listen);
@@ -616,7 +692,7 @@ function Canvas(props: CanvasProps): JSX.Element {
         ref={canvas}
         tabIndex={0}
         role="application"
-        aria-label="Timeline. W and S zoom, A and D move, arrows go from one thing to the next, Enter selects, full stop and comma go through the instances of the finding."
+        aria-label={!isMain ? `Timeline of ${props.title ?? "another run"}` : "Timeline. W and S zoom, A and D move, arrows go from one thing to the next, Enter selects, full stop and comma go through the instances of the finding."}
         onMouseMove={(event) => {
           const [px, py] = place(event);
           pointer.current = px >= LABELS ? timeAt(px) : undefined;
@@ -644,7 +720,7 @@ function Canvas(props: CanvasProps): JSX.Element {
             props.show({ from: middle - half, to: middle + half });
           } else if (px < LABELS && py > TOP) {
             const row = rows[Math.floor((py - TOP) / height)];
-            if (row && row.end - row.first > 1) go({ rows: `${row.first}-${row.end}`, rowsort: undefined });
+            if (isMain && row && row.end - row.first > 1) go({ rows: `${row.first}-${row.end}`, rowsort: undefined });
           } else {
             select(find(px, py));
           }
@@ -693,11 +769,12 @@ function drawStrip(
   colours: { text: string; dim: string; line: string; accent: string },
   span: Span,
   all: Span,
+  title: string | undefined,
 ): void {
   const [top, height] = [4, STRIP - 12];
-  context.fillStyle = colours.dim;
+  context.fillStyle = title ? colours.text : colours.dim;
   context.textAlign = "right";
-  context.fillText("waiting, whole run", at.left - 8, top + height / 2);
+  context.fillText(fitting(context, title ?? "waiting, whole run", at.left - 16), at.left - 8, top + height / 2);
   context.strokeStyle = colours.line;
   context.strokeRect(at.left + 0.5, top + 0.5, at.width - 1, height);
   if (tile) {

@@ -12,6 +12,8 @@ use dwell_model::units::seconds;
 use dwell_model::waits::Wait;
 
 use crate::index::Index;
+use crate::operations::{Arrow, Joined, Operations};
+use crate::pyramid::MOST_BINS;
 use crate::slices::Slice;
 use crate::tile::{Sharpness, Tile};
 use crate::{CLASSES, CallPath, Location, Result, Span, Step, Time};
@@ -47,6 +49,10 @@ pub struct Scene {
     pub waits: Vec<(Location, Slice)>,
     /// The part of the critical path in the span.
     pub critical: Vec<Step>,
+    /// Operations between the rows, the longest first, where [`Scene::with_operations`] was asked for them.
+    pub arrows: Vec<Arrow>,
+    /// Collectives of the rows, in the order of their begins.
+    pub joined: Vec<Joined>,
 }
 
 /// Returns rows for all locations of a run: one for each, or bands of equal size if there are more than [`MOST_ROWS`].
@@ -76,7 +82,7 @@ impl Scene {
         // All events of a long run in one row take too long to look at, and bins are sharp enough there.
         let locations: u64 = rows.iter().map(|it| u64::from(it.end - it.start)).sum();
         let bins = u128::from(index.span().length()) * columns as u128;
-        let is_coarse = locations > 4096 && bins < u128::from(span.length()) * 4096;
+        let is_coarse = locations > 4096 && bins < u128::from(span.length()) * MOST_BINS as u128;
         let sharpness = if is_coarse { Sharpness::Coarse } else { Sharpness::Exact };
         let wanted = |slice: &Slice| {
             finding.is_none_or(|(path, what)| {
@@ -96,7 +102,19 @@ impl Scene {
         waits.truncate(most_waits);
         let critical = index.critical_path().iter();
         let critical = critical.filter(|it| it.span.common(span).length() > 0).copied().collect();
-        Ok(Self { span, begin: index.span().from, rows, tile, waits, critical })
+        let (arrows, joined) = (Vec::new(), Vec::new());
+        Ok(Self { span, begin: index.span().from, rows, tile, waits, critical, arrows, joined })
+    }
+
+    /// Adds operations of the rows, at most so many arrows, and collectives as far as there are no more of them.
+    #[must_use]
+    pub fn with_operations(mut self, operations: &Operations, most: usize) -> Self {
+        let row = |it: Location| self.row(it);
+        (self.arrows, _) = operations.arrows(&row, self.span, most);
+        if operations.joined.len() <= most {
+            self.joined.clone_from(&operations.joined);
+        }
+        self
     }
 
     /// Returns the row that shows a location.

@@ -1,11 +1,13 @@
 //! A picture for papers.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use dwell_report::Class;
 
 use super::{Names, Scene, label};
 use crate::Time;
+use crate::operations::OperationKind;
 
 /// Colours of the classes, which are those of the explorer.
 const COLOURS: [(Class, &str, &str); crate::CLASSES] = [
@@ -85,6 +87,7 @@ pub fn svg(scene: &Scene, names: &dyn Names) -> String {
             "<path d=\"{line}\" fill=\"none\" stroke=\"#000000\" stroke-opacity=\"0.55\" stroke-width=\"1.5\" stroke-dasharray=\"4 2\"/>"
         );
     }
+    operations(&mut svg, scene, &x, (height, gap));
     for (location, slice) in scene.waits.iter().rev() {
         let culprit = slice.wait.and_then(|it| scene.row(it.culprit));
         let (Some(row), Some(from)) = (scene.row(*location), culprit) else { continue };
@@ -108,6 +111,94 @@ pub fn svg(scene: &Scene, names: &dyn Names) -> String {
     legend(&mut svg, scene, bottom + 19);
     svg.push_str("</svg>\n");
     svg
+}
+
+/// Draws operations as arrows, and lines that join the members of collectives where they entered.
+fn operations(
+    svg: &mut String,
+    scene: &Scene,
+    x: &dyn Fn(Time) -> f64,
+    (height, gap): (usize, usize),
+) {
+    let top = |row: usize| (RULER + row * height) as f64;
+    let bottom = |row: usize| top(row) + (height - gap) as f64;
+    let colour = |class: Class| {
+        COLOURS.iter().find(|it| it.0 == class).map_or("#888888", |(_, colour, _)| colour)
+    };
+    for joined in &scene.joined {
+        // Of several members in a row, the last to enter.
+        let mut rows: BTreeMap<usize, Time> = BTreeMap::new();
+        for (location, span) in &joined.members {
+            if let Some(row) = scene.row(*location) {
+                let last = rows.entry(row).or_insert(span.from);
+                *last = (*last).max(span.from);
+            }
+        }
+        let mut line = String::new();
+        for (row, time) in rows {
+            let (verb, x) = (if line.is_empty() { 'M' } else { 'L' }, x(time));
+            let _ = write!(line, "{verb}{x:.1},{:.1}L{x:.1},{:.1}", top(row), bottom(row));
+        }
+        let colour = colour(Class::Collective);
+        let _ = writeln!(
+            svg,
+            "<path d=\"{line}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.2\"/>"
+        );
+    }
+    for arrow in scene.arrows.iter().rev() {
+        let it = arrow.operation;
+        let (Some(origin), Some(partner)) = (scene.row(it.origin), scene.row(it.partner)) else {
+            continue;
+        };
+        // A get brings data from its target.
+        let (first, last) = match it.kind {
+            OperationKind::Get => (partner, origin),
+            _ => (origin, partner),
+        };
+        let class = match it.kind {
+            OperationKind::Put => Class::Put,
+            OperationKind::Get => Class::Get,
+            OperationKind::Atomic => Class::Atomic,
+            OperationKind::Message => Class::Message,
+            OperationKind::Lock => Class::Lock,
+        };
+        let middle = |row: usize| f64::midpoint(top(row), bottom(row));
+        let (x1, y1, x2, y2) = (x(it.span.from), middle(first), x(it.span.to), middle(last));
+        let width = (1.2 + (arrow.count as f64).log2() / 2.0).min(4.0);
+        let line = format!("M{x1:.1},{y1:.1}L{x2:.1},{y2:.1}");
+        let dashes = if it.kind == OperationKind::Lock { " stroke-dasharray=\"4 3\"" } else { "" };
+        let mut heads = head((x1, y1), (x2, y2), height);
+        if it.kind == OperationKind::Atomic {
+            heads.push_str(&head((x2, y2), (x1, y1), height));
+        }
+        let colour = colour(class);
+        let _ = writeln!(
+            svg,
+            "<path d=\"{line}\" stroke=\"#ffffff\" stroke-opacity=\"0.65\" stroke-width=\"{:.1}\"/>\
+             <path d=\"{line}\" stroke=\"{colour}\" stroke-width=\"{width:.1}\"{dashes}/>\
+             <path d=\"{heads}\" fill=\"{colour}\"/>",
+            width + 2.0
+        );
+        if arrow.count > 1 && height >= 11 {
+            let (x, y) = (f64::midpoint(x1, x2) + 4.0, f64::midpoint(y1, y2) + 3.0);
+            let count = arrow.count;
+            let _ =
+                writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{colour}\">×{count}</text>");
+        }
+    }
+}
+
+/// Returns the path of the head of an arrow, or nothing for one that is too short.
+fn head((x1, y1): (f64, f64), (x2, y2): (f64, f64), height: usize) -> String {
+    let length = (x2 - x1).hypot(y2 - y1);
+    if length < 4.0 {
+        return String::new();
+    }
+    let size = (height as f64 / 3.0).clamp(3.0, 7.0) / length;
+    let (dx, dy) = ((x2 - x1) * size, (y2 - y1) * size);
+    let (left, right) =
+        ((x2 - dx - dy / 2.0, y2 - dy + dx / 2.0), (x2 - dx + dy / 2.0, y2 - dy - dx / 2.0));
+    format!("M{x2:.1},{y2:.1}L{:.1},{:.1}L{:.1},{:.1}z", left.0, left.1, right.0, right.1)
 }
 
 /// Draws the cells of a row: shares of classes on top of each other, in runs of equal columns.

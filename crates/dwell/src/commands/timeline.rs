@@ -12,7 +12,7 @@ use dwell_model::waits::Wait;
 use dwell_report::findings::{Entry, Findings, Phase, Step};
 use dwell_report::{CnodeId, LocationId, Query};
 use dwell_timeline::picture::{self, Names, Scene};
-use dwell_timeline::{CallPath, DIRECTORY, Index, Instance, Location, Span, Time};
+use dwell_timeline::{CallPath, DIRECTORY, Index, Instance, Location, Span, Time, Trace};
 use otf2::Archive;
 
 use crate::format::{seconds, wrap};
@@ -35,7 +35,7 @@ Examples:
   dwell timeline run                     the whole run
   dwell timeline run --finding 1         the worst instance of the first finding of `dwell analyze`
   dwell timeline run --from 1.2 --to 1.3 a tenth of a second
-  dwell timeline run --svg run.svg       a picture for a paper")]
+  dwell timeline run --svg run.svg       a picture for a paper; --png for slides")]
 pub(crate) struct Args {
     /// The archive: its directory. Without it, the newest `dwell-*` directory here.
     archive: Option<PathBuf>,
@@ -63,6 +63,9 @@ pub(crate) struct Args {
     /// Write the picture to this file as SVG, and print nothing.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Write the picture to this file as PNG, and print nothing.
+    #[arg(long, value_name = "FILE")]
+    png: Option<PathBuf>,
 }
 
 /// Parses a time after the first event.
@@ -108,16 +111,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let terminal =
         console::Term::stdout().size_checked().map_or(80, |(_, width)| usize::from(width));
     let width = args.width.map_or(terminal.clamp(60, 200), usize::from);
-    let (columns, waits) = match &args.svg {
+    let (columns, waits) = match args.svg.as_ref().or(args.png.as_ref()) {
         Some(_) => (SVG_COLUMNS, SVG_WAITS),
         None => (picture::columns(width, &rows, &names), TEXT_WAITS),
     };
     let finding = found.as_ref().map(|it| (it.path, it.what));
     let scene = Scene::of(&index, rows, span, columns, finding, waits)?;
-    if let Some(file) = &args.svg {
-        let text = picture::svg(&scene, &names);
-        output::check(file)?;
-        dwell_files::write(file, text).with_context(|| output::cannot(file))?;
+    if args.svg.is_some() || args.png.is_some() {
+        let text = picture::svg(&with_operations(scene, &path, &index), &names);
+        if let Some(file) = &args.png {
+            output::check(file)?;
+            dwell_files::write(file, png(&text)?).with_context(|| output::cannot(file))?;
+        }
+        if let Some(file) = &args.svg {
+            output::check(file)?;
+            dwell_files::write(file, text).with_context(|| output::cannot(file))?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(found) = &found {
@@ -136,6 +145,53 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Greatest numbers of arrows of operations, of locations whose operations are shown, and of events that are read for them.
+const ARROWS: usize = 400;
+const READERS: usize = 1024;
+const READ: u64 = 5_000_000;
+
+/// Adds the operations of a scene, if the trace is there and has not too many of them.
+fn with_operations(scene: Scene, path: &Path, index: &Index) -> Scene {
+    let rows: Vec<_> = scene.rows.iter().map(|it| Location(it.start)..Location(it.end)).collect();
+    let Ok(trace) = Trace::open(directory(path), 64) else { return scene };
+    let is_known = trace.locations() == index.locations();
+    if !is_known || scene.rows.iter().map(ExactSizeIterator::len).sum::<usize>() > READERS {
+        return scene;
+    }
+    let begin = |it: Location| index.since(it, scene.span.from).unwrap_or(scene.span.from);
+    match trace.operations(&rows, scene.span, &begin, READ) {
+        Ok(operations) => scene.with_operations(&operations, ARROWS),
+        // A picture without operations is better than none.
+        Err(_) => scene,
+    }
+}
+
+/// Returns an SVG picture as PNG, with two pixels for each unit.
+fn png(svg: &str) -> anyhow::Result<Vec<u8>> {
+    use resvg::{tiny_skia, usvg};
+    const SCALE: f32 = 2.0;
+    let mut options = usvg::Options::default();
+    options.fontdb_mut().load_system_fonts();
+    if options.fontdb.is_empty() {
+        note!("there is no font on this machine, so that the picture has no text; --svg has it");
+    }
+    // Any font is better than none.
+    let first = options.fontdb.faces().find(|it| it.post_script_name.contains("Sans"));
+    let first = first.or(options.fontdb.faces().next());
+    let family = first.and_then(|it| it.families.first()).map(|it| it.0.clone());
+    if let Some(family) = family {
+        options.fontdb_mut().set_sans_serif_family(family);
+    }
+    let tree = usvg::Tree::from_str(svg, &options).context("the picture cannot be drawn")?;
+    let size = tree.size().to_int_size();
+    let of = |length: u32| (length as f32 * SCALE) as u32;
+    let pixmap = tiny_skia::Pixmap::new(of(size.width()), of(size.height()));
+    let mut pixmap = pixmap.context("the picture is too large")?;
+    let scale = tiny_skia::Transform::from_scale(SCALE, SCALE);
+    resvg::render(&tree, scale, &mut pixmap.as_mut());
+    pixmap.encode_png().context("the picture cannot be encoded")
 }
 
 /// Returns the rows to show: those that were asked for, or all. If there are more processes than rows, the two of a
