@@ -33,6 +33,9 @@ pub enum Layer {
     /// The UCP interface of UCX, described by [`ucx::TABLE`](crate::ucx::TABLE). Its calls are regions inside those of
     /// MPI or OpenSHMEM, and are recorded only on request.
     Ucx,
+    /// Coarrays of Fortran, through calls that `dwell instrument` inserted into the source. They contain the calls of
+    /// the compiler's runtime. [`coarray::TABLE`](crate::coarray::TABLE) describes them.
+    Coarray,
 }
 
 impl Layer {
@@ -46,6 +49,7 @@ impl Layer {
         Self::Upc,
         Self::GlobalArrays,
         Self::Ucx,
+        Self::Coarray,
     ];
 
     /// Returns the short name of the layer in lower case. It is used on the command line, in the description of regions
@@ -56,6 +60,7 @@ impl Layer {
             Self::Mpi => "mpi",
             Self::Armci => "armci",
             Self::Caf => "caf",
+            Self::Coarray => "coarray",
             Self::Gasnet => "gasnet",
             Self::Upc => "upc",
             Self::GlobalArrays => "ga",
@@ -70,6 +75,7 @@ impl Layer {
             Self::Mpi => "MPI",
             Self::Armci => "ARMCI",
             Self::Caf => "Co-Array Fortran",
+            Self::Coarray => "coarrays by source",
             Self::Gasnet => "GASNet",
             Self::Upc => "UPC",
             Self::GlobalArrays => "Global Arrays",
@@ -93,7 +99,7 @@ impl Layer {
 
     /// Returns `true` if processes wait for events only, so that a put without the address of an event notifies nobody.
     pub const fn notifies_by_events(self) -> bool {
-        matches!(self, Self::Caf)
+        matches!(self, Self::Caf | Self::Coarray)
     }
 
     /// Returns `true` if locks exclude the threads of one process from each other, and not processes.
@@ -105,7 +111,9 @@ impl Layer {
     pub const fn ranks(self) -> Ranks {
         match self {
             Self::Shmem => Ranks::Own,
-            Self::Mpi | Self::Armci | Self::Caf | Self::Gasnet => Ranks::Communicators,
+            Self::Mpi | Self::Armci | Self::Caf | Self::Coarray | Self::Gasnet => {
+                Ranks::Communicators
+            }
             Self::GlobalArrays | Self::Ucx | Self::Upc => Ranks::None,
         }
     }
@@ -157,6 +165,7 @@ const PREFIXES: &[(&str, Layer)] = &[
     ("parmci_", Layer::Armci),
     ("_gfortran_caf_", Layer::Caf),
     ("caf_", Layer::Caf),
+    ("coarray_", Layer::Coarray),
     ("gasnet", Layer::Gasnet),
     ("GASNET_", Layer::Gasnet),
     ("gex_", Layer::Gasnet),

@@ -57,6 +57,7 @@ extern crate alloc;
 pub mod archive;
 pub mod armci;
 pub mod caf;
+pub mod coarray;
 pub mod cores;
 pub mod ga;
 pub mod gasnet;

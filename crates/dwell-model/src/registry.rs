@@ -5,13 +5,14 @@
 
 use crate::layer::Layer;
 use crate::table::{Row, Table};
-use crate::{armci, caf, ga, gasnet, mpi, shmem, ucx};
+use crate::{armci, caf, coarray, ga, gasnet, mpi, shmem, ucx};
 
 /// The tables of all runtimes that Dwell records, in the order in which names are looked up.
-pub static TABLES: [&Table; 7] = [
+pub static TABLES: [&Table; 8] = [
     &shmem::TABLE,
     &mpi::TABLE,
     &caf::TABLE,
+    &coarray::TABLE,
     &armci::TABLE,
     &ga::TABLE,
     &ucx::TABLE,

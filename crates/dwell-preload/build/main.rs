@@ -47,6 +47,8 @@ fn main() -> io::Result<()> {
             }
             Hooks::LinkedOverMpi => linked += &words::linked(path, table, &name.to_uppercase()),
             Hooks::Included => included += &words::included(path, table),
+            // Instrumented programs name rows by numbers, so nothing is generated.
+            Hooks::Source => {}
             Hooks::LinkedRegions => linked += &words::linked(path, table, "REGIONS"),
         }
     }

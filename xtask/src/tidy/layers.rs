@@ -51,6 +51,15 @@ const LAYERS: &[Layer] = &[
         own: &["dwell-model/src/caf", "dwell-preload/src/over_mpi/caf"],
     },
     Layer {
+        variant: "Coarray",
+        module: "coarray",
+        own: &[
+            "dwell-model/src/coarray",
+            "dwell-preload/src/over_mpi/coarray",
+            "dwell-fortran/src",
+        ],
+    },
+    Layer {
         variant: "Gasnet",
         module: "gasnet",
         own: &["dwell-model/src/gasnet", "dwell-preload/src/gasnet", "dwell-link/src/gasnet"],

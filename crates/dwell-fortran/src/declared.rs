@@ -1,0 +1,206 @@
+//! Names that a source declares as arrays, as functions and as coarrays.
+//!
+//! Arrays and functions look alike where they are used: `nbr(i)`. An expression may be evaluated a second time only if
+//! it calls nothing that the source does not know, so names matter. Scopes do not: a name that is an array somewhere and
+//! a function elsewhere in the same file is taken for a function.
+
+use std::collections::BTreeSet;
+
+use crate::kind::Kind;
+use crate::text::{closing, find, name, parts, words};
+
+/// The names that a source declares. Several sources may be added to one, so that arrays of modules are known.
+#[derive(Clone, Debug, Default)]
+pub struct Declared {
+    arrays: BTreeSet<Vec<u8>>,
+    functions: BTreeSet<Vec<u8>>,
+}
+
+/// Intrinsic functions without side effects.
+const PURE: &[&str] = &[
+    "abs",
+    "achar",
+    "adjustl",
+    "adjustr",
+    "aimag",
+    "all",
+    "allocated",
+    "any",
+    "associated",
+    "ceiling",
+    "char",
+    "cmplx",
+    "command_argument_count",
+    "conjg",
+    "cos",
+    "count",
+    "cshift",
+    "dble",
+    "dot_product",
+    "epsilon",
+    "exp",
+    "findloc",
+    "float",
+    "floor",
+    "get_team",
+    "huge",
+    "iachar",
+    "iand",
+    "ibits",
+    "ichar",
+    "ieor",
+    "image_index",
+    "index",
+    "int",
+    "ior",
+    "ishft",
+    "kind",
+    "lbound",
+    "lcobound",
+    "len",
+    "len_trim",
+    "log",
+    "logical",
+    "matmul",
+    "max",
+    "maxloc",
+    "maxval",
+    "merge",
+    "min",
+    "minloc",
+    "minval",
+    "mod",
+    "modulo",
+    "nint",
+    "not",
+    "num_images",
+    "pack",
+    "product",
+    "real",
+    "repeat",
+    "reshape",
+    "scan",
+    "shape",
+    "sign",
+    "sin",
+    "size",
+    "spread",
+    "sqrt",
+    "storage_size",
+    "sum",
+    "tan",
+    "team_number",
+    "this_image",
+    "tiny",
+    "transfer",
+    "transpose",
+    "trim",
+    "ubound",
+    "ucobound",
+    "unpack",
+    "verify",
+];
+
+const OPERATORS: &[&str] =
+    &["and", "or", "not", "eqv", "neqv", "eq", "ne", "lt", "le", "gt", "ge", "true", "false"];
+
+impl Declared {
+    /// Notes the arrays and functions that a statement of this kind declares. Statements of other kinds declare none.
+    pub fn add(&mut self, text: &[u8], kind: Kind) {
+        match kind {
+            Kind::Declaration => self.declaration(text),
+            Kind::Unit => self.unit(text),
+            _ => {}
+        }
+    }
+
+    fn unit(&mut self, text: &[u8]) {
+        let at = text.windows(8).position(|window| window == b"function");
+        if let Some(at) = at.filter(|_| !text.starts_with(b"end")) {
+            let called = name(text, at + 8);
+            if text.get(at + 8 + called.len()) == Some(&b'(') {
+                self.functions.insert(called.to_vec());
+            }
+        }
+    }
+
+    fn declaration(&mut self, text: &[u8]) {
+        // `real function f(x)` begins like a declaration.
+        if find(text, 0, b"::").is_none() {
+            self.unit(text);
+        }
+        let (attributes, entities) = match find(text, 0, b"::") {
+            Some(at) => (text.get(..at).unwrap_or_default(), at + 2),
+            None => (Default::default(), behind_type(text)),
+        };
+        let all = attributes.windows(10).any(|window| window == b"dimension(");
+        for (from, _) in parts(text, entities, text.len()) {
+            let entity = name(text, from);
+            if !entity.is_empty() && (all || text.get(from + entity.len()) == Some(&b'(')) {
+                self.arrays.insert(entity.to_vec());
+            }
+        }
+    }
+
+    /// Returns `true` if the name is that of an array, and of no function.
+    pub(crate) fn is_array(&self, name: &[u8]) -> bool {
+        self.arrays.contains(name) && !self.functions.contains(name)
+    }
+
+    /// Returns `true` if the name is that of an array or a function of the program.
+    pub(crate) fn is_known(&self, name: &[u8]) -> bool {
+        self.arrays.contains(name) || self.functions.contains(name)
+    }
+
+    /// Returns `true` if evaluating a range of a statement may call a function that the source does not know to be free
+    /// of side effects.
+    pub(crate) fn may_call(&self, text: &[u8], from: usize, to: usize) -> bool {
+        words(text, from, to).iter().any(|word| {
+            let is = |names: &[&str]| names.iter().any(|name| name.as_bytes() == word.name);
+            if word.operator {
+                return !is(OPERATORS);
+            }
+            let intrinsic = !word.component && is(PURE) && !self.functions.contains(word.name);
+            word.called && !self.is_array(word.name) && !intrinsic
+        })
+    }
+}
+
+/// Returns the offset behind the type of a declaration without a double colon: `real*8 a(3)`, `dimension a(3)`.
+fn behind_type(text: &[u8]) -> usize {
+    let types = [
+        "integer",
+        "doubleprecision",
+        "doublecomplex",
+        "real",
+        "complex",
+        "logical",
+        "character",
+        "type",
+        "class",
+        "codimension",
+        "dimension",
+        "allocatable",
+        "target",
+        "pointer",
+        "common",
+    ];
+    let Some(word) = types.iter().find(|word| text.starts_with(word.as_bytes())) else {
+        return text.len();
+    };
+    let mut at = word.len();
+    if text.get(at) == Some(&b'*') {
+        at += 1;
+        while text.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
+        }
+    }
+    if text.get(at) == Some(&b'(') {
+        at = closing(text, at).map_or(text.len(), |close| close + 1);
+    }
+    if text.get(at) == Some(&b'/') {
+        let end = text.iter().skip(at + 1).position(|byte| *byte == b'/');
+        at = end.map_or(text.len(), |length| at + length + 2);
+    }
+    at
+}

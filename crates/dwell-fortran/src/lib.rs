@@ -1,0 +1,39 @@
+//! Coarrays by source: calls of the recorder inserted into Fortran around remote accesses and image control.
+//!
+//! Compilers such as Cray's, Intel's and NAG's turn a remote access into code that no preloaded library sees, so the
+//! source has to say what happens. This crate finds the places and writes the calls; it reads and writes no files.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `scan` | bytes to statements, with the offset of each character |
+//! | `kind` | the kind of a statement |
+//! | `references` | references to variables of other images |
+//! | `declared` | names of arrays and functions, which look alike |
+//! | `constructs` | which statement ends which construct |
+//! | `operand` | images and local parts as expressions |
+//! | `control` | calls for image control statements |
+//! | `loops` | implied loops |
+//! | `calls` | calls in Fortran, and their interfaces |
+//! | `insert` | which calls a statement gets, and where |
+//! | `edit` | insertions between the bytes of a source |
+//! | `report` | what was found |
+//! | `text` | brackets, commas and names |
+#![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod calls;
+mod constructs;
+mod control;
+pub mod declared;
+mod edit;
+mod insert;
+pub mod kind;
+mod loops;
+mod operand;
+pub mod references;
+mod report;
+pub mod scan;
+mod text;
+
+pub use edit::{Insertion, apply, remove};
+pub use insert::{Instrumented, instrument};
+pub use report::{Refusal, Report};
