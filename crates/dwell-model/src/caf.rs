@@ -76,7 +76,8 @@ const CHAPTERS: &[&[Family]] = &[families! {
         row(symbol!("_gfortran_caf_sendget"), Operation::Put, Void,
             &[Pointer, SizeT, Int, Pointer, Pointer, Pointer, SizeT, Int, Pointer, Pointer, Int, Int,
               Bool, Pointer])
-            .remote(0).within(1).target(2).section(3, Some(4)).source(7).completes_remote(),
+            .remote(0).within(1).target(2).section(3, Some(4)).source(7).source_section(8, 9)
+            .completes_remote(),
         row(symbol!("_gfortran_caf_get_by_ref"), Operation::Get, Void,
             &[Pointer, Int, Pointer, Pointer, Int, Int, Bool, Bool, Pointer, Int])
             .remote(0).target(1).reference(3, Some(2)),

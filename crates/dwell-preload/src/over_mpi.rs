@@ -235,7 +235,7 @@ fn fetch(
     recorder: &mut Recorder,
 ) -> Option<(u32, u64)> {
     let target = arguments.source(window.comm)?;
-    let it = Transfer { window, target, sent: arguments.bytes(), received: 0 };
+    let it = Transfer { window, target, sent: arguments.fetched(), received: 0 };
     Some((target, recorder.act(Operation::Get, &it, None)))
 }
 

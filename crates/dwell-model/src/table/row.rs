@@ -298,6 +298,15 @@ impl Row {
         self
     }
 
+    /// States that the data which the call moves from one process to another are a section of an array at the source, too.
+    /// Its elements may have another size than those at the target. The arguments are those of [`section`](Self::section).
+    #[must_use]
+    pub const fn source_section(mut self, descriptor: u8, vector: u8) -> Self {
+        self.places.received =
+            Bytes::Section { descriptor: Arg(descriptor), vector: Some(Arg(vector)) };
+        self
+    }
+
     /// States that the call moves what a chain of gfortran's references leads to. `descriptor` describes the local
     /// side, if the function has such an argument.
     #[must_use]

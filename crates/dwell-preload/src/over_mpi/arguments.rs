@@ -149,9 +149,22 @@ impl<'a> Arguments<'a> {
 
     /// Returns the number of bytes that the call transfers or allocates.
     pub(crate) fn bytes(&self) -> u64 {
+        self.size(self.places.bytes)
+    }
+
+    /// Returns the number of bytes that the call fetches from one process and puts to another, in the type that they have
+    /// at the first.
+    pub(crate) fn fetched(&self) -> u64 {
+        match self.places.received {
+            Bytes::None => self.bytes(),
+            bytes => self.size(bytes),
+        }
+    }
+
+    fn size(&self, bytes: Bytes) -> u64 {
         // SAFETY: addresses point to descriptors, references and lists as the table says: `Words::new` requires it.
         unsafe {
-            match self.places.bytes {
+            match bytes {
                 Bytes::Section { descriptor, vector } => {
                     let vector = vector.map_or(0, |at| self.word(at));
                     layout::section(self.word(descriptor), vector)
