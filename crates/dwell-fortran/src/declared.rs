@@ -6,13 +6,18 @@
 
 use std::collections::BTreeSet;
 
-use crate::kind::Kind;
+use crate::kind::{Kind, classify};
+use crate::scan::{Form, scan};
 use crate::text::{closing, find, name, parts, words};
 
 /// The names that a source declares. Several sources may be added to one, so that arrays of modules are known.
 #[derive(Clone, Debug, Default)]
 pub struct Declared {
     arrays: BTreeSet<Vec<u8>>,
+    /// All variables and components.
+    names: BTreeSet<Vec<u8>>,
+    /// Those that are allocated or associated while the program runs.
+    deferred: BTreeSet<Vec<u8>>,
     functions: BTreeSet<Vec<u8>>,
 }
 
@@ -105,6 +110,13 @@ const OPERATORS: &[&str] =
     &["and", "or", "not", "eqv", "neqv", "eq", "ne", "lt", "le", "gt", "ge", "true", "false"];
 
 impl Declared {
+    /// Notes the arrays and functions that a whole source declares, such as one with modules that another source uses.
+    pub fn learn(&mut self, source: &[u8], form: Form) {
+        for statement in &scan(source, form, "").statements {
+            self.add(&statement.text, classify(&statement.text, 0).0);
+        }
+    }
+
     /// Notes the arrays and functions that a statement of this kind declares. Statements of other kinds declare none.
     pub fn add(&mut self, text: &[u8], kind: Kind) {
         match kind {
@@ -133,9 +145,16 @@ impl Declared {
             Some(at) => (text.get(..at).unwrap_or_default(), at + 2),
             None => (Default::default(), behind_type(text)),
         };
-        let all = attributes.windows(10).any(|window| window == b"dimension(");
+        let has = |word: &[u8]| attributes.windows(word.len()).any(|window| window == word);
+        let all = has(b"dimension(");
+        let deferred = has(b"allocatable") || has(b"pointer");
         for (from, _) in parts(text, entities, text.len()) {
             let entity = name(text, from);
+            self.names.insert(entity.to_vec());
+            let behind = text.get(from + entity.len()..).unwrap_or_default();
+            if deferred || behind.starts_with(b"(:") {
+                self.deferred.insert(entity.to_vec());
+            }
             if !entity.is_empty() && (all || text.get(from + entity.len()) == Some(&b'(')) {
                 self.arrays.insert(entity.to_vec());
             }
@@ -145,6 +164,11 @@ impl Declared {
     /// Returns `true` if the name is that of an array, and of no function.
     pub(crate) fn is_array(&self, name: &[u8]) -> bool {
         self.arrays.contains(name) && !self.functions.contains(name)
+    }
+
+    /// Returns `true` if the name is that of a variable or component whose storage does not depend on the run.
+    pub(crate) fn is_static(&self, name: &[u8]) -> bool {
+        self.names.contains(name) && !self.deferred.contains(name)
     }
 
     /// Returns `true` if the name is that of an array or a function of the program.

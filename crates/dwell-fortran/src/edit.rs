@@ -53,6 +53,8 @@ pub(crate) enum Phase {
     BeforeConstruct,
     /// Before a statement.
     Before,
+    /// At the beginning of a line that becomes a comment.
+    Comment,
 }
 
 /// The source, and what is to be inserted into it.
@@ -172,6 +174,16 @@ impl<'a> Editor<'a> {
         self.insertions.push((at, phase, text.into_bytes()));
     }
 
+    /// Makes the lines of a statement comments.
+    pub(crate) fn comment_out(&mut self, statement: &Statement) {
+        let lines = self.source.get(statement.line_start..statement.line_end).unwrap_or_default();
+        let mut at = statement.line_start;
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            self.insertions.push((at, Phase::Comment, b"!".to_vec()));
+            at += line.len();
+        }
+    }
+
     /// Makes an `if` with one action an `if` construct: inserts `then` and lines before the action.
     pub(crate) fn then(&mut self, statement: &Statement, action: usize, lines: &str) {
         let Some(at) = statement.at.get(action).copied() else { return };
@@ -192,14 +204,19 @@ impl<'a> Editor<'a> {
         let head = self.source.get(start..at).unwrap_or_default();
         let begins = head.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'&'));
         let pad = " ".repeat((at - start).saturating_sub(6));
+        let marker = self.marker(statement, self.line_of(statement, at));
         let characters: Vec<char> = code.chars().collect();
         let chunks: Vec<String> =
             characters.chunks(COLUMNS - 7).map(|it| it.iter().collect()).collect();
         let text = match self.form {
-            Form::Fixed => format!("\n     &{}\n     &{pad}", chunks.join("\n     &")),
+            Form::Fixed => {
+                let between = format!("\n{marker}     &");
+                format!("{between}{}{between}{pad}", chunks.join(&between))
+            }
             Form::Free => {
-                let first = if begins { "" } else { "&\n     &" };
-                format!("{first}{}&\n     &", chunks.join("&\n     &"))
+                let between = format!("&\n{marker}     &");
+                let first = if begins { "" } else { &between };
+                format!("{first}{}{between}", chunks.join(&between))
             }
         };
         self.insertions.push((at, Phase::Before, text.into_bytes()));
@@ -226,11 +243,17 @@ impl Lines {
     /// Adds a statement, on several lines if it is long. A continuation mark at the end of one line and at the beginning
     /// of the next joins even the halves of a name.
     pub(crate) fn add(&mut self, statement: &str) {
+        self.add_at("", statement);
+    }
+
+    /// Adds a statement as [`add`](Self::add) does, with a marker before each of its lines.
+    pub(crate) fn add_at(&mut self, marker: &str, statement: &str) {
         let width = COLUMNS - 6 - usize::from(self.form == Form::Free);
         let characters: Vec<char> = statement.chars().collect();
         let mut chunks = characters.chunks(width).peekable();
         let mut first = true;
         while let Some(chunk) = chunks.next() {
+            self.text += marker;
             self.text += if first { "      " } else { "     &" };
             self.text.extend(chunk);
             if self.form == Form::Free && chunks.peek().is_some() {
@@ -239,10 +262,5 @@ impl Lines {
             self.text.push('\n');
             first = false;
         }
-    }
-
-    /// Adds a line as it is.
-    pub(crate) fn raw(&mut self, line: &str) {
-        self.text += line;
     }
 }

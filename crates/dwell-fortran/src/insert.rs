@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::coarray::Call;
 
+use crate::bound;
 use crate::calls::{Calls, INTRINSICS};
 use crate::constructs::{Place, places};
 use crate::control;
@@ -16,7 +17,7 @@ use crate::declared::Declared;
 use crate::edit::{Editor, Insertion, Lines, Phase};
 use crate::kind::{Kind, Piece, pieces};
 use crate::loops;
-use crate::operand::{Operand, Reason, operand};
+use crate::operand::{Operand, Reason, UNKNOWN, check, copy, operand};
 use crate::references::{Access, Reference, references};
 use crate::report::{Refusal, Report};
 use crate::scan::{Form, Statement, scan};
@@ -31,30 +32,47 @@ pub struct Instrumented {
     pub report: Report,
 }
 
-/// Finds remote accesses and image control in a source, and the calls to be inserted for them.
+/// What is known about a source beyond its text.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Names of arrays and functions of further sources, such as those with modules that this one uses.
+    pub declared: Declared,
+    /// Lines whose statements are left unchanged, because a compiler does not accept them with calls.
+    pub rejected: BTreeSet<u32>,
+    /// Names of included files of which there is an instrumented copy. The `include` lines that name them become
+    /// comments, and name the [copies](copy_name) instead.
+    pub included: BTreeSet<String>,
+}
+
+/// Returns the name of the instrumented copy of an included file: in the same folder, and different, since compilers look
+/// for included files beside the source first.
 ///
-/// `name` is the name of the file, `declared` has names of further sources, if any are known, and statements on the lines
-/// `rejected` are left unchanged, because a compiler does not accept them with calls. Any bytes give a result.
+/// ```
+/// assert_eq!(dwell_fortran::copy_name("inc/halo.h"), "inc/dwell_halo.h");
+/// ```
+pub fn copy_name(name: &str) -> String {
+    match name.rsplit_once('/') {
+        Some((folder, file)) => format!("{folder}/dwell_{file}"),
+        None => format!("dwell_{name}"),
+    }
+}
+
+/// Finds remote accesses and image control in a source, and the calls to be inserted for them. `name` is the name of the
+/// file. Any bytes give a result.
 ///
 /// ```
 /// use dwell_fortran::{apply, instrument, remove, scan::Form};
 ///
 /// let source = b"v = a(1:9:2)[k]\n";
-/// let it = instrument(source, Form::Free, "halo.f90", &Default::default(), &Default::default());
+/// let it = instrument(source, Form::Free, "halo.f90", &Default::default());
 /// let text = apply(source, &it.insertions);
 /// assert_eq!(it.report.separated, 1);
 /// assert_eq!(remove(&text, &it.insertions), source);
 /// ```
-pub fn instrument(
-    source: &[u8],
-    form: Form,
-    name: &str,
-    declared: &Declared,
-    rejected: &BTreeSet<u32>,
-) -> Instrumented {
+pub fn instrument(source: &[u8], form: Form, name: &str, options: &Options) -> Instrumented {
     let scan = scan(source, form, name);
     let kinds: Vec<Vec<Piece>> = scan.statements.iter().map(|it| pieces(&it.text)).collect();
-    let mut declared = declared.clone();
+    let mut declared = options.declared.clone();
     for (statement, pieces) in scan.statements.iter().zip(&kinds) {
         for piece in pieces {
             declared.add(&statement.text, piece.kind);
@@ -73,13 +91,17 @@ pub fn instrument(
     for (index, statement) in scan.statements.iter().enumerate() {
         let (Some(pieces), Some(place)) = (kinds.get(index), places.get(index)) else { continue };
         if pieces.first().is_some_and(|piece| piece.kind == Kind::Include) {
-            let name = statement.code.get(8..statement.code.len() - 1).unwrap_or_default();
-            planner.report.includes.push(String::from_utf8_lossy(name).into_owned());
+            planner.include(statement, &options.included);
         }
-        planner.statement(index, statement, pieces, *place, rejected);
+        planner.statement(index, statement, pieces, *place, &options.rejected);
     }
     planner.finish()
 }
+
+/// Image of an operation that is described at its end.
+const NOT_YET: i64 = -2;
+
+const IN_FORALL: Reason = "no call is allowed inside of forall";
 
 /// The calls that a part of a statement gets.
 pub(crate) enum Plan {
@@ -89,13 +111,22 @@ pub(crate) enum Plan {
     Split { before: Vec<String>, after: Vec<String>, separated: bool },
     /// Calls before a condition, which is wrapped by a function that ends the operation.
     Condition { begin: Vec<String> },
+    /// An assignment that becomes a comment: calls before it, the `associate` statement that binds its values, and calls
+    /// around a copy of it that uses them.
+    Bound {
+        before: Vec<String>,
+        associate: String,
+        begin: Vec<String>,
+        code: String,
+        end: Vec<String>,
+    },
     /// A condition that is evaluated several times: the text before it, and behind it.
     Repeated { head: String, tail: String },
 }
 
 pub(crate) struct Planner<'a> {
     editor: Editor<'a>,
-    form: Form,
+    pub(crate) form: Form,
     statements: &'a [Statement],
     places: &'a [Place],
     pub(crate) declared: &'a Declared,
@@ -105,6 +136,20 @@ pub(crate) struct Planner<'a> {
 }
 
 impl Planner<'_> {
+    /// Notes the name of an included file, and names its copy instead if there is one.
+    fn include(&mut self, statement: &Statement, copies: &BTreeSet<String>) {
+        let end = statement.code.len().saturating_sub(1);
+        let name = statement.code.get(8..end).unwrap_or_default();
+        let name = String::from_utf8_lossy(name).into_owned();
+        if copies.contains(&name) && !statement.follows && statement.semicolon.is_none() {
+            let mut lines = Lines::new(self.form);
+            lines.add(&format!("include '{}'", copy_name(&name)));
+            self.editor.before(statement, &lines.text, Phase::Before);
+            self.editor.comment_out(statement);
+        }
+        self.report.includes.push(name);
+    }
+
     /// Returns the file and line of a statement as a text.
     pub(crate) fn place_in_source(&self, index: usize) -> String {
         self.statements.get(index).map_or_else(String::new, |statement| {
@@ -124,6 +169,7 @@ impl Planner<'_> {
         let text = &statement.text;
         let mut planned = Vec::new();
         let mut refused = None;
+        let in_forall = matches!(pieces.first().map(|it| it.kind), Some(Kind::Forall(_)));
         for (number, piece) in pieces.iter().enumerate() {
             let all = references(text, piece.kind, piece.from, piece.to);
             let counted: Vec<Reference> =
@@ -131,10 +177,19 @@ impl Planner<'_> {
             if counted.is_empty() && !control::is_control(statement, piece) {
                 continue;
             }
+            if in_forall {
+                refused = Some(IN_FORALL);
+                continue;
+            }
             let mut calls = Calls::new(self.form);
             match self.plan(index, statement, piece, place, &counted, &mut calls) {
                 Ok(plan) => planned.push((number, plan, calls)),
-                Err(reason) => refused = refused.or(Some(reason)),
+                Err(reason) => {
+                    match bound::plan(self, index, statement, piece, place, &counted, reason) {
+                        Ok((plan, calls)) => planned.push((number, plan, calls)),
+                        Err(reason) => refused = refused.or(Some(reason)),
+                    }
+                }
             }
         }
         if planned.is_empty() && refused.is_none() {
@@ -147,7 +202,7 @@ impl Planner<'_> {
             return self.report.refused.push(Refusal { file, line: statement.line, reason });
         }
         let separated = planned.iter().all(|(_, plan, _)| match plan {
-            Plan::Around { .. } | Plan::Condition { .. } => true,
+            Plan::Around { .. } | Plan::Condition { .. } | Plan::Bound { .. } => true,
             Plan::Split { separated, .. } => *separated,
             Plan::Repeated { .. } => false,
         });
@@ -179,7 +234,7 @@ impl Planner<'_> {
             return Some("its label ends a loop, so that nothing can stand behind it");
         }
         if place.in_forall {
-            return Some("no call is allowed inside of forall");
+            return Some(IN_FORALL);
         }
         if rejected.contains(&statement.line) {
             return Some("the compiler does not accept the statement with calls around it");
@@ -191,7 +246,7 @@ impl Planner<'_> {
         hidden.then_some("a variable has the name of an intrinsic function that calls need")
     }
 
-    fn plan(
+    pub(crate) fn plan(
         &self,
         index: usize,
         statement: &Statement,
@@ -215,6 +270,9 @@ impl Planner<'_> {
         let calls_function = words(text, piece.from, piece.to).iter().any(|word| {
             word.called && self.declared.is_known(word.name) && !self.declared.is_array(word.name)
         });
+        if let Some(plan) = self.late(statement, piece, counted, &operands, calls) {
+            return Ok(plan);
+        }
         let both = || counted.iter().zip(&operands);
         match piece.kind {
             Kind::Assignment(_) if !calls_function && place.in_where.is_none() => {
@@ -291,7 +349,14 @@ impl Planner<'_> {
             Kind::PointerAssignment => {
                 Err("a pointer cannot be associated with a variable of another image")
             }
-            Kind::Forall(_) => Err("no call is allowed inside of forall"),
+            Kind::Do(_)
+                if statement
+                    .text
+                    .get(piece.from..)
+                    .is_some_and(|it| it.starts_with(b"doconcurrent")) =>
+            {
+                Err("the mask of do concurrent has a remote access")
+            }
             _ => {
                 let (mut before, mut after) = (Vec::new(), Vec::new());
                 for (it, operand) in both() {
@@ -311,6 +376,54 @@ impl Planner<'_> {
         }
     }
 
+    /// Returns the calls for an assignment that does nothing but read a part of which only the other image knows the size:
+    /// the variable that was assigned tells it afterwards.
+    fn late(
+        &self,
+        statement: &Statement,
+        piece: &Piece,
+        counted: &[Reference],
+        operands: &[Operand],
+        calls: &mut Calls,
+    ) -> Option<Plan> {
+        let (Kind::Assignment(equals), [it], [operand]) = (piece.kind, counted, operands) else {
+            return None;
+        };
+        let text = &statement.text;
+        let is_whole = it.whole == (equals + 1, text.len()) && operand.local == UNKNOWN;
+        let variable = copy(statement, (piece.from, equals)).ok()?;
+        let is_array = self.declared.is_array(variable.to_ascii_lowercase().as_bytes());
+        let is_element =
+            text.get(it.selector.1..).is_some_and(|it| it.ends_with(b")") && !it.contains(&b':'));
+        if !is_whole
+            || is_array && is_element
+            || check(text, self.declared, (piece.from, equals)).is_err()
+        {
+            return None;
+        }
+        let get = number(Call::GET.code());
+        let begin = vec![call(calls, "enter", &[get.clone(), number(NOT_YET), number(0)])];
+        let mut end = Vec::new();
+        add_team(&mut end, calls, operand);
+        end.push(call(calls, "also", &[get.clone(), operand.image.clone(), variable]));
+        end.push(call(calls, "end", &[get, number(1)]));
+        Some(Plan::Around { begin, end })
+    }
+
+    /// Returns the single call for a remote read.
+    pub(crate) fn once(
+        &self,
+        statement: &Statement,
+        it: &Reference,
+        calls: &mut Calls,
+    ) -> Result<Vec<String>, Reason> {
+        let operand = operand(statement, self.declared, it)?;
+        let mut list = Vec::new();
+        add_team(&mut list, calls, &operand);
+        list.push(call(calls, "once", &[number(Call::GET.code()), operand.image, operand.local]));
+        Ok(list)
+    }
+
     fn insert(
         &mut self,
         index: usize,
@@ -324,8 +437,7 @@ impl Planner<'_> {
         let written = |list: &[String]| {
             let mut lines = Lines::new(self.form);
             for it in list {
-                lines.raw(&marker);
-                lines.add(it);
+                lines.add_at(&marker, it);
             }
             lines.text
         };
@@ -340,6 +452,19 @@ impl Planner<'_> {
                 (block(before), block(after))
             }
             Plan::Condition { begin } => (opening + &written(begin), closing),
+            Plan::Bound { before, associate, begin, code, end } => {
+                let lines = |text: &str| {
+                    let mut lines = Lines::new(self.form);
+                    lines.add_at(&marker, text);
+                    lines.text
+                };
+                let once = match before.as_slice() {
+                    [] => String::new(),
+                    list => opening.clone() + &written(list) + &closing,
+                };
+                let calls = opening + &written(begin) + &lines(code) + &written(end) + &closing;
+                (once + &lines(associate) + &calls + &lines("end associate"), String::new())
+            }
             Plan::Repeated { .. } => (String::new(), String::new()),
         };
         if let Some(action) = action {
@@ -355,6 +480,7 @@ impl Planner<'_> {
             self.editor.before(outer, &before, Phase::Before);
         }
         match plan {
+            Plan::Bound { .. } => self.editor.comment_out(statement),
             Plan::Condition { .. } => {
                 if let Some((open, close)) = condition(statement) {
                     self.editor.inline(statement, open + 1, "dwell_co_seen(logical(");

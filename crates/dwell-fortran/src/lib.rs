@@ -11,6 +11,7 @@
 //! | `declared` | names of arrays and functions, which look alike |
 //! | `constructs` | which statement ends which construct |
 //! | `operand` | images and local parts as expressions |
+//! | `bound` | assignments whose values are evaluated once and bound to names |
 //! | `control` | calls for image control statements |
 //! | `loops` | implied loops |
 //! | `calls` | calls in Fortran, and their interfaces |
@@ -20,6 +21,7 @@
 //! | `text` | brackets, commas and names |
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bound;
 mod calls;
 mod constructs;
 mod control;
@@ -35,5 +37,5 @@ pub mod scan;
 mod text;
 
 pub use edit::{Insertion, apply, remove};
-pub use insert::{Instrumented, instrument};
+pub use insert::{Instrumented, Options, copy_name, instrument};
 pub use report::{Refusal, Report};

@@ -2,8 +2,8 @@
 
 use crate::declared::Declared;
 use crate::references::{Range, Reference};
-use crate::scan::Statement;
-use crate::text::{closing, name, parts};
+use crate::scan::{Statement, is_name};
+use crate::text::{closing, name, parts, words};
 
 /// The reason for which a statement is left unchanged.
 pub(crate) type Reason = &'static str;
@@ -13,6 +13,9 @@ const SIDE_EFFECTS: Reason =
 const NESTED: Reason = "a subscript or an image selector is a remote access itself";
 const OTHER_TEAM: Reason = "team_number= names a team that this image does not know";
 const NOT_ASCII: Reason = "a subscript or an image selector has characters that are not ASCII";
+
+/// Stands for a local part that does not tell the size.
+pub(crate) const UNKNOWN: &str = "[integer::]";
 
 /// A reference in terms of expressions of Fortran.
 pub(crate) struct Operand {
@@ -52,9 +55,12 @@ pub(crate) fn operand(
         (true, _) => String::new(),
         _ => copy(statement, (it.selector.1, it.whole.1))?,
     };
-    let local = match it.components {
-        // The way to a part of a part may lead over a pointer that only the other image has.
-        2.. => "[integer::]".to_owned(),
+    // A part may be allocated on the other image only, or with other bounds. Then nothing here tells its size.
+    let parts_are_static = words(text, it.selector.1, it.whole.1)
+        .iter()
+        .all(|word| !word.component || declared.is_static(word.name));
+    let local = match parts_are_static {
+        false => UNKNOWN.to_owned(),
         _ if has_vector(text, declared, it.whole) => format!("({head}{tail})"),
         _ => head + &tail,
     };
@@ -71,12 +77,7 @@ pub(crate) fn check(text: &[u8], declared: &Declared, (from, to): Range) -> Resu
             continue;
         }
         let Some(close) = closing(text, at) else { return Ok(()) };
-        let inner = text.get(at + 1..close).unwrap_or_default();
-        let remote = inner.iter().enumerate().any(|(index, byte)| {
-            let before = index.checked_sub(1).and_then(|index| inner.get(index));
-            *byte == b'[' && before.is_some_and(|it| crate::scan::is_name(*it) || *it == b')')
-        });
-        if remote {
+        if is_remote(text, at + 1, close) {
             return Err(NESTED);
         }
         if declared.may_call(text, at + 1, close) {
@@ -85,6 +86,14 @@ pub(crate) fn check(text: &[u8], declared: &Declared, (from, to): Range) -> Resu
         at = close + 1;
     }
     Ok(())
+}
+
+/// Returns `true` if a range has an image selector.
+pub(crate) fn is_remote(text: &[u8], from: usize, to: usize) -> bool {
+    (from..to).any(|at| {
+        let before = at.checked_sub(1).filter(|_| at > from).and_then(|at| text.get(at));
+        text.get(at) == Some(&b'[') && before.is_some_and(|it| is_name(*it) || *it == b')')
+    })
 }
 
 /// Returns the number of the image that a selector names. Compilers that have no `image_index` for components, or none
@@ -115,7 +124,7 @@ fn has_vector(text: &[u8], declared: &Declared, (from, to): Range) -> bool {
             let is_range = crate::text::find(part, 0, b":").is_some();
             part.starts_with(b"[")
                 || part.starts_with(b"(/")
-                || word == part && declared.is_array(word)
+                || word == part && (declared.is_array(word) || word.starts_with(b"dwell_"))
                 // A section of an index array.
                 || !is_range && part.contains(&b':')
         })

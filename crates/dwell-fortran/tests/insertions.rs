@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use dwell_fortran::declared::Declared;
 use dwell_fortran::scan::Form;
-use dwell_fortran::{Report, apply, instrument, remove};
+use dwell_fortran::{Options, Report, apply, instrument, remove};
 
 /// Instruments a source, checks what holds for all, and returns the text and the report.
 fn instrumented(source: &[u8], form: Form) -> (String, Report) {
-    let it = instrument(source, form, "x.f90", &Declared::default(), &BTreeSet::new());
+    let it = instrument(source, form, "x.f90", &Options::default());
     let text = apply(source, &it.insertions);
     assert!(remove(&text, &it.insertions) == source, "removing gives back the source");
     let report = it.report;
@@ -28,7 +27,7 @@ fn instrumented(source: &[u8], form: Form) -> (String, Report) {
 /// Checks the calls that a statement gets: those before it, and those behind it.
 fn check(source: &str, before: &[&str], after: &[&str]) {
     let (text, _) = instrumented(source.as_bytes(), Form::Free);
-    let joined = text.replace("&\n     &", "");
+    let joined = text.replace("# 1 \"x.f90\"\n", "").replace("&\n     &", "");
     let calls = |text: &str| -> Vec<String> {
         let lines = text.lines().map(str::trim);
         lines
@@ -105,10 +104,10 @@ fn calls_of_image_control() {
 fn refused_statements_are_unchanged_and_reported() {
     let cases = [
         (
-            "v = a(f(1))[k]\n",
+            "print *, a(f(1))[k]\n",
             "a subscript or an image selector may call a function, which would be called twice",
         ),
-        ("v = a[b[1]]\n", "a subscript or an image selector is a remote access itself"),
+        ("print *, a[b[1]]\n", "a subscript or an image selector is a remote access itself"),
         ("v = a[1, team_number=2]\n", "team_number= names a team that this image does not know"),
         (
             "do 10 i = 1, 2\n10 v = a[1]\n",
@@ -136,16 +135,21 @@ fn declared_arrays_are_no_functions() {
         "integer :: nbr(4)\nreal, dimension(3) :: x, y\nv = a(nbr(1))[nbr(2) + int(y(1))]\n";
     let (_, report) = instrumented(source.as_bytes(), Form::Free);
     assert_eq!((report.separated, report.refused.len()), (1, 0));
-    let (_, report) =
+    let (text, _) = instrumented(source.as_bytes(), Form::Free);
+    assert!(!text.contains("associate"), "{text}");
+    let (text, report) =
         instrumented(format!("{source}contains\ninteger function nbr(i)\n").as_bytes(), Form::Free);
-    assert_eq!((report.separated, report.refused.len()), (0, 1));
+    assert_eq!((report.separated, report.refused.len()), (1, 0));
+    assert!(text.contains("associate(dwell_1=>(nbr(1)),dwell_2=>(nbr(2)+int(y(1))))"), "{text}");
+    assert!(text.contains("v=a(dwell_1)[dwell_2]\n"), "{text}");
+    assert!(text.contains("\n!v = a(nbr(1))[nbr(2) + int(y(1))]\n"), "{text}");
 }
 
 #[test]
 fn a_rejected_line_is_left_alone() {
     let source = b"a[1] = 1\na[1] = 2\n";
-    let rejected = BTreeSet::from([2]);
-    let it = instrument(source, Form::Free, "x.f90", &Declared::default(), &rejected);
+    let options = Options { rejected: BTreeSet::from([2]), ..Options::default() };
+    let it = instrument(source, Form::Free, "x.f90", &options);
     assert_eq!((it.report.separated, it.report.refused.len()), (1, 1));
 }
 
@@ -170,4 +174,16 @@ fn own_programs_in_both_forms() {
         }
     }
     assert!(programs >= 10, "{programs}");
+}
+
+#[test]
+fn an_include_line_names_the_copy() {
+    let source = b"      include 'a/b.inc' ! here\n";
+    let included = BTreeSet::from(["a/b.inc".to_owned()]);
+    let options = Options { included, ..Options::default() };
+    let it = instrument(source, Form::Fixed, "x.f", &options);
+    let text = String::from_utf8_lossy(&apply(source, &it.insertions)).into_owned();
+    let expected = "# 1 \"x.f\"\n      include 'a/dwell_b.inc'\n# 1 \"x.f\"\n!      include 'a/b.inc' ! here\n";
+    assert_eq!(text, expected);
+    assert_eq!(it.report.includes, ["a/b.inc"]);
 }

@@ -32,6 +32,13 @@ use object::{Object, ObjectSymbol, SymbolKind};
 
 pub use gasnet::header as gasnet_header;
 
+/// Returns the C code that is merged into objects of instrumented Fortran: the procedures that inserted calls name. It
+/// calls `libdwell.so` by weak references, and does nothing where the library is absent. It has to be compiled with the
+/// `ISO_Fortran_binding.h` of the Fortran compiler, since compilers lay out descriptors differently.
+pub const fn coarray_source() -> &'static str {
+    include_str!("coarray.c")
+}
+
 /// A runtime whose functions are linked statically into programs, so that a preloaded library cannot see calls of them.
 /// Its table says so.
 #[derive(Clone, Copy, Debug)]

@@ -239,6 +239,10 @@ impl Passed {
 pub unsafe trait Plain: Copy {}
 
 // SAFETY: numbers.
+unsafe impl Plain for i8 {}
+// SAFETY: numbers.
+unsafe impl Plain for i16 {}
+// SAFETY: numbers.
 unsafe impl Plain for i32 {}
 // SAFETY: numbers.
 unsafe impl Plain for i64 {}

@@ -91,6 +91,28 @@ impl Recorder {
         self.thread.frame().outlives_its_hook(place);
     }
 
+    /// Begins a call as [`enter`](Self::enter) does, for a program that reports its beginning and its end by two calls of
+    /// its own. The frame lives as long as the function of the program that reported the beginning. Calls of the same
+    /// layer inside it are recorded, because the program makes them.
+    pub fn report(hook: &'static Hook) -> Option<Self> {
+        let mut recorder = Self::enter(hook)?;
+        recorder.thread.is_reported();
+        Some(recorder)
+    }
+
+    /// Continues a call between its beginning and its end, to add records at the present time. Returns `None` if the
+    /// recording has ended meanwhile.
+    pub fn resumed(call: &Call) -> Option<Self> {
+        let mut thread = call.returned()?;
+        let time = thread.now();
+        Some(Self { thread, time })
+    }
+
+    /// Ends what [`resumed`](Self::resumed) began. The call stays open.
+    pub fn suspend(self) {
+        self.thread.release();
+    }
+
     /// Ends the part before the real function, after all records that are known then. The result must be passed to
     /// [`returned`](Self::returned).
     #[inline(always)]

@@ -418,6 +418,14 @@ impl Thread {
         !(muted && hook.is_bypassed()) && self.open(time, frame)
     }
 
+    /// Makes the call that was entered last one that the program reports: it ends with the function around it, and calls
+    /// of its layer inside it are the program's.
+    pub(crate) fn is_reported(&mut self) {
+        let layer = self.frame().layer;
+        self.frame().own_code = true;
+        self.layers &= !layer;
+    }
+
     /// Returns to a call that was entered at this depth. Returns `false` if it is not open any more.
     #[inline(always)]
     fn returned(&mut self, depth: usize) -> bool {

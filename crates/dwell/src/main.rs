@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod elf;
 mod format;
+mod fortran;
 mod library;
 mod listing;
 mod machine;
@@ -60,6 +61,10 @@ enum Command {
     Doctor(commands::doctor::Args),
     /// Print compiler flags for a program over GASNet, whose calls are macros.
     CompileFlags(commands::compile_flags::Args),
+    /// Insert calls of the recorder into Fortran sources with coarrays, for compilers without a library to hook.
+    Instrument(commands::instrument::Args),
+    /// Instrument and compile Fortran sources with coarrays; goes in front of the compiler.
+    Compile(commands::compile::Args),
     /// Print linker flags for a program whose runtime is linked statically.
     LinkFlags(commands::link_flags::Args),
     /// Make a synthetic archive or report with known content and wait states.
@@ -75,6 +80,8 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Recover(args) => commands::recover::run(&args),
         Command::CompileFlags(args) => commands::compile_flags::run(&args),
+        Command::Instrument(args) => commands::instrument::run(&args),
+        Command::Compile(args) => commands::compile::run(&args),
         Command::LinkFlags(args) => commands::link_flags::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Print(args) => commands::print::run(&args),

@@ -21,6 +21,8 @@ fn help_says_what_each_command_does() {
         ("help-man.txt", &["man", "--help"]),
         ("help-completions.txt", &["completions", "--help"]),
         ("help-doctor.txt", &["doctor", "--help"]),
+        ("help-instrument.txt", &["instrument", "--help"]),
+        ("help-compile.txt", &["compile", "--help"]),
         ("help-print.txt", &["print", "--help"]),
         ("help-info.txt", &["info", "--help"]),
         ("help-analyze.txt", &["analyze", "--help"]),

@@ -54,6 +54,8 @@ fn group(arguments: &Arguments<'_>) -> usize {
 static TEAMS: RwLock<BTreeMap<usize, usize>> = RwLock::new(BTreeMap::new());
 /// Number of each block of memory, by its token.
 static TOKENS: RwLock<BTreeMap<usize, u64>> = RwLock::new(BTreeMap::new());
+/// First address of each block of memory on this image, with its number and its length in bytes.
+static BLOCKS: RwLock<BTreeMap<usize, (u64, usize)>> = RwLock::new(BTreeMap::new());
 /// Communicator of all images if the library does not export the current one: that of MPI. 0 until it is first needed.
 static WORLD: AtomicUsize = AtomicUsize::new(0);
 
@@ -62,7 +64,7 @@ static WORLD: AtomicUsize = AtomicUsize::new(0);
 const WITHIN: u32 = 36;
 
 /// Returns the communicator of the current team.
-fn current_team() -> usize {
+pub(super) fn current_team() -> usize {
     static VARIABLE: OnceLock<usize> = OnceLock::new();
     let at = *VARIABLE.get_or_init(|| {
         // SAFETY: the name ends in zero; looking it up changes nothing.
@@ -85,7 +87,7 @@ fn current_team() -> usize {
 
 /// Returns the communicator of the team whose handle is at an address. A null address or an unknown team means the
 /// current team.
-fn team(handle: Passed) -> usize {
+pub(super) fn team(handle: Passed) -> usize {
     let team: usize = handle.read(0).unwrap_or(0);
     let known = TEAMS.read().ok().and_then(|teams| teams.get(&team).copied());
     known.unwrap_or_else(current_team)
@@ -96,6 +98,15 @@ fn team(handle: Passed) -> usize {
 fn place(token: usize, within: u64) -> Option<u64> {
     let memory = TOKENS.read().ok()?.get(&token).copied()?;
     Some(memory << WITHIN | (within.saturating_mul(8) & ((1 << WITHIN) - 1)))
+}
+
+/// Returns the number of the place in memory at an address of this image, or `None` if the library has not registered
+/// memory there. The number is the same on all images of the team that allocated it.
+pub(super) fn memory_at(address: usize) -> Option<u64> {
+    let blocks = BLOCKS.read().ok()?;
+    let (start, (memory, length)) = blocks.range(..=address).next_back()?;
+    let within = address - start;
+    (within < *length).then_some(memory << WITHIN | (within as u64 & ((1 << WITHIN) - 1)))
 }
 
 /// Kinds of memory that an image allocates on its own: allocatable components of a coarray.
@@ -124,7 +135,12 @@ fn note(hook: &Hook, words: Words<'_>, made_before: Option<usize>) {
         Operation::Allocate if !is_component(Operation::Allocate, words) => {
             let Some(comm) = crate::mpi::known_comm(process, current_team()) else { return };
             if let (token @ 1.., Ok(mut tokens)) = (stored(2), TOKENS.write()) {
-                tokens.insert(token, comm.memory());
+                let memory = comm.memory();
+                tokens.insert(token, memory);
+                // The descriptor begins with the address. Locks and events are counted in elements, of a word at most.
+                if let (start @ 1.., Ok(mut blocks)) = (stored(3), BLOCKS.write()) {
+                    blocks.insert(start, (memory, words.get(0).saturating_mul(8)));
+                }
             }
         }
         Operation::CreateGroup => {

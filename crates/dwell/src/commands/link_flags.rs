@@ -112,7 +112,7 @@ pub(super) fn cache() -> Result<PathBuf> {
 }
 
 /// Compiles hooks. Several processes may do so at once: each writes its own files, and the last one wins.
-fn compile(compiler: &str, folder: &Path, name: &str, code: &str) -> Result<()> {
+pub(super) fn compile(compiler: &str, folder: &Path, name: &str, code: &str) -> Result<()> {
     let scratch = Scratch::inside(folder).with_context(|| folder.display().to_string())?;
     let own = |end: &str| scratch.path().join(format!("{name}.{end}"));
     let (c, o) = (own("c"), own("o"));

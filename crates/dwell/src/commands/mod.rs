@@ -2,11 +2,13 @@
 
 pub(crate) mod analyze;
 pub(crate) mod compare;
+pub(crate) mod compile;
 pub(crate) mod compile_flags;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod info;
+pub(crate) mod instrument;
 pub(crate) mod link_flags;
 pub(crate) mod man;
 pub(crate) mod print;

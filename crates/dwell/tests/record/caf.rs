@@ -18,7 +18,7 @@ use crate::trace::{Trace, said};
 use crate::trial::{DELAY, Program};
 
 /// Returns Open MPI and a lab, if coarrays are installed.
-fn open() -> Option<(Mpi, Lab)> {
+pub(crate) fn open() -> Option<(Mpi, Lab)> {
     let library = Path::new("/usr/lib/x86_64-linux-gnu/libcaf_openmpi.so");
     if !library.exists() {
         needs::missing("CAF", &format!("there is no {}", library.display()));

@@ -8,6 +8,8 @@ mod armci;
 mod budgets;
 mod caf;
 mod clocks;
+mod coarray;
+mod coarray_builds;
 mod cores;
 mod counters;
 mod crash;

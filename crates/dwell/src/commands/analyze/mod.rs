@@ -61,7 +61,7 @@ pub(crate) struct Args {
     /// where more does not help.
     #[arg(long, value_parser = size, value_name = "SIZE")]
     memory: Option<u64>,
-    /// Report the waits of calls to this layer: shmem, mpi, armci, caf, gasnet, upc. The default is the
+    /// Report the waits of calls to this layer: shmem, mpi, armci, caf, coarray, gasnet, upc. The default is the
     /// outermost layer that was recorded.
     #[arg(long, value_parser = layer, value_name = "NAME")]
     layer: Option<Layer>,

@@ -1,0 +1,268 @@
+//! Coarrays by source: programs that `dwell compile` instrumented, compiled by gfortran and run on OpenCoarrays.
+//!
+//! The calls of OpenCoarrays are recorded at the same time, as another layer, so what was recorded by source is held
+//! against what was recorded by preload in the same run.
+//!
+//! Needs the same as the tests of coarrays by preload, and `cc` and `ld`.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use dwell_model::layer::Layer;
+use otf2::Event;
+use otf2::id::RmaWinRef;
+
+use crate::caf::open;
+use crate::lab::Lab;
+use crate::mpi::{Mpi, lines};
+use crate::trace::Trace;
+use crate::trial::Program;
+
+/// Runs `dwell compile` in the folder of the lab.
+fn dwell_compile(lab: &Lab, arguments: &[&str]) -> Output {
+    let mut dwell = Command::new(env!("CARGO_BIN_EXE_dwell"));
+    dwell.args(["compile", "--"]).args(arguments).current_dir(lab.path(""));
+    dwell.env("XDG_CACHE_HOME", lab.path("cache")).output().unwrap()
+}
+
+pub(crate) fn succeeded(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+/// Compiles a source as it is and instrumented. Returns both programs, and what `dwell compile` said.
+fn both(lab: &Lab, source: &Path, name: &str) -> (PathBuf, PathBuf, String) {
+    let end = name.rsplit('.').next().unwrap();
+    let copy = lab.path(name);
+    fs::copy(source, &copy).unwrap();
+    let base = name.replace('.', "_");
+    let (plain, traced) = (lab.path(&base), lab.path(&format!("{base}_traced")));
+    let mut gfortran = Command::new("gfortran");
+    gfortran
+        .args(["-g", "-O1", "-fcoarray=lib"])
+        .arg(&copy)
+        .arg("-o")
+        .arg(&plain)
+        .arg("-lcaf_openmpi");
+    succeeded(&gfortran.output().unwrap());
+    let object = format!("{base}.o");
+    let said = succeeded(&dwell_compile(
+        lab,
+        &["gfortran", "-g", "-O1", "-fcoarray=lib", "-c", name, "-o", &object],
+    ));
+    let mut link = Command::new("gfortran");
+    link.arg(lab.path(&object)).arg("-o").arg(&traced).arg("-lcaf_openmpi");
+    succeeded(&link.output().unwrap());
+    assert!(matches!(end, "f" | "f90"));
+    (plain, traced, said)
+}
+
+/// Gets, puts and atomic operations of a layer, counted by process, kind and partner, with their bytes.
+pub(crate) fn operations(
+    trace: &Trace,
+    layer: Layer,
+) -> BTreeMap<(u64, &'static str, u32), (u64, u64)> {
+    let definitions = &trace.definitions;
+    let is_of = |win: RmaWinRef| {
+        let win = definitions.rma_win(win).unwrap();
+        definitions.string(win.name).unwrap().to_string().starts_with(layer.title())
+    };
+    let mut all = BTreeMap::new();
+    for (location, process) in trace.locations() {
+        let mut reader = trace.archive.events(location).unwrap();
+        while let Some(record) = reader.next().unwrap() {
+            let (win, what, remote, bytes) = match record.event {
+                Event::RmaGet(it) => (it.win, "get", it.remote, it.bytes),
+                Event::RmaPut(it) => (it.win, "put", it.remote, it.bytes),
+                Event::RmaAtomic(it) => {
+                    (it.win, "atomic", it.remote, it.bytes_sent + it.bytes_received)
+                }
+                _ => continue,
+            };
+            if is_of(win) {
+                let sum: &mut (u64, u64) = all.entry((process, what, remote.0)).or_default();
+                *sum = (sum.0 + 1, sum.1 + bytes);
+            }
+        }
+    }
+    all
+}
+
+/// Runs an instrumented program without Dwell and with it, and compares what both layers recorded.
+fn same_by_source_and_preload(mpi: &Mpi, lab: &Lab, name: &str, program: &Path, sizes: bool) {
+    let run = mpi.measured(lab, 2, &[program.as_os_str()]);
+    assert_eq!(run.code, Some(0), "{name}: {run:?}");
+    let trace = Trace::read(&lab.experiment());
+    let (source, preload) = (operations(&trace, Layer::Coarray), operations(&trace, Layer::Caf));
+    if sizes {
+        assert_eq!(source, preload, "{name}");
+    } else {
+        let counts =
+            |of: &BTreeMap<_, (u64, u64)>| -> Vec<u64> { of.values().map(|it| it.0).collect() };
+        assert!(source.keys().eq(preload.keys()), "{name}: {source:?} {preload:?}");
+        assert_eq!(counts(&source), counts(&preload), "{name}");
+    }
+    assert!(!source.is_empty(), "{name}");
+    lab.accepted_by_otf2_print(&lab.experiment());
+}
+
+/// Programs with each construct, in fixed and free form: the same output without calls, with calls, and recorded; the
+/// same operations by source and by preload.
+#[test]
+fn every_construct_does_the_same_and_is_recorded_alike() {
+    let Some((mpi, lab)) = open() else { return };
+    let folder = Lab::repository().join("tests/programs/coarrays");
+    let mut files: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 11);
+    for file in files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let mut names = vec![name.clone()];
+        if !matches!(&*name, "fixed.f" | "free.f90") {
+            names.push(name.replace(".f90", "_fixed.f"));
+        }
+        for name in names {
+            let (plain, traced, said) = both(&lab, &file, &name);
+            let plain = mpi.run(&lab, 2, &[plain.as_os_str()]);
+            assert_eq!(plain.code, Some(0), "{name}: {plain:?}");
+            let off = mpi.run(&lab, 2, &[traced.as_os_str()]);
+            assert_eq!((off.code, lines(&off.stdout)), (Some(0), lines(&plain.stdout)), "{name}");
+            assert!(said.contains(" 0 unchanged"), "{said}");
+            // Only the other image knows how large a part of a part is.
+            let sizes = !name.starts_with("components");
+            same_by_source_and_preload(&mpi, &lab, &name, &traced, sizes);
+        }
+    }
+}
+
+/// Waits of known length are found at the statements of the source, as long as they were, and not without a delay.
+#[test]
+fn waits_are_found_at_statements() {
+    let Some((mpi, lab)) = open() else { return };
+    let path = delays(&lab);
+    let run = |words: &[&OsStr]| mpi.measured(&lab, 2, &[&[path.as_os_str()], words].concat());
+    let source = include_str!("../../../../tests/programs/caf_delays.F90");
+    let program = Program { lab: &lab, source, waiter: "Rank 1", run: &run };
+    let trials =
+        program.trials(&["sync_all", "sync_images", "event", "lock", "broadcast", "total", "get"]);
+    trials.find("sync_all", "barrier_wait", "coarray_sync_all", "Rank 0");
+    trials.find("sync_images", "late_partner", "coarray_sync_images", "Rank 0");
+    trials.find("event", "late_signal", "coarray_event_wait", "Rank 0");
+    trials.find("lock", "lock_contention", "coarray_lock", "Rank 0");
+    trials.find("broadcast", "late_broadcast", "coarray_co_broadcast", "Rank 0");
+    trials.find("total", "nxn_wait", "coarray_co_sum", "Rank 0");
+    trials.at_once("get", "wait_for_progress", "coarray_get");
+}
+
+/// An image that computes makes no progress for remote reads of others.
+#[test]
+fn a_remote_read_waits_for_progress() {
+    let Some((mpi, lab)) = open() else { return };
+    let mpi = mpi.with(&["-mca", "osc", "pt2pt"]);
+    let path = delays(&lab);
+    let run = |words: &[&OsStr]| mpi.measured(&lab, 2, &[&[path.as_os_str()], words].concat());
+    let source = include_str!("../../../../tests/programs/caf_delays.F90");
+    let program = Program { lab: &lab, source, waiter: "Rank 1", run: &run };
+    let trials = program.trials(&["get"]);
+    trials.find("get", "wait_for_progress", "coarray_get", "Rank 0");
+}
+
+/// Compiles and links the program with waits in one command.
+fn delays(lab: &Lab) -> PathBuf {
+    for name in ["caf_delays.F90", "caf_delays.c", "delays.h"] {
+        fs::copy(Lab::repository().join("tests/programs").join(name), lab.path(name)).unwrap();
+    }
+    let arguments = [
+        "gfortran",
+        "-g",
+        "-O1",
+        "-fcoarray=lib",
+        "-fno-inline",
+        "-ffree-line-length-none",
+        "caf_delays.F90",
+        "caf_delays.c",
+        "-o",
+        "caf_delays",
+        "-lcaf_openmpi",
+    ];
+    succeeded(&dwell_compile(lab, &arguments));
+    lab.path("caf_delays")
+}
+
+/// A source that the compiler rejects with calls compiles all the same: statements that it complains about are left
+/// unchanged, and an error of the program is reported as without Dwell.
+#[test]
+fn a_build_that_works_without_dwell_works_with_it() {
+    let Some((_, lab)) = open() else { return };
+    let source = "module m\n  type t\n    integer :: i\n  contains\n    procedure :: f\n  end type\ncontains\n  \
+                  subroutine f(this)\n    class(t) :: this\n  end subroutine\nend module\nprogram p\n  use m\n  \
+                  type(t), save :: x[*]\n  type(t) :: y\n  integer, save :: a[*]\n  sync all\n  y = x[1]\n  a = a[1]\n\
+                  end program\n";
+    fs::write(lab.path("p.f90"), source).unwrap();
+    let output = dwell_compile(&lab, &["gfortran", "-fcoarray=lib", "-c", "p.f90"]);
+    let text = succeeded(&output);
+    assert!(text.contains("3 statements with coarrays, 2 separated"), "{text}");
+    assert!(text.contains("p.f90:18: unchanged: the compiler does not accept"), "{text}");
+
+    fs::write(lab.path("bad.f90"), "program p\ninteger :: a[*]\na = a[1] +\nend program\n")
+        .unwrap();
+    let plain = Command::new("gfortran")
+        .args(["-fcoarray=lib", "-c", "bad.f90"])
+        .current_dir(lab.path(""))
+        .output();
+    let (plain, output) =
+        (plain.unwrap(), dwell_compile(&lab, &["gfortran", "-fcoarray=lib", "-c", "bad.f90"]));
+    assert_eq!((output.status.code(), output.stderr), (plain.status.code(), plain.stderr));
+}
+
+/// Files that a source includes are instrumented as well, and messages name the lines of the source.
+#[test]
+fn included_files_are_followed() {
+    let Some((_, lab)) = open() else { return };
+    fs::create_dir(lab.path("inc")).unwrap();
+    fs::write(lab.path("inc/body.inc"), "      a = a[1]\n      sync all\n").unwrap();
+    let source = "      program p\n      integer, save :: a[*]\n      sync all\n      include 'body.inc'\n      b = a\n      end\n";
+    fs::write(lab.path("p.f"), source).unwrap();
+    let text = succeeded(&dwell_compile(
+        &lab,
+        &["gfortran", "-Wconversion", "-Iinc", "-fcoarray=lib", "-c", "p.f"],
+    ));
+    assert!(text.contains("3 statements with coarrays, 3 separated"), "{text}");
+    let wrong = source.replace("b = a", "b = 'text'");
+    fs::write(lab.path("p.f"), wrong).unwrap();
+    let output = dwell_compile(&lab, &["gfortran", "-Iinc", "-fcoarray=lib", "-c", "p.f"]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("p.f:5:"), "{text}");
+}
+
+/// `dwell instrument` writes files that compile by hand, and the C file that they need.
+#[test]
+fn instrumented_files_are_compiled_by_hand() {
+    let Some((mpi, lab)) = open() else { return };
+    let source = Lab::repository().join("tests/programs/coarrays/assignments.f90");
+    let folder = lab.path("traced");
+    let words: [&OsStr; 4] =
+        ["instrument".as_ref(), source.as_os_str(), "-o".as_ref(), folder.as_os_str()];
+    succeeded(&lab.dwell(&words));
+    let c = folder.join("dwell_coarray.c");
+    let object: OsString = folder.join("dwell_coarray.o").into();
+    succeeded(
+        &Command::new("cc")
+            .args(["-O2", "-fPIC", "-c"])
+            .arg(c)
+            .arg("-o")
+            .arg(&object)
+            .output()
+            .unwrap(),
+    );
+    let mut gfortran = Command::new("gfortran");
+    gfortran.arg("-fcoarray=lib").arg(folder.join("assignments.f90")).arg(object);
+    let program = lab.path("assignments");
+    succeeded(&gfortran.arg("-lcaf_openmpi").arg("-o").arg(&program).output().unwrap());
+    same_by_source_and_preload(&mpi, &lab, "assignments", &program, true);
+}
