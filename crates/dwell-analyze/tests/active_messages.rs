@@ -131,6 +131,9 @@ fn a_reply_is_late_by_the_delay_of_the_handler_and_by_its_length() {
         assert_eq!(at(analysis, 1, Wait::LateReply), 380 - 110);
         assert_eq!(at(analysis, 1, Wait::HandlerDelay), 300 - 110);
         assert_eq!(analysis.total(Quantity::Inferred(Wait::LateReply)), 0);
+        // From 100 to 300, and from 380 to 390.
+        assert_eq!(analysis.at_location(0, Quantity::MessageDelay), 200);
+        assert_eq!(analysis.at_location(1, Quantity::MessageDelay), 10);
         // The request was sent before process 0 polled.
         assert_eq!(analysis.at_location(0, Quantity::Wait(Wait::LateSignal)), 0);
         assert_eq!(analysis.not_computed(), []);
@@ -313,6 +316,8 @@ struct Simulated {
     inbox: VecDeque<Mail>,
     polling: Option<Poll>,
     expected: BTreeMap<Wait, u64>,
+    /// Time that messages were on their way until they were handled.
+    delay: u64,
 }
 
 /// Numbers from a seed.
@@ -328,8 +333,11 @@ impl Random {
 
 const LATENCY: u64 = 5;
 
+/// Threads of each process of a simulated program, and the waits and delays of each.
+type Simulation = (Vec<Vec<Thread>>, Vec<(BTreeMap<Wait, u64>, u64)>);
+
 /// Simulates processes that send requests, compute, and poll until some handlers have run. Returns threads and waits.
-fn simulate(seed: u64) -> (Vec<Vec<Thread>>, Vec<BTreeMap<Wait, u64>>) {
+fn simulate(seed: u64) -> Simulation {
     let mut random = Random(seed);
     let count = 2 + random.below(4) as usize;
     let mut all: Vec<Simulated> =
@@ -362,6 +370,7 @@ fn simulate(seed: u64) -> (Vec<Vec<Thread>>, Vec<BTreeMap<Wait, u64>>) {
                 send(me, mail.from, checksum, sent, Some(now), &mut all);
             }
             let it = &mut all[me];
+            it.delay += now - mail.sent;
             it.thread = of.handled(now + length);
             it.now = now + length;
             let poll = it.polling.as_mut().unwrap();
@@ -406,7 +415,7 @@ fn simulate(seed: u64) -> (Vec<Vec<Thread>>, Vec<BTreeMap<Wait, u64>>) {
         vec![std::mem::take(&mut it.thread).at(end + 1, Leave { region: MAIN })]
     };
     let threads = all.iter_mut().map(close).collect();
-    (threads, all.into_iter().map(|it| it.expected).collect())
+    (threads, all.into_iter().map(|it| (it.expected, it.delay)).collect())
 }
 
 /// Checks random programs, and that each of the waits occurs.
@@ -415,7 +424,9 @@ fn check(seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let (processes, expected) = simulate(seed);
         analyzed(&processes, |analysis| {
-            for (process, expected) in expected.iter().enumerate() {
+            for (process, (expected, delay)) in expected.iter().enumerate() {
+                let found = analysis.at_location(process, Quantity::MessageDelay);
+                assert_eq!(found, *delay, "seed {seed}, process {process}");
                 for wait in [Wait::LateReply, Wait::HandlerDelay, Wait::LateSignal] {
                     let expected = expected.get(&wait).copied().unwrap_or(0);
                     assert_eq!(
@@ -426,7 +437,7 @@ fn check(seeds: std::ops::Range<u64>) {
                 }
             }
         });
-        for (wait, amount) in expected.iter().flatten() {
+        for (wait, amount) in expected.iter().flat_map(|it| &it.0) {
             *sums.entry(*wait).or_default() += amount;
         }
     }

@@ -69,6 +69,9 @@ pub enum Quantity {
     DelayMargin,
     /// Time in which what the location did on the path determined the length of the run: it is on the critical path.
     CriticalPath,
+    /// Time from the calls that sent active messages to the begin of their handlers, on the paths of the handlers. Nobody
+    /// need have waited meanwhile.
+    MessageDelay,
 }
 
 use Quantity as Q;
@@ -91,7 +94,7 @@ const COUNTS: [Q; 10] = [
 ];
 
 /// Quantities that belong to no wait and follow those that do.
-const OTHERS: [Q; 11] = [
+const OTHERS: [Q; 12] = [
     Q::PartialCollectives,
     Q::PollingCalls,
     Q::PollingTime,
@@ -103,6 +106,7 @@ const OTHERS: [Q; 11] = [
     Q::DelayPropagated,
     Q::DelayMargin,
     Q::CriticalPath,
+    Q::MessageDelay,
 ];
 
 impl Quantity {
@@ -138,6 +142,7 @@ impl Quantity {
             Q::DelayPropagated => other(8),
             Q::DelayMargin => other(9),
             Q::CriticalPath => other(10),
+            Q::MessageDelay => other(11),
         }
     }
 

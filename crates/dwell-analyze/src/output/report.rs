@@ -268,6 +268,11 @@ fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
         let row = beside(name.into(), title.into(), "sec", Source::AnySum(sum));
         rows.push(Row { description, parent: above.map(|above| first + above), ..row });
     }
+    let source = Source::AnySum(&[Q::MessageDelay]);
+    let row = beside("message_delay".into(), "Delay of active messages".into(), "sec", source);
+    let description = "Time from the calls that sent active messages to the begin of their handlers, on the call paths of \
+                       the handlers. Nobody need have waited meanwhile";
+    rows.push(Row { description, ..row });
     let mut names = BTreeSet::new();
     for counter in counters.iter() {
         // Counters of one name that differ in their units or types are told apart.

@@ -15,6 +15,9 @@
 //! reply*, and the part of it before the handler of the request began at the other process is *handler delay*. Waiting for
 //! any other message is a *late signal*.
 //!
+//! All messages, whether anybody waits for them or not, have a delay: the time from the call that sent one to the begin of its
+//! handler. It is no wait, and is booked on the path of the handler.
+//!
 //! Messages have no identity. The n-th message of a process with some checksum is taken for the n-th that the receiver
 //! handles from there with that checksum.
 
@@ -35,6 +38,7 @@ use crate::engine::exchange::{Answering, Asked, Asking, outboxes};
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
 use crate::engine::owned::{Members, Owned};
+use crate::engine::paths::Path;
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::process::Process;
 use crate::engine::quantity::Quantity;
@@ -91,7 +95,8 @@ impl Pattern for ActiveMessages {
                 let Some(inbox) = self.inboxes.get_mut(me) else { return };
                 let (time, first) = (event.time, here.location.in_handlers);
                 let (before, in_handlers, count) = (open.last, first, 1);
-                let run = Run { source, checksum, time, location, first, in_handlers, count };
+                let path = here.location.stack.last().map_or(Path::TOP, |frame| frame.path);
+                let run = Run { source, checksum, time, location, path, first, in_handlers, count };
                 if here.attend_polling() {
                     open.last = Some(before.map_or(run, |last| run.after(&last)));
                 } else {
@@ -133,11 +138,18 @@ impl Pattern for ActiveMessages {
             if inbox.is_idle() {
                 continue;
             }
-            let Some(process) = at.processes.get(me) else { continue };
+            let Some(process) = at.processes.get_mut(me) else { continue };
             // The last handler of a call that is still open is not among those that are known.
             let open = process.locations.iter().filter_map(|it| self.open.get(it.number)?.last);
             let known = open.map(|run| run.time).fold(at.horizon, Time::min);
-            inbox.judge(me, at.horizon, known, |booking| out.common.bookings.send(me, booking));
+            let mut late = Vec::new();
+            let book = |booking| out.common.bookings.send(me, booking);
+            inbox.judge(me, at.horizon, known, book, |run, delay| late.push((*run, delay)));
+            for (Run { location, path, .. }, Duration(delay)) in late {
+                if let Some(location) = process.location_mut(location) {
+                    location.paths.book(path, Quantity::MessageDelay, delay);
+                }
+            }
         }
     }
 
@@ -183,6 +195,8 @@ struct Run {
     /// Begin of the handler.
     time: Time,
     location: LocationNumber,
+    /// Call path of the handler.
+    path: Path,
     /// Time that the location had spent in handlers before the first handler of the call, and before this one.
     first: Duration,
     in_handlers: Duration,
@@ -253,13 +267,15 @@ impl Inbox {
             + queued(self.open.values().map(VecDeque::capacity).sum(), size_of::<Handled>())
     }
 
-    /// Matches messages that were sent before `horizon` with handlers that ran before `known`, and books the waits.
+    /// Matches messages that were sent before `horizon` with handlers that ran before `known`, books the waits, and tells
+    /// the delay of each message.
     fn judge(
         &mut self,
         me: ProcessNumber,
         horizon: Time,
         known: Time,
         mut book: impl FnMut(Booking),
+        mut tell: impl FnMut(&Run, Duration),
     ) {
         self.sent.sort_unstable_by_key(|it| (it.time, it.location, it.serial));
         let ready = self.sent.partition_point(|it| it.time < horizon);
@@ -287,6 +303,7 @@ impl Inbox {
                 if sent.sender != me {
                     handled.book(sent, &mut book);
                 }
+                tell(&handled.run, handled.run.time.since(sent.begin));
                 ahead.pop_front();
                 open.pop_front();
             }
