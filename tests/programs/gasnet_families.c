@@ -18,7 +18,7 @@
 #include <pthread.h>
 #endif
 
-enum { N = 64, SEGMENT = 1 << 20 };
+enum { N = 64, SEGMENT = 4 << 20 };
 
 #define OK(call)                                                            \
     do {                                                                    \
@@ -241,7 +241,8 @@ static void collectives(void)
 static volatile int replies, requests;
 static gex_HSL_t lock = GEX_HSL_INITIALIZER;
 
-enum { SHORT_REQUEST = 150, MEDIUM_REQUEST, LONG_REQUEST, SHORT_REPLY, MEDIUM_REPLY, LONG_REPLY, MANY_REQUEST = 201 };
+enum { SHORT_REQUEST = 150, MEDIUM_REQUEST, LONG_REQUEST, SHORT_REPLY, MEDIUM_REPLY, LONG_REPLY, NEGOTIATED_REQUEST,
+       NEGOTIATED_LONG_REQUEST, MANY_REQUEST = 201 };
 
 static void count_one(volatile int *what)
 {
@@ -280,6 +281,21 @@ static void long_request(gex_Token_t token, void *data, size_t bytes, gex_AM_Arg
     count_one(&requests);
     gex_AM_ReplyLong0(token, LONG_REPLY, data, 16, back, GEX_EVENT_NOW, 0);
 }
+/* With negotiated payload: the library says where the data are to be put. */
+static void negotiated_request(gex_Token_t token, void *data, size_t bytes, gex_AM_Arg_t a, gex_AM_Arg_t b)
+{
+    count_one(&requests);
+    gex_AM_SrcDesc_t prepared = gex_AM_PrepareReplyMedium(token, NULL, 24, 24, NULL, 0, 2);
+    memcpy(gex_AM_SrcDescAddr(prepared), data, 24);
+    gex_AM_CommitReplyMedium2(prepared, MEDIUM_REPLY, 24, a, 2);
+}
+static void negotiated_long_request(gex_Token_t token, void *data, size_t bytes, gex_AM_Arg_t high, gex_AM_Arg_t low)
+{
+    uint64_t *back = (uint64_t *)((uint64_t)(uint32_t)high << 32 | (uint32_t)low);
+    count_one(&requests);
+    gex_AM_SrcDesc_t prepared = gex_AM_PrepareReplyLong(token, data, 16, 16, back, GEX_EVENT_NOW, 0, 0);
+    gex_AM_CommitReplyLong0(prepared, LONG_REPLY, 16, back);
+}
 static void many_request(gex_Token_t token, gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3,
                          gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6, gex_AM_Arg_t a7, gex_AM_Arg_t a8,
                          gex_AM_Arg_t a9, gex_AM_Arg_t a10, gex_AM_Arg_t a11, gex_AM_Arg_t a12, gex_AM_Arg_t a13,
@@ -305,7 +321,22 @@ static void messages(void)
     gex_AM_RequestLong2(team, next, LONG_REQUEST, data, 64, theirs + 25 * N, GEX_EVENT_NOW, 0,
                         (gex_AM_Arg_t)(back >> 32), (gex_AM_Arg_t)back);
     gex_AM_RequestShort(team, next, MANY_REQUEST, 0, 0, 1, 2, 3, 4, 5, 6, -7, 8, 9, 10, 11, 12, 13, 14, 15);
-    GASNET_BLOCKUNTIL(replies == 9 && requests == 10);
+    for (int i = 0; i < 2; i++) {
+        gex_AM_SrcDesc_t prepared = gex_AM_PrepareRequestMedium(team, next, NULL, 40, 40, NULL, 0, 2);
+        memcpy(gex_AM_SrcDescAddr(prepared), data, 40);
+        gex_AM_CommitRequestMedium2(prepared, NEGOTIATED_REQUEST, 40, i, 9);
+    }
+    gex_AM_SrcDesc_t prepared =
+        gex_AM_PrepareRequestLong(team, next, data, 48, 48, theirs + 27 * N, GEX_EVENT_NOW, 0, 2);
+    gex_AM_CommitRequestLong2(prepared, NEGOTIATED_LONG_REQUEST, 48, theirs + 27 * N,
+                              (gex_AM_Arg_t)((back + 16 * N) >> 32), (gex_AM_Arg_t)(back + 16 * N));
+    GASNET_BLOCKUNTIL(replies == 12 && requests == 13);
+    say("gex_AM_CommitRequestMedium", 2, 80);
+    say("gex_AM_CommitRequestLong", 1, 48);
+    say("gex_AM_CommitReplyMedium", 2, 48);
+    say("gex_AM_CommitReplyLong", 1, 16);
+    say("negotiated_request", 2, 0);
+    say("negotiated_long_request", 1, 0);
     say("gex_AM_RequestShort", 5, 0);
     say("gex_AM_RequestMedium", 4, 400);
     say("gex_AM_RequestLong", 1, 64);
@@ -313,15 +344,15 @@ static void messages(void)
     say("gex_AM_ReplyMedium", 4, 96);
     say("gex_AM_ReplyLong", 1, 16);
     say("GASNET_BLOCKUNTIL", 1, 0);
-    say("gex_HSL_Lock", 19, 0);
-    say("gex_HSL_Unlock", 19, 0);
+    say("gex_HSL_Lock", 25, 0);
+    say("gex_HSL_Unlock", 25, 0);
     say("short_request", 4, 0);
     say("medium_request", 4, 0);
     say("long_request", 1, 0);
     say("many_request", 1, 0);
     say("short_reply", 4, 0);
-    say("medium_reply", 4, 0);
-    say("long_reply", 1, 0);
+    say("medium_reply", 6, 0);
+    say("long_reply", 2, 0);
     result("messages");
 }
 
@@ -358,6 +389,10 @@ int main(int argc, char **argv)
         { SHORT_REPLY, (gex_AM_Fn_t)short_reply, GEX_FLAG_AM_REPLY | GEX_FLAG_AM_SHORT, 1, NULL, NULL },
         { MEDIUM_REPLY, (gex_AM_Fn_t)medium_reply, GEX_FLAG_AM_REPLY | GEX_FLAG_AM_MEDIUM, 2, NULL, NULL },
         { LONG_REPLY, (gex_AM_Fn_t)long_reply, GEX_FLAG_AM_REPLY | GEX_FLAG_AM_LONG, 0, NULL, NULL },
+        { NEGOTIATED_REQUEST, (gex_AM_Fn_t)negotiated_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 2, NULL,
+          NULL },
+        { NEGOTIATED_LONG_REQUEST, (gex_AM_Fn_t)negotiated_long_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_LONG, 2,
+          NULL, NULL },
         /* The index that the recorder prefers. */
         { MANY_REQUEST, (gex_AM_Fn_t)many_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 16, NULL, NULL },
     };

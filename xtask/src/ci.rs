@@ -7,7 +7,7 @@
 //! which step takes them.
 
 mod again;
-mod gasnet;
+pub(crate) mod gasnet;
 pub(crate) mod install;
 pub(crate) mod linkage;
 #[allow(dead_code)] // Tests use the rest of it.

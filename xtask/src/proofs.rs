@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::ci::{install, linkage};
+use crate::ci::{gasnet, install, linkage};
 use crate::process::{self, cargo};
 use crate::sanitize;
 use crate::workspace::Workspace;
@@ -18,6 +18,11 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     process::run(cargo(root).args(["test", "-p", "dwell-analyze", "--", "--include-ignored"]))?;
     let record = ["test", "-p", "dwell", "--test", "record"];
     process::run(cargo(root).args(record).envs(install::variables(workspace)))?;
+    // GASNet with assertions counts calls and bytes itself.
+    gasnet::install_debug(workspace)?;
+    let statistics = ["--", "--ignored", "gasnet::"];
+    let place = gasnet::debug_directory(workspace);
+    process::run(cargo(root).args(record).args(statistics).env("DWELL_GASNET_DEBUG", place))?;
     let users = ["-p", "dwell", "-p", "dwell-preload"];
     process::run(cargo(root).args(["build", "--release"]).args(users))?;
     // What is killed and damaged at random must be as users have it, too.

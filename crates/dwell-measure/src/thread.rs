@@ -61,8 +61,8 @@ pub use merged::{Counted as CountedOnly, count_only};
 pub(crate) use user::as_region;
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
-    enter_reported, handler_event, leave_function, leave_handler_event, leave_named, leave_phase,
-    leave_reported, set,
+    enter_reported, handler_event, leave_function, leave_named, leave_phase, leave_reported, set,
+    set_inside,
 };
 
 /// Calls inside calls that are kept apart.
@@ -399,7 +399,7 @@ impl Thread {
     ) -> bool {
         let (stack, return_address) = (words.stack.get(), words.return_address.get());
         let layer = 1 << hook.layer as u32;
-        let goes_on = self.depth == 0 || self.nest(stack, layer);
+        let goes_on = self.depth == 0 && self.layers == 0 || self.nest(stack, layer);
         if !goes_on || self.depth == DEPTH {
             return false;
         }

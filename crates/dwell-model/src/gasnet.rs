@@ -281,6 +281,11 @@ const CHAPTERS: &[&[Family]] = &[
             reply(symbol!("gex_AM_ReplyShort")),
             reply(symbol!("gex_AM_ReplyMedium")),
             reply(symbol!("gex_AM_ReplyLong")),
+            // Messages with negotiated payload, whose target the call that prepared them has named.
+            request(symbol!("gex_AM_CommitRequestMedium")),
+            request(symbol!("gex_AM_CommitRequestLong")),
+            reply(symbol!("gex_AM_CommitReplyMedium")),
+            reply(symbol!("gex_AM_CommitReplyLong")),
         ];
         "polling": &[
             row(symbol!("gasnet_AMPoll"), Operation::Poll, Int, &[Int]).measured(Progress::Always),
@@ -306,8 +311,7 @@ pub static TABLE: Table =
 
 const ASKS: &str = "returns what the library has at hand: measuring would cost more than the call";
 const LOCAL: &str = "works in memory of its own process, without anybody else";
-const NEGOTIATED: &str =
-    "a message with negotiated payload, which is not recorded yet; its handler is";
+const NEGOTIATED: &str = "moves nothing: the message is recorded where it is committed";
 const OVER: &str = "a macro over calls that are hooked";
 
 /// Calls that are not hooked, each with the reason. A `*` in a name stands for any number of characters.
@@ -316,7 +320,10 @@ pub const NOT_HOOKED: &[(&str, &str)] = &[
     ("gex_AD_Destroy", LOCAL),
     ("gex_AD_Query*", ASKS),
     ("gex_AM_Cancel*", NEGOTIATED),
-    ("gex_AM_Commit*", NEGOTIATED),
+    ("gex_AM_CommitReplyLong*", OVER),
+    ("gex_AM_CommitReplyMedium*", OVER),
+    ("gex_AM_CommitRequestLong*", OVER),
+    ("gex_AM_CommitRequestMedium*", OVER),
     ("gex_AM_LUB*", ASKS),
     ("gex_AM_Max*", ASKS),
     ("gex_AM_Prepare*", NEGOTIATED),

@@ -33,18 +33,55 @@ const CONFIGURE: &[&str] = &[
     "--disable-parsync",
 ];
 
-/// Fragment of a makefile that every complete installation has; the last that is built.
+/// Settings of the build with assertions, which counts calls and bytes itself.
+const CONFIGURE_DEBUG: &[&str] = &[
+    "--enable-debug",
+    "--enable-smp",
+    "--enable-udp",
+    "--disable-mpi",
+    "--disable-ibv",
+    "--disable-ucx",
+    "--disable-ofi",
+    "--disable-aries",
+    "--enable-seq",
+    "--disable-par",
+    "--disable-parsync",
+];
+
+/// Fragments of makefiles that complete installations have; the last that are built.
 const LAST: &str = "include/mpi-conduit/mpi-par.mak";
+const LAST_DEBUG: &str = "include/udp-conduit/udp-seq.mak";
 
 /// Returns the directory into which GASNet is installed.
 pub(crate) fn directory(workspace: &Workspace) -> PathBuf {
     workspace.target.join("gasnet")
 }
 
+/// Returns the directory into which GASNet with assertions is installed.
+pub(crate) fn debug_directory(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("gasnet-debug")
+}
+
 /// Builds GASNet, unless it is there.
 pub(crate) fn install(workspace: &Workspace) -> Result<()> {
     let place = directory(workspace);
-    if place.join(LAST).is_file() {
+    install_at(workspace, &place, LAST, (CONFIGURE, &["seq", "par"]))
+}
+
+/// Builds GASNet with assertions, unless it is there. It counts calls and bytes, with which traces are compared.
+pub(crate) fn install_debug(workspace: &Workspace) -> Result<()> {
+    let place = debug_directory(workspace);
+    install_at(workspace, &place, LAST_DEBUG, (CONFIGURE_DEBUG, &["seq"]))
+}
+
+/// Builds GASNet with these settings for these thread modes, unless the directory has what is built last.
+fn install_at(
+    workspace: &Workspace,
+    place: &Path,
+    last: &str,
+    settings: (&[&str], &[&str]),
+) -> Result<()> {
+    if place.join(last).is_file() {
         println!("present: GASNet");
         return Ok(());
     }
@@ -53,12 +90,12 @@ pub(crate) fn install(workspace: &Workspace) -> Result<()> {
     if work.exists() {
         fs::remove_dir_all(&work).with_context(|| work.display().to_string())?;
     }
-    build(&work, &place).context("GASNet could not be built for tests")?;
+    build(&work, place, settings).context("GASNet could not be built for tests")?;
     fs::remove_dir_all(&work).with_context(|| work.display().to_string())
 }
 
 /// Fetches, configures, builds and installs. The directory `work` is for intermediate files.
-fn build(work: &Path, place: &Path) -> Result<()> {
+fn build(work: &Path, place: &Path, (settings, modes): (&[&str], &[&str])) -> Result<()> {
     let sources = work.join("sources");
     let objects = work.join("objects");
     fs::create_dir_all(&objects).with_context(|| objects.display().to_string())?;
@@ -67,11 +104,11 @@ fn build(work: &Path, place: &Path) -> Result<()> {
     process::run(Command::new("cp").arg("-r").arg(fetched).arg(&sources))?;
     quietly(Command::new("./Bootstrap").current_dir(&sources), work)?;
     let mut configure = Command::new(sources.join("configure"));
-    configure.current_dir(&objects).args(CONFIGURE).arg(format!("--prefix={}", place.display()));
+    configure.current_dir(&objects).args(settings).arg(format!("--prefix={}", place.display()));
     quietly(&mut configure, work)?;
     let jobs = thread::available_parallelism().map_or(1, usize::from);
     // Both thread modes are compiled into the same object files, so only conduits can be built side by side.
-    for mode in ["seq", "par"] {
+    for mode in modes {
         let mut make = Command::new("make");
         make.current_dir(&objects).arg(format!("-j{jobs}")).arg(mode);
         // Hooks are found at run time by programs that are position-independent.

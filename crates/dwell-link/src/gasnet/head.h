@@ -67,6 +67,9 @@ DWELL_WEAK void dwell_gasnet_finish(void *entry, const void *site, const void *s
 DWELL_WEAK void dwell_gasnet_message(uint32_t from, uint32_t step, const void *data, size_t bytes);
 /* Returns the function to register in place of a handler, and a number by which its index is told afterwards. */
 DWELL_WEAK gex_AM_Fn_t dwell_gasnet_handler(gex_AM_Fn_t real, unsigned form, unsigned arguments, unsigned *number);
+/* Tells to whom a message goes that is prepared, by its descriptor, and asks for that when it is committed. */
+DWELL_WEAK void dwell_gasnet_prepared(const void *descriptor, const void *tm, uint32_t rank);
+DWELL_WEAK uint32_t dwell_gasnet_committed(const void *descriptor, dwell_word *tm);
 DWELL_WEAK void dwell_gasnet_index(unsigned number, unsigned index);
 /* Gives the index that the recorder uses to a handler of the program. Returns 0 if it uses another one. */
 DWELL_WEAK int dwell_gasnet_yield(unsigned index, gex_AM_Fn_t real, unsigned form, unsigned arguments);

@@ -2,10 +2,11 @@
 /* Active messages. All of them go through few functions with the number of their arguments and the arguments, of
    which these functions read no more than that number. */
 
-#define DWELL_READ(count)                                                        \
+#define DWELL_READ(count) DWELL_READ_BEHIND(count, count)
+#define DWELL_READ_BEHIND(last, count)                                           \
   gex_AM_Arg_t a[16] = {0};                                                      \
   va_list list;                                                                  \
-  va_start(list, count);                                                         \
+  va_start(list, last);                                                          \
   for (int at = 0; at < (int)(count) && at < 16; at++) a[at] = va_arg(list, gex_AM_Arg_t); \
   va_end(list)
 #define DWELL_GIVE                                                                                     \
@@ -68,6 +69,128 @@ DWELL_SLOW int dwell_ReplyLong(gex_Token_t token, gex_AM_Index_t handler, void *
                 gasnetc_AMReplyLongM(token, handler, source, bytes, target, local, flags, count, DWELL_GIVE));
 }
 
+/* Messages with negotiated payload: the call that prepares one names the target, and the one that commits it the rest. What
+   the functions behind the macros are passed was compared for 2021.3 and 2025.8. */
+#if defined(GASNETI_AM_COMMIT_REQ_MEDIUM_NARGS) && \
+    (GASNET_RELEASE_VERSION_MAJOR <= 2021 || GASNET_RELEASE_VERSION_MAJOR >= 2025)
+extern char dwell_entry_gex_AM_CommitRequestMedium[] DWELL_WEAK;
+extern char dwell_entry_gex_AM_CommitRequestLong[] DWELL_WEAK;
+extern char dwell_entry_gex_AM_CommitReplyMedium[] DWELL_WEAK;
+extern char dwell_entry_gex_AM_CommitReplyLong[] DWELL_WEAK;
+
+DWELL_FAST gex_AM_SrcDesc_t dwell_prepared(gex_AM_SrcDesc_t descriptor, gex_TM_t tm, uint32_t rank) {
+  if (dwell_gasnet_prepared) dwell_gasnet_prepared((const void *)descriptor, (const void *)tm, rank);
+  return descriptor;
+}
+DWELL_FAST gex_AM_SrcDesc_t dwell_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *buffer, size_t least,
+                                                       size_t most, gex_Event_t *local, gex_Flags_t flags,
+                                                       unsigned count) {
+  return dwell_prepared(gex_AM_PrepareRequestMedium(tm, rank, buffer, least, most, local, flags, count), tm, rank);
+}
+DWELL_FAST gex_AM_SrcDesc_t dwell_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const void *buffer, size_t least,
+                                                     size_t most, void *target, gex_Event_t *local, gex_Flags_t flags,
+                                                     unsigned count) {
+  return dwell_prepared(gex_AM_PrepareRequestLong(tm, rank, buffer, least, most, target, local, flags, count), tm,
+                        rank);
+}
+DWELL_FAST gex_AM_SrcDesc_t dwell_PrepareReplyMedium(gex_Token_t token, const void *buffer, size_t least, size_t most,
+                                                     gex_Event_t *local, gex_Flags_t flags, unsigned count) {
+  return dwell_prepared(gex_AM_PrepareReplyMedium(token, buffer, least, most, local, flags, count), 0,
+                        dwell_gasnet_prepared ? dwell_source(token) : 0);
+}
+DWELL_FAST gex_AM_SrcDesc_t dwell_PrepareReplyLong(gex_Token_t token, const void *buffer, size_t least, size_t most,
+                                                   void *target, gex_Event_t *local, gex_Flags_t flags,
+                                                   unsigned count) {
+  return dwell_prepared(gex_AM_PrepareReplyLong(token, buffer, least, most, target, local, flags, count), 0,
+                        dwell_gasnet_prepared ? dwell_source(token) : 0);
+}
+#undef gex_AM_PrepareRequestMedium
+#undef gex_AM_PrepareRequestLong
+#undef gex_AM_PrepareReplyMedium
+#undef gex_AM_PrepareReplyLong
+#define gex_AM_PrepareRequestMedium dwell_PrepareRequestMedium
+#define gex_AM_PrepareRequestLong dwell_PrepareRequestLong
+#define gex_AM_PrepareReplyMedium dwell_PrepareReplyMedium
+#define gex_AM_PrepareReplyLong dwell_PrepareReplyLong
+
+#if GASNET_RELEASE_VERSION_MAJOR >= 2025
+#define DWELL_COMMIT_FLAGS , gex_Flags_t flags
+#define DWELL_GIVE_FLAGS , flags
+#else
+#define DWELL_COMMIT_FLAGS
+#define DWELL_GIVE_FLAGS
+#endif
+/* The real functions do not all want the number of arguments. */
+#if GASNETC_AM_COMMIT_REQ_MEDIUM_NARGS
+#define DWELL_REQ_MEDIUM(count) , count
+#else
+#define DWELL_REQ_MEDIUM(count)
+#endif
+#if GASNETC_AM_COMMIT_REP_MEDIUM_NARGS
+#define DWELL_REP_MEDIUM(count) , count
+#else
+#define DWELL_REP_MEDIUM(count)
+#endif
+#if GASNETC_AM_COMMIT_REQ_LONG_NARGS
+#define DWELL_REQ_LONG(count) , count
+#else
+#define DWELL_REQ_LONG(count)
+#endif
+#if GASNETC_AM_COMMIT_REP_LONG_NARGS
+#define DWELL_REP_LONG(count) , count
+#else
+#define DWELL_REP_LONG(count)
+#endif
+
+#define DWELL_COMMIT(name, descriptor, handler, bytes, count, call)                                      \
+  DWELL_READ_BEHIND(descriptor, count);                                                                  \
+  dwell_word state[DWELL_STATE], tm = 0;                                                                 \
+  dwell_word rank = dwell_gasnet_committed ? dwell_gasnet_committed((const void *)(descriptor), &tm) : 0; \
+  dwell_word words[] = {tm, rank, (dwell_word)(handler), (dwell_word)(bytes), (dwell_word)a, (dwell_word)(count), 0}; \
+  int recorded = dwell_entry_##name                                                                      \
+                     ? dwell_gasnet_begin(dwell_entry_##name, words, DWELL_SITE, DWELL_STACK, state)      \
+                     : 0;                                                                                \
+  call;                                                                                                  \
+  if (recorded) dwell_gasnet_end(dwell_entry_##name, words, state)
+
+DWELL_SLOW void dwell_CommitRequestMedium(gex_AM_Index_t handler, size_t bytes DWELL_COMMIT_FLAGS, unsigned count,
+                                          gex_AM_SrcDesc_t descriptor, ...) {
+  DWELL_COMMIT(gex_AM_CommitRequestMedium, descriptor, handler, bytes, count,
+               gasnetc_AM_CommitRequestMediumM(handler, bytes DWELL_GIVE_FLAGS GASNETI_THREAD_GET DWELL_REQ_MEDIUM(count), descriptor,
+                                               DWELL_GIVE));
+}
+DWELL_SLOW void dwell_CommitReplyMedium(gex_AM_Index_t handler, size_t bytes DWELL_COMMIT_FLAGS, unsigned count,
+                                        gex_AM_SrcDesc_t descriptor, ...) {
+  DWELL_COMMIT(gex_AM_CommitReplyMedium, descriptor, handler, bytes, count,
+               gasnetc_AM_CommitReplyMediumM(handler, bytes DWELL_GIVE_FLAGS DWELL_REP_MEDIUM(count), descriptor, DWELL_GIVE));
+}
+DWELL_SLOW void dwell_CommitRequestLong(gex_AM_Index_t handler, size_t bytes, void *target DWELL_COMMIT_FLAGS,
+                                        unsigned count,
+                                        gex_AM_SrcDesc_t descriptor, ...) {
+  DWELL_COMMIT(gex_AM_CommitRequestLong, descriptor, handler, bytes, count,
+               gasnetc_AM_CommitRequestLongM(handler, bytes, target DWELL_GIVE_FLAGS GASNETI_THREAD_GET DWELL_REQ_LONG(count),
+                                             descriptor, DWELL_GIVE));
+}
+DWELL_SLOW void dwell_CommitReplyLong(gex_AM_Index_t handler, size_t bytes, void *target DWELL_COMMIT_FLAGS,
+                                        unsigned count,
+                                      gex_AM_SrcDesc_t descriptor, ...) {
+  DWELL_COMMIT(gex_AM_CommitReplyLong, descriptor, handler, bytes, count,
+               gasnetc_AM_CommitReplyLongM(handler, bytes, target DWELL_GIVE_FLAGS DWELL_REP_LONG(count), descriptor, DWELL_GIVE));
+}
+#undef GASNETI_AM_COMMIT_REQ_MEDIUM_NARGS
+#undef GASNETI_AM_COMMIT_REP_MEDIUM_NARGS
+#undef GASNETI_AM_COMMIT_REQ_LONG_NARGS
+#undef GASNETI_AM_COMMIT_REP_LONG_NARGS
+#define GASNETI_AM_COMMIT_REQ_MEDIUM_NARGS(count) , count
+#define GASNETI_AM_COMMIT_REP_MEDIUM_NARGS(count) , count
+#define GASNETI_AM_COMMIT_REQ_LONG_NARGS(count) , count
+#define GASNETI_AM_COMMIT_REP_LONG_NARGS(count) , count
+#define gasnetc_AM_CommitRequestMediumM dwell_CommitRequestMedium
+#define gasnetc_AM_CommitReplyMediumM dwell_CommitReplyMedium
+#define gasnetc_AM_CommitRequestLongM dwell_CommitRequestLong
+#define gasnetc_AM_CommitReplyLongM dwell_CommitReplyLong
+#endif
+
 /* The recorder's own messages are no calls of the program, so they are sent by the function behind the macros. */
 static __attribute__((unused)) gex_EP_t dwell_endpoint;
 static __attribute__((unused)) gex_TM_t dwell_team;
@@ -113,12 +236,23 @@ static __attribute__((unused)) void dwell_message(gex_Token_t token, void *data,
   (void)token;
   if (dwell_gasnet_message) dwell_gasnet_message((uint32_t)from, (uint32_t)step, data, bytes);
 }
+/* Tables of GASNet-1 have this flag, and 255 for any number of arguments. */
+#if defined(GASNETI_FLAG_INIT_LEGACY)
+#define DWELL_ANY GASNETI_FLAG_INIT_LEGACY
+#endif
 static __attribute__((unused)) int dwell_open(unsigned index, gex_AM_Fn_t handler) {
   gex_AM_Entry_t entry = {0};
   entry.gex_index = (gex_AM_Index_t)index;
   entry.gex_fnptr = handler;
+#ifdef DWELL_ANY
+  /* The program may want the index later, with another handler: so nothing is promised of its messages. */
+  entry.gex_flags = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_REPLY |
+                    DWELL_ANY;
+  entry.gex_nargs = 255;
+#else
   entry.gex_flags = GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST;
   entry.gex_nargs = 2;
+#endif
   entry.gex_name = "dwell";
   return dwell_plain_gex_EP_RegisterHandlers(dwell_endpoint, &entry, 1);
 }

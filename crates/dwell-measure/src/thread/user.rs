@@ -65,7 +65,7 @@ pub fn enter_handler(
 }
 
 /// Records that a handler begins, as [`enter_handler`] does, by a region of no length. Calls of the layer that the handler
-/// makes are recorded in the call that runs it. Returns `true` if the caller must call [`leave_handler_event`] at the end of
+/// makes are recorded in the call that runs it. Returns `true` if the caller must call [`set_inside`] with `true` at the end of
 /// the handler.
 pub fn handler_event(
     address: usize,
@@ -75,23 +75,20 @@ pub fn handler_event(
 ) -> bool {
     enter_handler(address, stack, layer, message);
     leave_function(address);
-    let mut hides = false;
-    guarded(guard::Entry::User, || {
-        let Some(mut thread) = take(words()) else { return };
-        hides = thread.layers & 1 << layer as u32 != 0;
-        thread.layers &= !(1 << layer as u32);
-        thread.release();
-    });
-    hides
+    set_inside(layer, false)
 }
 
-/// Records that a handler is over of which [`handler_event`] recorded the beginning.
-pub fn leave_handler_event(layer: Layer) {
+/// Sets whether the calling thread counts as being inside a call of a layer. Calls of the layer are recorded outside of such a
+/// call, and are part of it inside. Returns what held before.
+pub fn set_inside(layer: Layer, inside: bool) -> bool {
+    let (bit, mut before) = (1 << layer as u32, inside);
     guarded(guard::Entry::User, || {
         let Some(mut thread) = take(words()) else { return };
-        thread.layers |= 1 << layer as u32;
+        before = thread.layers & bit != 0;
+        thread.layers = if inside { thread.layers | bit } else { thread.layers & !bit };
         thread.release();
     });
+    before
 }
 
 /// Records that a region begins that the program names. `site` and `stack` are the return address and the stack pointer

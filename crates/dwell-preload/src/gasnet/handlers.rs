@@ -10,13 +10,15 @@
 //! counts for them.
 
 use core::ffi::{c_int, c_uint};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use dwell_measure::entry::is_on;
 use dwell_measure::filter::Detail;
 use dwell_measure::guard;
 use dwell_measure::process;
-use dwell_measure::thread::{enter_handler, handler_event, leave_function, leave_handler_event};
+use dwell_measure::thread::{enter_handler, handler_event, leave_function, set_inside};
 use dwell_model::layer::Layer;
 
 use super::channel;
@@ -116,7 +118,9 @@ unsafe extern "C-unwind" fn run<const SLOT_NUMBER: usize>(
     }
     match recorded {
         Recorded::Region => leave_function(real),
-        Recorded::Event => leave_handler_event(Layer::Gasnet),
+        Recorded::Inside(before) => {
+            set_inside(Layer::Gasnet, before);
+        }
         Recorded::Nothing => {}
     }
 }
@@ -124,7 +128,9 @@ unsafe extern "C-unwind" fn run<const SLOT_NUMBER: usize>(
 /// What was recorded of the beginning of a handler, and has to be followed by something at its end.
 enum Recorded {
     Region,
-    Event,
+    /// Nothing is open, and the thread counts as inside or outside of a call of GASNet until the handler ends. This is what
+    /// held before.
+    Inside(bool),
     Nothing,
 }
 
@@ -152,7 +158,8 @@ fn begin(slot: &Slot, real: usize, stack: usize, words: &[usize; 19]) -> Recorde
     let Some((process, gasnet)) = known else { return Recorded::Nothing };
     let detail = process.details().handlers;
     if detail == Detail::Off {
-        return Recorded::Nothing;
+        // What the handler calls is left out too.
+        return Recorded::Inside(set_inside(Layer::Gasnet, true));
     }
     // SAFETY: the first argument of a handler is its token.
     let source = unsafe { gasnet.source(words[0]) };
@@ -160,8 +167,7 @@ fn begin(slot: &Slot, real: usize, stack: usize, words: &[usize; 19]) -> Recorde
     let message =
         window.zip(source).map(|(window, source)| (window, source, received(slot, words)));
     if detail == Detail::Events {
-        let hides = handler_event(real, stack, Layer::Gasnet, message);
-        return if hides { Recorded::Event } else { Recorded::Nothing };
+        return Recorded::Inside(handler_event(real, stack, Layer::Gasnet, message));
     }
     enter_handler(real, stack, Layer::Gasnet, message);
     Recorded::Region
@@ -245,6 +251,33 @@ extern "C-unwind" fn dwell_gasnet_index(number: c_uint, index: c_uint) {
     if let Some(slot) = SLOT.get(number as usize) {
         slot.index.store(index, Ordering::Relaxed);
     }
+}
+
+/// Teams and ranks that prepared messages go to, by the addresses of their descriptors.
+static PREPARED: Mutex<BTreeMap<usize, (usize, u32)>> = Mutex::new(BTreeMap::new());
+
+/// Notes to whom a message with negotiated payload goes. A descriptor that is used again stands for the new message.
+#[unsafe(no_mangle)]
+extern "C-unwind" fn dwell_gasnet_prepared(descriptor: usize, team: usize, rank: u32) {
+    if is_on()
+        && let Ok(mut prepared) = PREPARED.lock()
+    {
+        prepared.insert(descriptor, (team, rank));
+    }
+}
+
+/// Returns the rank to which a prepared message goes, and stores its team, which is 0 for all processes. Returns a rank that
+/// does not exist if nothing is known of the message.
+///
+/// # Safety
+/// `team` is a valid place.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn dwell_gasnet_committed(descriptor: usize, team: *mut usize) -> u32 {
+    let known = PREPARED.lock().ok().and_then(|mut prepared| prepared.remove(&descriptor));
+    let (of, rank) = known.unwrap_or((0, u32::MAX));
+    // SAFETY: as promised.
+    unsafe { team.write(of) };
+    rank
 }
 
 /// Moves the recorder's own handler away from the indices that the program wants.

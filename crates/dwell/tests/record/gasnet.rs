@@ -15,7 +15,7 @@ use otf2::enums::RmaSyncType;
 use crate::lab::{Lab, Run};
 use crate::mpi::{analysed, lines};
 use crate::needs;
-use crate::trace::{Counts, Trace, said};
+use crate::trace::{Count, Counts, Trace, said};
 use crate::trial::Program;
 
 /// A conduit of GASNet and a thread mode, which a program is compiled for.
@@ -26,6 +26,15 @@ struct Gasnet<'a> {
     mode: &'static str,
     /// Variables for the program.
     variables: &'static [(&'static str, &'static str)],
+    /// Set if GASNet is the one with assertions.
+    debug: bool,
+}
+
+/// Returns the directory of GASNet with assertions, which `cargo xtask proofs` builds.
+fn debug_directory() -> Option<PathBuf> {
+    let built = || Lab::repository().join("target/gasnet-debug");
+    let directory = env::var_os("DWELL_GASNET_DEBUG").map_or_else(built, PathBuf::from);
+    directory.canonicalize().ok().filter(|it| it.join("include").is_dir())
 }
 
 /// Returns the directory of GASNet.
@@ -44,12 +53,12 @@ const MAKEFILE: &str = "\
 include $(GASNET)/include/$(CONDUIT)-conduit/$(CONDUIT)-$(MODE).mak
 all:
 \t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) -g -w -fPIE -fno-optimize-sibling-calls $(FLAGS) -c -o $(PROGRAM).o $(SOURCE)
-\t$(GASNET_LD) $(GASNET_LDFLAGS) -pie -o $(PROGRAM) $(PROGRAM).o $(GASNET_LIBS)
+\t$(GASNET_LD) $(GASNET_LDFLAGS) -pie -o $(PROGRAM) $(PROGRAM).o $(GASNET_LIBS) -lm
 ";
 
 impl<'a> Gasnet<'a> {
     fn new(lab: &'a Lab, conduit: &'static str, mode: &'static str) -> Self {
-        Self { lab, conduit, mode, variables: &[] }
+        Self { lab, conduit, mode, variables: &[], debug: false }
     }
 
     /// Compiles a program of the repository, with the header of Dwell or without.
@@ -73,7 +82,8 @@ impl<'a> Gasnet<'a> {
             word.push(value);
             make.arg(word);
         };
-        set("GASNET", directory()?.as_os_str());
+        let place = if self.debug { debug_directory()? } else { directory()? };
+        set("GASNET", place.as_os_str());
         set("CONDUIT", conduit.as_ref());
         set("MODE", mode.as_ref());
         set("PROGRAM", program.as_os_str());
@@ -126,7 +136,7 @@ fn every_message_has_a_handler(trace: &Trace) {
         }
     }
     let sent: u32 = messages.values().map(|count| count[0]).sum();
-    assert_eq!(sent, 38, "19 messages of each process");
+    assert_eq!(sent, 50, "25 messages of each process");
     assert!(messages.values().all(|[sent, received]| sent == received), "{messages:?}");
 }
 
@@ -279,8 +289,113 @@ fn handlers_and_locks_can_be_events_or_left_out() {
     for (what, count) in &told {
         // All others are handlers, which send the replies.
         let call = ["gex_", "gasnet_", "GASNET_"].iter().any(|it| what.1.starts_with(it));
-        let left_out = is_lock(&what.1) || what.1.starts_with("gex_AM_Reply") || !call;
+        let left_out = is_lock(&what.1) || what.1.contains("Reply") || !call;
         assert_eq!(trace.counts.get(what), (!left_out).then_some(count), "{what:?}");
+    }
+}
+
+/// Returns the name in GASNet's statistics of a call that it counts, without what tells its variants apart. Atomic operations
+/// are counted only where they are no inline functions, and messages together with those of GASNet itself.
+fn name_in_statistics(call: &str) -> Option<String> {
+    let vis = [("Vector", "V"), ("Indexed", "I"), ("Strided", "S")];
+    let (form, rest) = match call.strip_prefix("gex_VIS_") {
+        Some(rest) => {
+            let (word, letter) = vis.into_iter().find(|it| rest.starts_with(it.0))?;
+            (letter, rest.strip_prefix(word)?)
+        }
+        None => ("", call.strip_prefix("gex_RMA_")?),
+    };
+    let (kind, mode) = rest.split_at_checked(3)?;
+    let mode = match mode {
+        "Blocking" => "",
+        "BlockingVal" => "_VAL",
+        "NB" => "_NB",
+        "NBVal" => "_NB_VAL",
+        "NBI" => "_NBI",
+        "NBIVal" => "_NBI_VAL",
+        _ => return None,
+    };
+    Some(format!("{}{form}{mode}", kind.to_ascii_uppercase()))
+}
+
+/// Reads calls and bytes of puts and gets from a file of GASNet's statistics.
+fn statistics(path: &Path) -> BTreeMap<String, Count> {
+    let mut counts: BTreeMap<String, Count> = BTreeMap::new();
+    let text = fs::read_to_string(path).unwrap();
+    for line in text.lines() {
+        // For instance: `0>  PUT_NB_BULK:  4  avg/min/max/total sz = 8.000/8/8/32`
+        let Some((_, line)) = line.split_once("> ") else { continue };
+        let Some((name, rest)) = line.trim().split_once(':') else { continue };
+        let calls = rest.split_whitespace().next().and_then(|it| it.parse::<u64>().ok());
+        let Some(calls) = calls else { continue };
+        // Others say which algorithm GASNet has chosen.
+        let forms = ["", "_VAL", "_NB", "_NB_VAL", "_NBI", "_NBI_VAL"];
+        let name = name.trim_end_matches("_LOCAL").replace("_BULK", "");
+        let kind = name.strip_prefix("PUT").or(name.strip_prefix("GET"));
+        let is_form = |kind: &str| forms.contains(&kind.trim_start_matches(['V', 'I', 'S']));
+        if !kind.is_some_and(is_form) {
+            continue;
+        }
+        let bytes = rest.rsplit('/').next().and_then(|it| it.trim().parse::<u64>().ok());
+        let count = counts.entry(name).or_default();
+        count.calls += calls;
+        count.bytes += bytes.filter(|_| rest.contains('/')).unwrap_or(0);
+    }
+    counts.retain(|_, count| count.calls > 0);
+    counts
+}
+
+/// What is recorded is what GASNet counts itself, in a build with assertions.
+#[test]
+#[ignore = "slow: cargo xtask proofs"]
+fn counts_are_those_of_gasnets_statistics() {
+    assert!(debug_directory().is_some(), "cargo xtask proofs builds GASNet with assertions");
+    for conduit in ["smp", "udp"] {
+        let lab = Lab::bare();
+        let gasnet = Gasnet { debug: true, ..Gasnet::new(&lab, conduit, "seq") };
+        let program = gasnet.compile("tests/programs/gasnet_families.c", "hooked", true).unwrap();
+        let mut command = gasnet.command(&program, &[], true);
+        command.env("GASNET_STATSFILE", lab.path("statistics.%"));
+        let run = lab.launch(command, |_| false);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let trace = Trace::read(&lab.experiment());
+        for rank in 0..2 {
+            let counted = statistics(&lab.path(&format!("statistics.{rank}")));
+            let mut recorded: BTreeMap<String, Count> = BTreeMap::new();
+            for ((pe, name), count) in &trace.counts {
+                let Some(name) = name_in_statistics(name).filter(|_| *pe == rank) else { continue };
+                let sum = recorded.entry(name).or_default();
+                sum.calls += count.calls;
+                sum.bytes += count.bytes;
+            }
+            assert!(recorded.len() > 15, "{recorded:?}");
+            assert_eq!(recorded, counted, "{conduit}, process {rank}");
+        }
+    }
+}
+
+/// A Fourier transform computes the same under the recorder, and the trace has all its gets.
+#[test]
+fn a_fourier_transform_does_the_same_and_is_counted() {
+    let (Some(_), lab) = (directory(), Lab::bare()) else { return };
+    let gasnet = Gasnet::new(&lab, "smp", "seq");
+    let source = "tests/programs/gasnet_ft.c";
+    let Some(plain) = gasnet.compile(source, "plain", false) else { return };
+    let Some(hooked) = gasnet.compile(source, "hooked", true) else { return };
+    let (words, iterations, blocks) = (["16", "3", "4"].map(OsStr::new), 3, 4);
+    let plain = gasnet.run(&plain, &words, false);
+    let run = gasnet.run(&hooked, &words, true);
+    assert_eq!((plain.code, run.code), (Some(0), Some(0)), "{run:?}");
+    assert_eq!(lines(&plain.stdout), lines(&run.stdout));
+    assert_eq!(plain.stdout.lines().count(), iterations);
+    analysed(&lab, &lab.experiment());
+    let trace = Trace::read(&lab.experiment());
+    // Each process fetches its part of all planes, in blocks, from both.
+    let calls = (16 * blocks * iterations) as u64;
+    let bytes = (16 * 16 * 16 / 2 * 16 * iterations) as u64;
+    for pe in 0..2 {
+        let count = trace.counts.get(&(pe, "gex_RMA_GetNBI".into()));
+        assert_eq!(count, Some(&Count { calls, bytes }));
     }
 }
 
