@@ -13,6 +13,7 @@
 //!
 //! Runs with and without Dwell alternate, so that disturbances of the machine affect both alike.
 
+mod gasnet;
 mod layers;
 mod mpi;
 
@@ -76,6 +77,8 @@ enum Part {
     Nwchem,
     /// Whole programs of OpenSHMEM, ARMCI, Global Arrays and coarrays
     Layers,
+    /// A Fourier transform over GASNet, recorded in several ways
+    Gasnet,
 }
 
 impl Options {
@@ -113,6 +116,9 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     }
     if options.only == Some(Part::Layers) {
         layers::run(&bench, rounds, options.smoke)?;
+    }
+    if options.only == Some(Part::Gasnet) {
+        gasnet::run(&bench, &workspace.target.join("gasnet"), rounds, options.smoke)?;
     }
     if !wanted(Part::Shmem) {
         return Ok(());
