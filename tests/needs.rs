@@ -22,7 +22,7 @@ pub(crate) const NEEDS: &[(&str, &str)] = &[
     ("INTEL_MPI", "impi-rt and impi-devel from PyPI, their mpicc in DWELL_MPICC, and I_MPI_ROOT"),
     ("FORTRAN", "Debian's gfortran"),
     ("NWCHEM", "Debian's nwchem-openmpi"),
-    ("CAF", "Debian's gfortran libcoarrays-openmpi-dev openmpi-bin"),
+    ("CAF", "Debian's gfortran libcoarrays-openmpi-dev openmpi-bin cmake ninja-build"),
     (
         "ARMCI",
         "Debian's libarmci-mpi-dev libglobalarrays-dev libscalapack-openmpi-dev liblapack-dev libblas-dev",
@@ -39,6 +39,7 @@ pub(crate) const NEEDS: &[(&str, &str)] = &[
 pub(crate) const EXTRAS: &[(&str, &str)] = &[
     ("MPI4PY", "mpi4py from PyPI, for the interpreter in DWELL_MPI4PY"),
     ("VITE", "Debian's vite"),
+    ("FLANG", "Debian's flang-22"),
 ];
 
 /// Needs that were named already.

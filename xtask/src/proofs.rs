@@ -9,12 +9,15 @@ use crate::process::{self, cargo};
 use crate::sanitize;
 use crate::workspace::Workspace;
 
-/// Runs tests under Miri and ThreadSanitizer, compares the search for wait states with exhaustive searches of all random
+/// Runs tests under Miri and ThreadSanitizer, holds what is found in Fortran source against flang, compares the search for wait states with exhaustive searches of all random
 /// archives, recovers runs that were killed and damaged at random, records all programs by the library with assertions,
 /// tests the command in the release profile, and analyses under all launchers with many numbers of processes.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     sanitize::run(workspace)?;
     let root = &workspace.root;
+    install::flang()?;
+    let judged = ["test", "-p", "dwell-fortran", "--test", "flang"];
+    process::run(cargo(root).args(judged).env("DWELL_REQUIRE_FLANG", "1"))?;
     process::run(cargo(root).args(["test", "-p", "dwell-analyze", "--", "--include-ignored"]))?;
     let record = ["test", "-p", "dwell", "--test", "record"];
     process::run(cargo(root).args(record).envs(install::variables(workspace)))?;

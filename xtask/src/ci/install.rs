@@ -27,7 +27,7 @@ const PACKAGES: &[&str] = &[
     "libmpich-dev", "nwchem-openmpi", "libcoarrays-openmpi-dev", "libarmci-mpi-dev",
     "libglobalarrays-dev", "libscalapack-openmpi-dev", "liblapack-dev", "libblas-dev", "gcc", "g++",
     "gfortran", "binutils", "chromium", "fonts-dejavu-core", "iproute2", "libfabric1", "musl-tools", "clang",
-    "dwz", "autoconf", "automake", "make",
+    "dwz", "autoconf", "automake", "make", "cmake", "ninja-build",
 ];
 
 /// An installation that runs in the background of other steps. It is a process of its own, so that its output can be
@@ -75,7 +75,7 @@ impl Drop for Background {
 
 /// Installs missing packages.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    debian_packages()?;
+    debian_packages(PACKAGES)?;
     python_packages(workspace)?;
     node(workspace)?;
     mpi_packages(workspace)?;
@@ -192,11 +192,17 @@ fn python_packages(workspace: &Workspace) -> Result<()> {
     process::run(&mut pip).with_context(|| format!("{} could not be installed", missing.join(" ")))
 }
 
-fn debian_packages() -> Result<()> {
+/// Installs flang, which judges what is found in Fortran source. It is too large for every run of continuous
+/// integration.
+pub(crate) fn flang() -> Result<()> {
+    debian_packages(&["flang-22"])
+}
+
+fn debian_packages(packages: &[&str]) -> Result<()> {
     let missing: Vec<&str> =
-        PACKAGES.iter().copied().filter(|package| !is_installed(package)).collect();
+        packages.iter().copied().filter(|package| !is_installed(package)).collect();
     if missing.is_empty() {
-        println!("all present: {}", PACKAGES.join(" "));
+        println!("all present: {}", packages.join(" "));
         return Ok(());
     }
     println!("missing: {}", missing.join(" "));
