@@ -149,7 +149,7 @@ impl<'a> WhatIf<'a> {
             threads.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
         let mut lengths = Vec::new();
-        let mut busy = low.busy;
+        let (mut busy, mut freed) = (low.busy, 0);
         for (played, (upper, _)) in played.into_iter().zip(all) {
             let played = played.map_err(|error| PredictError::Log(failure(&error)))?;
             if played.stuck > 0 {
@@ -157,7 +157,7 @@ impl<'a> WhatIf<'a> {
                 return Ok(Prediction { recorded, predicted });
             }
             if lengths.is_empty() {
-                busy = played.busy;
+                (busy, freed) = (played.busy, played.freed);
             }
             let unchanged = if upper { high.length } else { low.length };
             // What the run without changes lacks is lacking here, too.
@@ -166,8 +166,11 @@ impl<'a> WhatIf<'a> {
         let mut expected = lengths.first().copied().unwrap_or(recorded);
         if is_dynamic {
             // Work goes to whoever is free. It is distributed as well as it was, at best evenly, and at worst as it was.
-            let part = recorded as f64 / low.busy.max(1) as f64;
-            expected = ((busy as f64 * part).round() as u64).min(expected);
+            // Processes that do not wait any more take work meanwhile.
+            let idle = recorded.saturating_sub(low.busy).saturating_sub(freed);
+            let part = busy as f64 / low.busy.max(1) as f64;
+            let length = (idle as f64).mul_add(part, busy as f64);
+            expected = (length.round() as u64).min(expected);
             lengths.extend([busy, expected]);
         }
         let misfit = low.length.abs_diff(recorded);

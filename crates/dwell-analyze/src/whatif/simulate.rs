@@ -66,6 +66,8 @@ pub(crate) struct Played {
     pub(crate) run: u64,
     /// Mean time of all locations that was no wait.
     pub(crate) busy: u64,
+    /// Mean time of the recorded waits that there are not any more.
+    pub(crate) freed: u64,
     /// Number of locations that waited for ever.
     pub(crate) stuck: u32,
     pub(crate) shortest: Shortest,
@@ -116,6 +118,8 @@ struct Runner {
     /// Time without start-up and shutdown, and time without waits.
     run: u64,
     busy: u64,
+    /// Time of the recorded waits that there are not any more.
+    freed: u64,
     /// Number of calls on each path, for those that are joined.
     counts: HashMap<usize, u64, Mixed>,
     fetches: u64,
@@ -232,6 +236,7 @@ impl<'a> Simulation<'a> {
                 has_ended: false,
                 run: 0,
                 busy: 0,
+                freed: 0,
                 counts: HashMap::default(),
                 fetches: 0,
             });
@@ -292,8 +297,8 @@ impl<'a> Simulation<'a> {
         Ok(Played {
             length: self.end.saturating_sub(first.min(self.end)),
             run: self.runners.iter().map(|it| it.run).max().unwrap_or(0),
-            busy: self.runners.iter().map(|it| it.busy).sum::<u64>()
-                / (self.runners.len() as u64).max(1),
+            busy: mean(self.runners.iter().map(|it| it.busy)),
+            freed: mean(self.runners.iter().map(|it| it.freed)),
             stuck,
             shortest: self.found,
             overtaken: self.locks.overtaken,
@@ -382,6 +387,9 @@ impl<'a> Simulation<'a> {
             });
             joined = count.is_some_and(|it| it % rule.joined != 0);
             runner.fetches += u64::from((self.is_fetch)(rule.signature));
+            let is_gone =
+                |it: &&Piece| joined || it.what.wait().is_some_and(|wait| removes(&rule, wait));
+            runner.freed += stretch.waits.iter().filter(is_gone).map(waited).sum::<u64>();
             rest = rest_of(self.shortest, assumptions, &rule, (rest, in_waits), joined);
             note(self.shortest.is_none(), &mut self.found, &rule, (rest, in_waits));
             if rule.serves
@@ -591,6 +599,12 @@ impl Runner {
             self.watchers.pop();
         }
     }
+}
+
+/// Returns the mean of times, or 0 if there are none.
+fn mean(times: impl ExactSizeIterator<Item = u64>) -> u64 {
+    let count = (times.len() as u64).max(1);
+    times.sum::<u64>() / count
 }
 
 /// Returns the recorded time at which the culprit of a wait ended it, or `None` if it may be none.
