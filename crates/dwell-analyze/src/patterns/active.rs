@@ -51,11 +51,11 @@ outboxes! {
     }
 }
 
-/// Active messages of the processes of a shard.
+/// Active messages of the processes of a shard. Most programs have none, so state exists where there are some.
 #[derive(Debug)]
 pub(crate) struct ActiveMessages {
-    inboxes: Owned<ProcessNumber, Inbox>,
-    open: Owned<LocationNumber, Open>,
+    inboxes: Owned<ProcessNumber, Option<Box<Inbox>>>,
+    open: Owned<LocationNumber, Option<Box<Open>>>,
 }
 
 impl Pattern for ActiveMessages {
@@ -73,9 +73,10 @@ impl Pattern for ActiveMessages {
 
     fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Sending>) {
         let (me, location) = (here.process.index, here.location.number);
-        let Some(open) = self.open.get_mut(location) else { return };
         match event.what {
             What::MessageSent { target, checksum, enter } => {
+                let Some(open) = self.open.get_mut(location) else { return };
+                let open = open.get_or_insert_default();
                 open.serial += 1;
                 let handler = here.polling_call().and(open.last).map(|last| last.time);
                 let (sender, time, serial) = (me, event.time, open.serial);
@@ -92,7 +93,10 @@ impl Pattern for ActiveMessages {
                 out.own.sends.send(target, sent);
             }
             What::MessageHandled { source, checksum } => {
+                let Some(open) = self.open.get_mut(location) else { return };
+                let open = open.get_or_insert_default();
                 let Some(inbox) = self.inboxes.get_mut(me) else { return };
+                let inbox = inbox.get_or_insert_default();
                 let (time, first) = (event.time, here.location.in_handlers);
                 let (before, in_handlers, count) = (open.last, first, 1);
                 let path = here.location.stack.last().map_or(Path::TOP, |frame| frame.path);
@@ -111,10 +115,10 @@ impl Pattern for ActiveMessages {
     }
 
     fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, _: &mut Asking<'_, Sending>) {
-        let Some(run) = self.open.get_mut(call.location).and_then(|open| open.last.take()) else {
-            return;
-        };
+        let open = self.open.get_mut(call.location).and_then(Option::as_mut);
+        let Some(run) = open.and_then(|open| open.last.take()) else { return };
         let Some(inbox) = self.inboxes.get_mut(here.process.index) else { return };
+        let inbox = inbox.get_or_insert_default();
         let EndedCall { account, enter, leave, .. } = *call;
         let polls = call.operation == Some(Operation::Poll);
         let length = (leave - enter).saturating_sub(here.location.in_handlers - run.first);
@@ -131,16 +135,15 @@ impl Pattern for ActiveMessages {
     ) {
         for sent in arrived.sends.into_messages() {
             if let Some(inbox) = self.inboxes.get_mut(sent.target) {
-                inbox.sent.push(sent);
+                inbox.get_or_insert_default().sent.push(sent);
             }
         }
         for (me, inbox) in self.inboxes.numbered_mut() {
-            if inbox.is_idle() {
-                continue;
-            }
+            let Some(inbox) = inbox.as_mut().filter(|inbox| !inbox.is_idle()) else { continue };
             let Some(process) = at.processes.get_mut(me) else { continue };
             // The last handler of a call that is still open is not among those that are known.
-            let open = process.locations.iter().filter_map(|it| self.open.get(it.number)?.last);
+            let open =
+                process.locations.iter().filter_map(|it| self.open.get(it.number)?.as_ref()?.last);
             let known = open.map(|run| run.time).fold(at.horizon, Time::min);
             let mut late = Vec::new();
             let book = |booking| out.common.bookings.send(me, booking);
@@ -154,13 +157,13 @@ impl Pattern for ActiveMessages {
     }
 
     fn bytes(&self) -> usize {
-        self.inboxes.iter().map(Inbox::bytes).sum()
+        self.inboxes.iter().flatten().map(|inbox| inbox.bytes()).sum()
     }
 
     fn unjudged(&self, _: &[Process], _: &World, list: &mut Vec<Unjudged>) {
         let waiting =
             |inbox: &Inbox| inbox.open.values().flatten().filter(|it| it.waiter.is_some()).count();
-        let missing = self.inboxes.iter().map(|inbox| waiting(inbox) as u64).sum();
+        let missing = self.inboxes.iter().flatten().map(|inbox| waiting(inbox) as u64).sum();
         let reason = "the messages whose handlers ran in them were not sent in the archive";
         list.push(Unjudged::new(95, "late_reply", missing, reason));
     }
