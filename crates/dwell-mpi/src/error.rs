@@ -10,7 +10,7 @@ use crate::launch::Launcher;
 /// Variable that names the MPI library to load.
 pub const LIBRARY: &str = "DWELL_MPI_LIBRARY";
 
-/// Reason why processes could not work together.
+/// Reason why processes could not work together. Its text form says what happened, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

@@ -30,10 +30,10 @@ impl fmt::Display for Launcher {
     }
 }
 
-/// The launch that this process belongs to.
+/// The launch that this process belongs to, as the variables that its launcher has set describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Program that started it.
+    /// Program that started this process, which tells which MPI libraries fit.
     pub launcher: Launcher,
     /// Number of this process in the launch, counted from 0.
     pub rank: usize,

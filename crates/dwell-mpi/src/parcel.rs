@@ -18,14 +18,14 @@
 const HEADER: usize = 16;
 const MARK: u16 = 0xD3E1;
 
-/// A section of a message.
+/// A section of a message, which its receiver can skip if it does not know the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section<'m> {
     /// Part of the receiver that the section is for.
     pub part: u32,
-    /// Kind of the contents.
+    /// Kind of the contents, as sender and receiver have agreed on it.
     pub kind: u16,
-    /// The contents, without the header.
+    /// The contents, without the header. Only those who write and read them know what they mean.
     pub bytes: &'m [u8],
 }
 
@@ -48,7 +48,7 @@ pub fn sections(message: &[u8]) -> Sections<'_> {
     Sections { rest: message, read: 0 }
 }
 
-/// Iterator over the [sections] of a message.
+/// Iterator over the [sections] of a message, in the order in which they were added. It ends at the first damaged one.
 #[derive(Clone, Debug)]
 pub struct Sections<'m> {
     rest: &'m [u8],

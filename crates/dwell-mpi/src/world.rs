@@ -11,7 +11,7 @@ use crate::launch::Launch;
 use crate::library;
 use crate::watch::{GAVE_UP, Watch, later, say};
 
-/// Settings of a [`World`].
+/// Settings of a [`World`]. The processes of a launch should have the same, because they wait for each other.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
@@ -22,7 +22,7 @@ pub struct Options {
     /// Greatest size of a single message of MPI in bytes. Longer ones are cut. It is below the limit of MPI, which is
     /// 2 GiB, so that an end of a piece is noticed while others travel.
     pub piece: usize,
-    /// Behaviour while waiting for others.
+    /// Behaviour while waiting for others: whether the process sleeps or keeps its core.
     pub waiting: Waiting,
 }
 
@@ -63,7 +63,7 @@ const HEAD: usize = 16;
 /// Time in which a launcher passes a message on.
 const TO_PASS_ON: Duration = Duration::from_millis(200);
 
-/// Amount of communication so far.
+/// Amount of communication so far, as this process has seen it from its side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Number of exchanges that this process took part in.
@@ -154,12 +154,12 @@ impl World {
         })
     }
 
-    /// Returns the rank of this process.
+    /// Returns the rank of this process in the launch, counted from 0.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// Returns the number of processes.
+    /// Returns the number of processes in the launch, this one included.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -171,7 +171,7 @@ impl World {
         (library.map(|it| it.path.clone()).unwrap_or_default(), version.into())
     }
 
-    /// Returns the amount of communication so far.
+    /// Returns the amount of communication of this process since the world was made.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
@@ -478,7 +478,7 @@ fn label(rank: usize, size: Option<usize>) -> String {
     format!("dwell: rank {rank}{size} on {}", host())
 }
 
-/// Returns the name of this host.
+/// Returns the name of this host, as the kernel knows it. It is empty if that cannot be read.
 pub fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().into()

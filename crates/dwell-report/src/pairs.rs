@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 512 << 20;
 pub struct Flow {
     /// Number of operations, as the origin issued them.
     pub operations: f64,
-    /// Bytes that the operations transferred.
+    /// Bytes that the operations transferred, in either direction, without headers of the network.
     pub bytes: f64,
     /// Seconds that the origin spent in the calls that issued the operations.
     pub seconds: f64,
@@ -41,7 +41,7 @@ pub struct Pair {
     /// Index of the target in the [parties](Pairs::parties): the process or node whose memory was accessed or that
     /// received the messages.
     pub target: u32,
-    /// Kind of communication that the flow counts.
+    /// Kind of communication that the flow counts, such as puts, gets or messages. Each kind has a flow of its own.
     pub kind: Kind,
     /// Operations, bytes and seconds of this pair and kind.
     pub flow: Flow,

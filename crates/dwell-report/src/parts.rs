@@ -21,7 +21,7 @@ pub struct TimePart {
 /// A call path and the time that it spent in one kind of wait state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LargestWait {
-    /// Metric that measures this kind of wait.
+    /// Metric that measures this kind of wait, with its values at every call path.
     pub metric: MetricId,
     /// Call path in which the processes waited. Where several are folded to one, it is the first of them.
     pub cnode: CnodeId,

@@ -37,14 +37,14 @@ pub enum Call {
 /// Part of the system for which a value is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// All locations of the run.
+    /// All locations of the run, which are the threads of all its processes.
     #[default]
     All,
     /// A node of the system tree, for example a machine, with all nodes and processes below it.
     Node(SystemNodeId),
     /// A process, with all of its locations. Cube calls it a location group.
     Group(GroupId),
-    /// A single location, usually a thread.
+    /// A single location, usually a thread of a process, as Cube numbers them.
     Location(LocationId),
 }
 

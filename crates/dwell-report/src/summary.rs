@@ -7,9 +7,9 @@
 /// values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Number of values, for example of locations.
+    /// Number of values, for example of locations, whether they are 0 or not.
     pub count: usize,
-    /// Smallest of the values.
+    /// Smallest of the values, or 0 if there are none.
     pub min: f64,
     /// First quartile: a quarter of the values are below it.
     pub q1: f64,
@@ -17,7 +17,7 @@ pub struct Summary {
     pub median: f64,
     /// Third quartile: three quarters of the values are below it.
     pub q3: f64,
-    /// Largest of the values.
+    /// Largest of the values, or 0 if there are none. Its distance from the mean says how uneven they are.
     pub max: f64,
     /// Arithmetic mean of the values: their sum divided by their number.
     pub mean: f64,

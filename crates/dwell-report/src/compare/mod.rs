@@ -21,21 +21,22 @@ pub use spread::{Judgement, Spread};
 /// Values of one metric at one call path in two sets of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Unique name of the metric, as [`Meta::find_metric`](cubex::Meta::find_metric) takes it.
+    /// Unique name of the metric, as [`Meta::find_metric`](cubex::Meta::find_metric) takes it. Scripts should use it, because
+    /// titles may change.
     pub metric: String,
-    /// Name of the metric for people, such as `Late Signal`.
+    /// Name of the metric for people, such as `Late Signal`. It is the one that viewers of Cube reports show.
     pub title: String,
-    /// Unit of measurement, for example `sec`, `occ` or `bytes`.
+    /// Unit of measurement as the reports state it, for example `sec`, `occ` or `bytes`. Only times are judged.
     pub unit: String,
     /// Call path as text, its regions from the root on joined by ` / `, with the place of the last call.
     pub path: String,
     /// Mean value of the first set, over all locations. `None` if no run of the set has the call path.
     pub before: Option<f64>,
-    /// Mean value of the second set. `None` if no run of the set has the call path.
+    /// Mean value of the second set, over all locations. `None` if no run of the set has the call path, so that it is gone.
     pub after: Option<f64>,
     /// Change as a part of the time of the whole run, if the unit is seconds.
     pub share: Option<f64>,
-    /// Whether the difference is more than chance.
+    /// Result of the test whether the difference is more than the threshold and more than chance.
     pub judgement: Judgement,
 }
 
@@ -55,38 +56,41 @@ impl Difference {
     }
 }
 
-/// Two sets of runs, compared.
+/// Two sets of runs, compared. The first set is called before and the second after, as if a change of the program were
+/// between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Mean length of the runs of each set in seconds, without start-up and shutdown.
+    /// Mean length of the runs of each set in seconds, without start-up and shutdown. The length of a run is that of the
+    /// location that ran longest.
     pub lengths: [f64; 2],
-    /// Whether the runs of the second set are longer or shorter by more than chance.
+    /// Result of the test whether the runs of the second set are longer or shorter by more than the threshold and chance.
     pub judgement: Judgement,
     /// Least slowdown, as a part of the length, that a comparison of such sets would find in 19 of 20 cases.
     pub resolution: f64,
-    /// Number of runs in each set.
+    /// Number of runs in each set. With fewer than three in one of them, their spread is unknown and a default stands for it.
     pub counts: [usize; 2],
     /// Totals of each metric that both sets have: unique name, name for people, unit, and mean of each set, without start-up
     /// and shutdown.
     pub totals: Vec<Total>,
     /// Mean efficiencies of each set, or `None` if a report of the set has none.
     pub efficiencies: [Option<Efficiencies>; 2],
-    /// Call paths with different values. The greatest change in seconds comes first.
+    /// Call paths with different values, whether that is chance or not. The greatest change in seconds comes first, and metrics
+    /// that are no times come last.
     pub differences: Vec<Difference>,
-    /// Greatest change as a part of the run that counts as none.
+    /// Greatest change as a part of the run that counts as none, however sure it is.
     pub threshold: f64,
 }
 
-/// Value of a metric over a whole run.
+/// Value of a metric over a whole run and all of its locations, without start-up and shutdown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Total {
-    /// Unique name of the metric.
+    /// Unique name of the metric, by which scripts should refer to it.
     pub metric: String,
-    /// Name of the metric for people.
+    /// Name of the metric for people, such as `Late Signal`, as viewers show it.
     pub title: String,
     /// Unit of measurement, for example `sec`, `occ` or `bytes`.
     pub unit: String,
-    /// Mean of the runs of each set.
+    /// Mean over the runs of each set, the set before the change first.
     pub values: [f64; 2],
 }
 

@@ -18,7 +18,7 @@ pub(super) const TIME: &str = "time";
 pub struct Run {
     /// Name of the run for people, such as its directory.
     pub name: String,
-    /// The report of the run.
+    /// The report of the run, for what a comparison does not answer.
     pub query: Query,
     /// Calls of start-up and shutdown, the outermost ones.
     outside: Vec<CnodeId>,
@@ -77,7 +77,7 @@ impl Run {
         self.time
     }
 
-    /// Returns the number of processes.
+    /// Returns the number of processes of the run, which are the location groups of its report.
     pub fn processes(&self) -> usize {
         self.query.meta().groups().len()
     }
@@ -100,9 +100,9 @@ impl Run {
 /// Efficiencies of one run or of several, each a part of 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Efficiencies {
-    /// Mean computing of all locations, as a part of the length of the run.
+    /// Mean computing of all locations, as a part of the length of the run: the product of the next two.
     pub parallel: f64,
-    /// Mean computing, as a part of that of the location which computes longest.
+    /// Mean computing, as a part of that of the location which computes longest. It is 1 if all compute equally long.
     pub load_balance: f64,
     /// Computing of the location that computes longest, as a part of the length of the run.
     pub communication: f64,

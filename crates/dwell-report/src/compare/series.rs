@@ -5,14 +5,14 @@ use cubex::Result;
 use super::forest::Forest;
 use super::run::{Run, TIME, described};
 
-/// One run of a series.
+/// One run of a series, beside the first one, which has the fewest processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaling {
     /// Name of the run for people, such as its directory.
     pub name: String,
     /// Number of processes that took part in the run.
     pub processes: usize,
-    /// Length in seconds, without start-up and shutdown.
+    /// Length of the run in seconds, without start-up and shutdown, at the location that ran longest.
     pub length: f64,
     /// Length of the first run divided by that of this one.
     pub speedup: f64,
@@ -23,16 +23,16 @@ pub struct Scaling {
     pub computation: Option<f64>,
     /// Efficiencies of the run, or `None` if there is no `findings.json`.
     pub efficiencies: Option<super::Efficiencies>,
-    /// Time in waits as a part of the time of all locations.
+    /// Time in waits as a part of the time of all locations, both without start-up and shutdown.
     pub waiting: f64,
 }
 
 /// A call path whose time grows with the number of processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Growth {
-    /// Call path as text.
+    /// Call path as text, its regions from the root on joined by ` / `, with the place of the last call.
     pub path: String,
-    /// Exclusive time over all locations in seconds, for each run.
+    /// Exclusive time over all locations in seconds, for each run of the series in its order.
     pub seconds: Vec<f64>,
     /// Number of the first run in which the time has grown by more than the threshold.
     pub first: usize,

@@ -14,7 +14,7 @@ const FEW: usize = 3;
 /// Probability below which a difference is no chance, unless so few runs cannot reach it.
 const CHANCE: f64 = 0.01;
 
-/// Result of a comparison of two sets of values.
+/// Result of a comparison of two sets of values, from the first set to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// The values of the second set are greater by more than chance and the threshold.
@@ -27,7 +27,7 @@ pub enum Judgement {
     Unjudged,
 }
 
-/// Two sets of values.
+/// Two sets of values, such as the lengths of runs before and after a change, whose difference is to be judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread<'a> {
     before: &'a [f64],
@@ -35,7 +35,7 @@ pub struct Spread<'a> {
 }
 
 impl<'a> Spread<'a> {
-    /// Takes two sets of values.
+    /// Takes two sets of values, which need not have the same size.
     pub fn of(before: &'a [f64], after: &'a [f64]) -> Self {
         Self { before, after }
     }

@@ -15,12 +15,12 @@ pub struct Said {
     pub why_longer: Option<String>,
     /// At which calls processes waited because of it.
     pub costs: String,
-    /// How much of it was passed on.
+    /// Sentence that says how much of the cost was passed on by processes that had to wait themselves, if any was.
     pub passed_on: Option<String>,
 }
 
 impl Cause {
-    /// Puts a cause into words.
+    /// Puts a cause into words, for the terminal and the page alike, without the letter that stands for it.
     pub fn said(&self) -> Said {
         let others = |others: Option<f64>| match others {
             Some(others) => format!("others take {} on average", seconds(others)),

@@ -21,7 +21,7 @@ pub fn latency(in_seconds: f64) -> String {
 /// Number of calls of a finding, as [`how_often`] describes them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Often {
-    /// Number of visits of the call path.
+    /// Number of visits of the call path over all locations, whether they waited or not.
     pub visits: u64,
     /// Number of visits that waited. `None` if the report does not say.
     pub waited: Option<u64>,
@@ -54,11 +54,11 @@ pub fn how_often(of: &Often) -> String {
 /// A wait of a single call, as [`one_wait`] describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OneWait<'a> {
-    /// Name of the process that waited.
+    /// Name of the process that waited, such as `PE 3` or `Rank 3`.
     pub who: &'a str,
     /// Name of the process that was waited for, if it is known.
     pub on_whom: Option<&'a str>,
-    /// Length of the wait in seconds.
+    /// Length of the wait in seconds, or its upper bound if there are two bounds.
     pub seconds: f64,
     /// True if `seconds` is an upper bound.
     pub is_bound: bool,
