@@ -55,7 +55,8 @@ pub struct Range {
 
 /// A run that predictions are made from. [`Analysis::what_if`](crate::Analysis::what_if) makes it, and plays the run without
 /// changes twice for it: by the lower and by the upper bounds of waits. Each prediction plays the run three times more, on as
-/// many threads. Memory is that of one block of each kind of records for each location and play.
+/// many threads, or one after the other where that would take more than a gigabyte. A play takes about 75 kB of memory for
+/// each location.
 pub struct WhatIf<'a> {
     ground: Ground<'a>,
     log: DependencyLog,
@@ -91,12 +92,8 @@ impl<'a> WhatIf<'a> {
                 play(&ground, (&log, &customs), &none, assumptions, None)
                     .map_err(|error| failure(&error))
             };
-            thread::scope(|scope| {
-                let high = scope.spawn(|| one(true));
-                let low = one(false);
-                let high = high.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                Ok::<_, Error>([low?, high?])
-            })
+            let [low, high] = side_by_side(log.locations(), [false, true], one);
+            Ok::<_, Error>([low?, high?])
         };
         let mut unchanged = both(false)?;
         // Some runtimes do not grant locks in the order in which they were asked for.
@@ -130,23 +127,11 @@ impl<'a> WhatIf<'a> {
             return Ok(Prediction { recorded, predicted: Err(Unpredictable::DynamicWork) });
         }
         let all = [(false, false), (true, false), (false, true)];
-        let played = thread::scope(|scope| {
-            let play = |(upper, best): (bool, bool)| {
-                let shortest = if upper { &high.shortest } else { &low.shortest };
-                let compiled = &compiled;
-                scope.spawn(move || {
-                    let assumptions = Assumptions { upper, best, ..self.assumptions };
-                    play(
-                        &self.ground,
-                        (&self.log, &self.customs),
-                        compiled,
-                        assumptions,
-                        Some(shortest),
-                    )
-                })
-            };
-            let threads = all.map(play);
-            threads.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let played = side_by_side(self.log.locations(), all, |(upper, best)| {
+            let shortest = if upper { &high.shortest } else { &low.shortest };
+            let assumptions = Assumptions { upper, best, ..self.assumptions };
+            let log = (&self.log, &self.customs);
+            play(&self.ground, log, &compiled, assumptions, Some(shortest))
         });
         let mut lengths = Vec::new();
         let (mut busy, mut freed) = (low.busy, 0);
@@ -232,11 +217,7 @@ impl<'a> WhatIf<'a> {
             let log = (&self.log, &self.customs);
             play(&self.ground, log, compiled, self.assumptions, Some(&low.shortest))
         };
-        let (progress, network) = thread::scope(|scope| {
-            let network = scope.spawn(|| run(&network));
-            let progress = run(&progress);
-            (progress, network.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        });
+        let [progress, network] = side_by_side(self.log.locations(), [&progress, &network], run);
         let (progress, network) =
             (progress.map_err(|it| failure(&it))?, network.map_err(|it| failure(&it))?);
         let is_complete = progress.stuck == 0 && network.stuck == 0;
@@ -286,6 +267,29 @@ impl std::fmt::Display for PredictError {
 }
 
 impl std::error::Error for PredictError {}
+
+/// Memory in bytes that plays of the run may take together, and that each location takes in one of them: a block of each kind
+/// of records.
+const MOST_MEMORY: usize = 1 << 30;
+const MEMORY_OF_LOCATION: usize = 75 << 10;
+
+/// Plays the run several times, side by side as far as memory allows.
+fn side_by_side<A: Send + Copy, T: Send, const N: usize>(
+    locations: u32,
+    plays: [A; N],
+    play: impl Fn(A) -> T + Sync,
+) -> [T; N] {
+    if N * locations as usize * MEMORY_OF_LOCATION > MOST_MEMORY {
+        return plays.map(play);
+    }
+    thread::scope(|scope| {
+        let threads = plays.map(|one| {
+            let play = &play;
+            scope.spawn(move || play(one))
+        });
+        threads.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
 
 /// Returns `true` if several locations took values from shared counters, and not all the same number.
 fn is_dynamic(fetches: &[u64]) -> bool {
