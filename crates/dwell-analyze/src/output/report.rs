@@ -120,6 +120,12 @@ const BESIDE: &[BesideRow] = &[
         &[Q::Inferred(Wait::LateSignal)],
     ),
     (
+        "late_reply_inferred",
+        "Late Reply, inferred",
+        "Waits for a reply in calls in which several handlers ran, so that it is not recorded which one was waited for",
+        &[Q::Inferred(Wait::LateReply)],
+    ),
+    (
         "polling",
         "Polling loops",
         "Time from the first to the last call of loops that test again and again. The process computes meanwhile",
