@@ -118,7 +118,7 @@ impl Comparison {
 }
 
 /// Compares two sets of runs in the metrics with these unique names. Metrics that only some of the runs have are left out.
-/// A change counts if it is more than `threshold` of the run and more than [chance](spread).
+/// A change counts if it is more than `threshold` of the run and more than chance.
 ///
 /// # Errors
 /// Fails if one of the reports is damaged.
