@@ -110,15 +110,16 @@ export async function timelineBook(browser) {
   await take(many, "phase", { view: "timeline", finding: "1" }, next);
 }
 
-/** Archives of the repository, one for each runtime, and those of Score-P: name of the picture, place, and the part of the run to show. */
+/** Archives of the repository, one for each runtime, and those of Score-P: name of the picture, place, and the part of the run after its
+ * start-up. */
 const GALLERY = [
-  ["openshmem", "archives/shmem-tcp-mixed", [0.42, 0.62]],
+  ["openshmem", "archives/shmem-tcp-mixed", [0.4, 0.6]],
   ["messages", "archives/openmpi-tcp-messages", [0.5, 0.75]],
-  ["mpi-rma", "archives/mpich-one-sided", [0.3, 0.5]],
-  ["coarrays", "archives/coarrays-critical", [0.3, 0.6]],
+  ["mpi-rma", "archives/mpich-one-sided", [0.1, 0.35]],
+  ["coarrays", "archives/coarrays-critical", [0, 0.3]],
   ["armci", "archives/armci-waits", [0.3, 0.5]],
-  ["score-p-mpi", "reference/mpi_waits", [0.1, 1]],
-  ["score-p-shmem", "reference/shmem_ops", [0.1, 1]],
+  ["score-p-mpi", "reference/mpi_waits", [0.01, 0.99]],
+  ["score-p-shmem", "reference/shmem_ops", [0.01, 0.99]],
 ];
 
 /** Timelines of every runtime, of NWChem where it is installed, and of 32,768 processes. */
@@ -136,15 +137,16 @@ export async function gallery(browser) {
     copyFileSync(resolve("../tests/programs/h2o.nw"), join(root, "h2o.nw"));
     execFileSync("mpirun.openmpi", ["-np", "4", process.env.DWELL, "run", "-o", directory, "nwchem.openmpi", "h2o.nw"], { cwd: root, env, stdio: "ignore" });
     dwell("analyze", directory, "--top", "0");
-    shown.push(["nwchem", directory, [0, 1]]);
+    shown.push(["nwchem", directory, [0.5, 0.502]]);
   }
   const many = analysed("sor", "gallery-many", "--ranks", "32768", "--iterations", "4");
   shown.push(["32768", many, [0, 1]]);
   for (const [name, directory, [from, to]] of shown) {
     dwell("timeline", directory);
     const { page, context } = await open(browser, (await serve(directory)).address);
-    const { length } = await asked(page, "runs/0/timeline");
-    const t = from === 0 && to === 1 ? {} : { t: `${Math.floor(from * length)}-${Math.floor(to * length)}` };
+    const { length, started } = await asked(page, "runs/0/timeline");
+    const place = (part) => Math.floor(started + part * (length - started));
+    const t = from === 0 && to === 1 ? {} : { t: `${place(from)}-${place(to)}` };
     await go(page, { view: "timeline", ...t });
     await page.screenshot({ path: join(BOOK, `timeline-of-${name}.png`) });
     await context.close();

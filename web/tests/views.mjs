@@ -20,7 +20,7 @@ function runs() {
     analysed("sor", "sor", "--ranks", "16"),
     analysed("sor", "sor-other", "--ranks", "16", "--seed", "9", "--iterations", "14"),
   ];
-  // The second run has no timeline.
+  // The index of the second run is made when somebody asks for it.
   dwell("timeline", made[0]);
   return made;
 }

@@ -181,11 +181,13 @@ fn first_screens(all: &mut Collection<'_>, number: usize, run: &Run) {
     }
 }
 
-/// Requests the timeline: the whole run, and the worst instances of all findings.
+/// Requests the timeline: the whole run, and of the first run the worst instances of all findings.
 fn timeline(all: &mut Collection<'_>, number: usize, run: &Run) {
     let of = |question: &str| format!("runs/{number}/{question}");
+    timeline::complete(run);
     all.ask(&of("timeline"), "");
-    for (question, query) in timeline::questions(run) {
+    // The instances of one run fill a file.
+    for (question, query) in timeline::questions(run, number == 0) {
         all.ask(&of(question), &query);
     }
 }

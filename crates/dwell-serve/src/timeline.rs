@@ -87,6 +87,13 @@ pub(crate) fn index(run: &Run) -> Option<Arc<Index>> {
     }
 }
 
+/// Waits until the index of a run is there or cannot be made: a file that is written once has no later answer.
+pub(crate) fn complete(run: &Run) {
+    while matches!(state(run), State::Making(..)) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 /// Opens the index, or begins to make it.
 fn begin(run: &Run) -> State {
     let directory = run.path.parent().filter(|it| !it.as_os_str().is_empty());
@@ -731,9 +738,9 @@ const EXPORTED_COLUMNS: usize = 1024;
 const PAGE_ROWS: u32 = 64;
 const PAGE_ARROWS: (u32, u32) = (60, 2000);
 
-/// Returns the questions that the page asks for the whole run and for the worst instances of its findings, in the form in which it asks
-/// them: an exported file has the answers.
-pub(crate) fn questions(run: &Run) -> Vec<(&'static str, String)> {
+/// Returns the questions that the page asks for the whole run and, if they are wanted, for the worst instances of its findings, in the form
+/// in which it asks them: an exported file has the answers.
+pub(crate) fn questions(run: &Run, instances: bool) -> Vec<(&'static str, String)> {
     let mut list = Vec::new();
     let State::Ready(index) = state(run) else { return list };
     let locations = index.locations();
@@ -764,7 +771,7 @@ pub(crate) fn questions(run: &Run) -> Vec<(&'static str, String)> {
         let instances = index.instances(CallPath(it.call_path), what)?;
         Some((format!("&call={}&pattern={}", it.call_path, it.pattern), instances))
     });
-    let known: Vec<_> = known.take(EXPORTED_INSTANCES).collect();
+    let known: Vec<_> = known.take(if instances { EXPORTED_INSTANCES } else { 0 }).collect();
     let each = EXPORTED_INSTANCES / known.len().max(1);
     let mut more: Vec<(&'static str, String)> = Vec::new();
     for (finding, instances) in known {

@@ -13,6 +13,8 @@ export interface Places {
   height: number;
   rowOf: Map<number, number>;
   name: (location: number) => string;
+  /** Colour of the edge of arrows, that of the page behind. */
+  edge: string;
 }
 
 /** Ends of an arrow: a get brings data from its target. */
@@ -40,9 +42,9 @@ export function drawOperations(context: CanvasRenderingContext2D, list: Timeline
     context.beginPath();
     context.moveTo(x1, y1);
     context.lineTo(x2, y2);
-    // A light edge, so that arrows are seen on waits of any colour.
+    // An edge, so that arrows are seen on waits of any colour.
     if (at.height >= 8) {
-      context.strokeStyle = "#ffffff";
+      context.strokeStyle = at.edge;
       context.globalAlpha = 0.65;
       context.lineWidth = width + 2;
       context.stroke();
@@ -70,7 +72,7 @@ export function drawOperations(context: CanvasRenderingContext2D, list: Timeline
     const end = it.x + context.measureText(it.text).width + 3;
     if (taken.some((other) => it.x < other.end && other.x < end && Math.abs(it.y - other.y) < 13)) continue;
     taken.push({ x: it.x, y: it.y, end });
-    context.strokeStyle = "#ffffff";
+    context.strokeStyle = at.edge;
     context.strokeText(it.text, it.x, it.y);
     context.fillStyle = it.colour;
     context.fillText(it.text, it.x, it.y);

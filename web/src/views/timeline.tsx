@@ -70,7 +70,7 @@ export function TimelineView({ shown }: { shown: Shown }): JSX.Element {
   if (!about || !models) return <p class="empty" aria-busy="true">Reading the timeline …</p>;
   if (making) return <p class="empty">Making the index of the timeline: {percent(about.state === "making" ? about.done : (other?.done ?? 0))}. It is kept beside the archive.</p>;
   if (about.state !== "ready") return <p class="empty">{about.why}</p>;
-  return <Timeline shown={shown} run={shown.first} about={about} models={models} beside={other?.state === "ready" ? other : undefined} />;
+  return <Timeline shown={shown} run={shown.first} about={about} models={models} beside={other?.state === "ready" && !isFile() ? other : undefined} />;
 }
 
 /** A tile with what it shows. */
@@ -507,7 +507,7 @@ function Canvas(props: CanvasProps): JSX.Element {
   const sliceAt = (row: number, at: number): number | undefined =>
     listed ? byRow[row]?.find((n) => (listed.from[n] as number) <= at && at < (listed.to[n] as number)) : undefined;
 
-  const places: Places = { x, top: TOP, height, rowOf, name: (location) => nameOf(rows, rowOf, location) };
+  const places: Places = { x, top: TOP, height, rowOf, name: (location) => nameOf(rows, rowOf, location), edge: colour("--panel") };
   const find = (px: number, py: number): Hit | undefined => {
     const hit = findSlice(px, py);
     const operation = hit && props.operations && operationAt(props.operations, places, px, py);
