@@ -1,4 +1,5 @@
-//! Assignments whose subscripts or image selectors may call functions or are remote accesses themselves.
+//! Assignments whose subscripts or image selectors may call functions or are remote accesses themselves, and `sync images`
+//! with a list that may call functions.
 //!
 //! Calls need the values as well, and evaluating them twice could change the program. So they are evaluated once, in an
 //! `associate` construct, and a copy of the assignment uses the names. The assignment itself becomes a comment.
@@ -6,13 +7,15 @@
 use crate::calls::Calls;
 use crate::constructs::Place;
 use crate::insert::{Plan, Planner};
-use crate::kind::{Kind, Piece, pieces};
+use crate::kind::{Control, Kind, Piece, pieces};
 use crate::operand::{Reason, copy, is_remote};
 use crate::references::{Access, Range, Reference, references};
 use crate::scan::Statement;
 use crate::text::{closing, find, parts};
 
-/// Returns the calls for an assignment that has been refused for `reason`, with its values bound to names; or the
+const KEYWORD: &str = "syncimages";
+
+/// Returns the calls for an assignment or a `sync images` that has been refused for `reason`, with its values bound to names; or the
 /// reason, if that is not possible.
 pub(crate) fn plan(
     planner: &Planner<'_>,
@@ -28,10 +31,16 @@ pub(crate) fn plan(
         && statement.semicolon.is_none()
         && statement.label.is_none()
         && statement.directive.is_none();
-    if !alone || !matches!(piece.kind, Kind::Assignment(_)) || place.in_where.is_some() {
-        return Err(reason);
-    }
-    let ranges = values(planner, statement, counted);
+    let ranges = match piece.kind {
+        _ if !alone || place.in_where.is_some() => Vec::new(),
+        Kind::Assignment(_) => values(planner, statement, counted),
+        // The list of images, which is the first argument.
+        Kind::Control(Control::SyncImages) => {
+            let end = statement.text.len().saturating_sub(1);
+            parts(&statement.text, KEYWORD.len() + 1, end).into_iter().take(1).collect()
+        }
+        _ => Vec::new(),
+    };
     if ranges.is_empty() {
         return Err(reason);
     }
@@ -50,6 +59,13 @@ pub(crate) fn plan(
     match planner.plan(index, &renamed, &piece, place, &counted, &mut calls)? {
         Plan::Around { begin, end } => {
             let code = copy(&renamed, (0, renamed.code.len()))?;
+            let code = match piece.kind {
+                // In free form its words are separated.
+                Kind::Control(_) => {
+                    format!("sync images{}", code.get(KEYWORD.len()..).unwrap_or_default())
+                }
+                _ => code,
+            };
             let associate = format!("associate({})", names.join(","));
             Ok((Plan::Bound { before, associate, begin, code, end }, calls))
         }

@@ -146,6 +146,16 @@ fn declared_arrays_are_no_functions() {
 }
 
 #[test]
+fn a_list_of_images_is_evaluated_once() {
+    let source = "  sync images (partners(1), stat=s)\n";
+    let (text, report) = instrumented(source.as_bytes(), Form::Free);
+    assert_eq!((report.separated, report.refused.len()), (1, 0));
+    assert!(text.contains("associate(dwell_1=>(partners(1)))"), "{text}");
+    assert!(text.contains("      sync images(dwell_1,stat=s)\n"), "{text}");
+    assert!(text.contains("!  sync images (partners(1), stat=s)\n"), "{text}");
+}
+
+#[test]
 fn a_rejected_line_is_left_alone() {
     let source = b"a[1] = 1\na[1] = 2\n";
     let options = Options { rejected: BTreeSet::from([2]), ..Options::default() };
@@ -168,7 +178,7 @@ fn own_programs_in_both_forms() {
             assert_eq!(fixed, report, "{name}");
         }
         programs += 1;
-        for end in (0..source.len()).step_by(7) {
+        for end in (0..source.len()).step_by(41) {
             instrumented(source.get(..end).unwrap_or_default(), Form::Free);
             instrumented(source.get(end..).unwrap_or_default(), Form::Fixed);
         }

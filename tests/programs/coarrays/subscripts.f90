@@ -20,6 +20,9 @@
       if (me == 1) print *, v, c
       v(1) = a(next())[0, 1]
       v(2) = c(1)[next()]
+      if (n >= 2 .and. me <= 2) then
+      sync images (next() + 1 - me)
+      end if
       if (me == 1) print *, v, evaluations
       contains
       integer function next()

@@ -92,9 +92,14 @@ pub(crate) fn operations(
     all
 }
 
-/// Runs an instrumented program without Dwell and with it, and compares what both layers recorded.
+/// Returns the number of images that a program needs.
+fn images(name: &str) -> u32 {
+    if name.starts_with("teams") { 4 } else { 2 }
+}
+
+/// Runs an instrumented program under Dwell, and compares what both layers recorded.
 fn same_by_source_and_preload(mpi: &Mpi, lab: &Lab, name: &str, program: &Path, sizes: bool) {
-    let run = mpi.measured(lab, 2, &[program.as_os_str()]);
+    let run = mpi.measured(lab, images(name), &[program.as_os_str()]);
     assert_eq!(run.code, Some(0), "{name}: {run:?}");
     let trace = Trace::read(&lab.experiment());
     let (source, preload) = (operations(&trace, Layer::Coarray), operations(&trace, Layer::Caf));
@@ -119,7 +124,7 @@ fn every_construct_does_the_same_and_is_recorded_alike() {
     let mut files: Vec<_> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    assert!(files.len() >= 11);
+    assert!(files.len() >= 12);
     for file in files {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         let mut names = vec![name.clone()];
@@ -128,9 +133,9 @@ fn every_construct_does_the_same_and_is_recorded_alike() {
         }
         for name in names {
             let (plain, traced, said) = both(&lab, &file, &name);
-            let plain = mpi.run(&lab, 2, &[plain.as_os_str()]);
+            let plain = mpi.run(&lab, images(&name), &[plain.as_os_str()]);
             assert_eq!(plain.code, Some(0), "{name}: {plain:?}");
-            let off = mpi.run(&lab, 2, &[traced.as_os_str()]);
+            let off = mpi.run(&lab, images(&name), &[traced.as_os_str()]);
             assert_eq!((off.code, lines(&off.stdout)), (Some(0), lines(&plain.stdout)), "{name}");
             assert!(said.contains(" 0 unchanged"), "{said}");
             // Only the other image knows how large a part of a part is.
@@ -265,4 +270,38 @@ fn instrumented_files_are_compiled_by_hand() {
     let program = lab.path("assignments");
     succeeded(&gfortran.arg("-lcaf_openmpi").arg("-o").arg(&program).output().unwrap());
     same_by_source_and_preload(&mpi, &lab, "assignments", &program, true);
+}
+
+/// The halo benchmark of Co-Array Fortran with four ways to synchronise: what each image does follows from the source. On
+/// a grid of two by two images, its neighbours are one image above or below and one beside it, and it reads n and 2n
+/// elements from each, for n from 2 to 1,024.
+#[test]
+fn a_halo_is_recorded_as_its_source_says() {
+    let Some((mpi, lab)) = open() else { return };
+    let source = Lab::repository().join("examples/halo/halo.f90");
+    let (_, program, said) = both(&lab, &source, "halo.f90");
+    assert!(said.contains("12 statements with coarrays, 12 separated"), "{said}");
+    let run = mpi.measured(&lab, 4, &[program.as_os_str(), OsStr::new("1")]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let trace = Trace::read(&lab.experiment());
+    let (ways, rounds, sizes) = (4, 1, (1..=10).map(|power| 1_u64 << power));
+    let exchanges = rounds * sizes.clone().count() as u64;
+    let each = (2 * ways * exchanges, ways * rounds * sizes.map(|n| 3 * n * 8).sum::<u64>());
+    let neighbours = |image: u64| [(image ^ 1) as u32, (image ^ 2) as u32];
+    let expected: BTreeMap<_, _> = (0..4)
+        .flat_map(|image| neighbours(image).map(|other| ((image, "get", other), each)))
+        .collect();
+    assert_eq!(operations(&trace, Layer::Coarray), expected);
+    assert_eq!(operations(&trace, Layer::Caf), expected);
+    for image in 0..4 {
+        let calls = |name: &str| {
+            trace.counts.get(&(image, format!("coarray_{name}"))).map_or(0, |it| it.calls)
+        };
+        assert_eq!(calls("get"), 4 * ways * exchanges);
+        // One at the beginning, and one behind each way.
+        assert_eq!(calls("sync_all"), 4 * exchanges + 1 + ways);
+        assert_eq!(calls("sync_images"), 2 * 4 * exchanges);
+        assert_eq!((calls("event_post"), calls("event_wait")), (8 * exchanges, 4 * exchanges));
+        assert_eq!(calls("co_sum"), 1);
+    }
 }
