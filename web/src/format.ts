@@ -14,6 +14,12 @@ export function grouped(value: number): string {
   return Math.round(value).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
+/** A number with this many digits behind the point, and those before it in groups of three. */
+function groupedFixed(value: number, digits: number): string {
+  const [whole, rest] = fixed(Math.abs(value), digits).split(".");
+  return `${value < 0 ? "-" : ""}${whole!.replace(/\B(?=(\d{3})+$)/g, ",")}.${rest}`;
+}
+
 export function number(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) < 1e15) {
     return (value < 0 ? "-" : "") + grouped(Math.abs(value));
@@ -24,6 +30,8 @@ export function number(value: number): string {
 export function seconds(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0 s";
+  if (size >= 6e3) return `${groupedFixed(value / 3600, 2)} h`;
+  if (size >= 600) return `${fixed(value / 60, 2)} min`;
   if (size >= 1) return `${fixed(value, 3)} s`;
   if (size >= 1e-3) return `${fixed(value * 1e3, 3)} ms`;
   if (size >= 1e-6) return `${fixed(value * 1e6, 1)} us`;
@@ -32,10 +40,11 @@ export function seconds(value: number): string {
 
 export function bytes(value: number): string {
   const size = Math.abs(value);
-  if (size < 1e4) return `${number(value)} B`;
-  if (size < 1e7) return `${fixed(value / 1e3, 1)} kB`;
-  if (size < 1e10) return `${fixed(value / 1e6, 1)} MB`;
-  return `${fixed(value / 1e9, 1)} GB`;
+  if (size < 10 * 2 ** 10) return `${number(value)} B`;
+  if (size < 10 * 2 ** 20) return `${fixed(value / 2 ** 10, 1)} KiB`;
+  if (size < 10 * 2 ** 30) return `${fixed(value / 2 ** 20, 1)} MiB`;
+  if (size < 10 * 2 ** 40) return `${fixed(value / 2 ** 30, 1)} GiB`;
+  return `${groupedFixed(value / 2 ** 40, 1)} TiB`;
 }
 
 /** A value in its unit, as Cube names units. */

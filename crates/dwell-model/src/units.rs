@@ -64,10 +64,20 @@ pub fn number(value: f64) -> String {
     format!("{value:.4}")
 }
 
-/// Writes a time, given in seconds, in the unit that suits it: `12.346 ms`.
+/// Writes a number with two or fewer digits behind the point, and those before it in groups of three: `9,093.33`.
+fn grouped_fixed(value: f64, digits: usize) -> String {
+    let text = format!("{:.digits$}", value.abs());
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let whole = whole.parse().map_or_else(|_| whole.to_string(), grouped);
+    format!("{}{whole}{rest}", if value < 0.0 { "-" } else { "" })
+}
+
+/// Writes a time, given in seconds, in the unit that suits it: `12.346 ms`, `25.40 min`.
 pub fn seconds(value: f64) -> String {
     match value.abs() {
         0.0 => "0 s".into(),
+        6e3.. => format!("{} h", grouped_fixed(value / 3600.0, 2)),
+        600.0.. => format!("{:.2} min", value / 60.0),
         1.0.. => format!("{value:.3} s"),
         1e-3.. => format!("{:.3} ms", value * 1e3),
         1e-6.. => format!("{:.1} us", value * 1e6),
@@ -75,13 +85,25 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// Writes a number of bytes in the unit that suits it: `10.0 kB`. Units are decimal, as in tables of bandwidths.
+const KIB: f64 = 1024.0;
+const MIB: f64 = 1024.0 * KIB;
+const GIB: f64 = 1024.0 * MIB;
+const TIB: f64 = 1024.0 * GIB;
+
+/// Writes a number of bytes in the unit that suits it: `10.0 KiB`. Units are binary multiples, as [`parse_size`] reads
+/// them.
 pub fn bytes(value: f64) -> String {
-    match value.abs() {
-        ..1e4 => format!("{} B", number(value)),
-        ..1e7 => format!("{:.1} kB", value / 1e3),
-        ..1e10 => format!("{:.1} MB", value / 1e6),
-        _ => format!("{:.1} GB", value / 1e9),
+    let size = value.abs();
+    if size < 10.0 * KIB {
+        format!("{} B", number(value))
+    } else if size < 10.0 * MIB {
+        format!("{:.1} KiB", value / KIB)
+    } else if size < 10.0 * GIB {
+        format!("{:.1} MiB", value / MIB)
+    } else if size < 10.0 * TIB {
+        format!("{:.1} GiB", value / GIB)
+    } else {
+        format!("{} TiB", grouped_fixed(value / TIB, 1))
     }
 }
 
@@ -112,6 +134,22 @@ pub fn percents(least: f64, most: f64) -> String {
         true => low,
         false => format!("{} to {high}", low.trim_end_matches(" %")),
     }
+}
+
+/// Returns year, month, day, hour, minute and second of a time in UTC, given in nanoseconds since the beginning of 1970.
+pub fn utc(nanoseconds: u64) -> [u64; 6] {
+    let (days, second) =
+        (nanoseconds / 1_000_000_000 / 86_400, nanoseconds / 1_000_000_000 % 86_400);
+    // Howard Hinnant's `civil_from_days`, for days since 1970.
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = 400 * era + year_of_era + u64::from(month <= 2);
+    [year, month, day, second / 3600, second / 60 % 60, second % 60]
 }
 
 #[cfg(test)]
@@ -166,9 +204,11 @@ mod tests {
     #[test]
     fn values_have_the_unit_that_suits_them() {
         assert_eq!(bytes(9_999.0), "9,999 B");
-        assert_eq!(bytes(10_000.0), "10.0 kB");
-        assert_eq!(bytes(5_400_000_000.0), "5400.0 MB");
-        assert_eq!(bytes(54_000_000_000.0), "54.0 GB");
+        assert_eq!(bytes(10_240.0), "10.0 KiB");
+        assert_eq!(bytes(5_400_000_000.0), "5149.8 MiB");
+        assert_eq!(bytes(54_000_000_000.0), "50.3 GiB");
+        assert_eq!(seconds(1_800.0), "30.00 min");
+        assert_eq!(seconds(32_735_981.925), "9,093.33 h");
         assert_eq!(seconds(0.0), "0 s");
         assert_eq!(seconds(12.3456), "12.346 s");
         assert_eq!(seconds(-0.0123456), "-12.346 ms");
