@@ -7,11 +7,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dwell_unify::experiment::{open_files, run_file};
+use dwell_model::units::utc;
+use dwell_unify::experiment::{is_launch_file, open_files, run_file};
 use dwell_unify::stream::RunId;
 use dwell_unify::unify::Upcalls;
 
 use crate::clock;
+use crate::report::{say, shown};
 use crate::settings::Settings;
 use crate::together::broadcast;
 
@@ -42,7 +44,7 @@ impl Agreement {
 
     fn decide(settings: &Settings) -> io::Result<Self> {
         let directory = match &settings.directory {
-            Some(directory) => make_exactly(directory)?,
+            Some(directory) => make_named(directory, settings.next)?,
             None => make_new(&std::env::current_dir()?, &name())?,
         };
         let run = RunId::random();
@@ -90,21 +92,43 @@ impl Agreement {
     }
 }
 
-/// Makes the directory that was asked for. It may be there, but must be empty.
-fn make_exactly(directory: &Path) -> io::Result<PathBuf> {
+/// Makes the directory that was asked for. If something is in it already, the next free name is taken, because a program
+/// that has run for hours must not end without its trace. The user is told, unless `next` says that this was asked for.
+fn make_named(directory: &Path, next: bool) -> io::Result<PathBuf> {
     let told = |error: io::Error| {
         io::Error::new(error.kind(), format!("{}: {error}", directory.display()))
     };
     fs::create_dir_all(directory).map_err(told)?;
-    if fs::read_dir(directory).map_err(told)?.next().is_some() {
-        return Err(io::Error::other(format!(
-            "{}: the directory is not empty; remove it or name another",
-            directory.display()
-        )));
-    }
     let directory = directory.canonicalize().map_err(told)?;
-    fill(&directory).map_err(told)?;
-    Ok(directory)
+    if is_free(&directory).map_err(told)? {
+        match fill(&directory) {
+            Ok(()) => return Ok(directory),
+            // Another process was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(told(error)),
+        }
+    }
+    let (Some(parent), Some(name)) =
+        (directory.parent(), directory.file_name().and_then(|name| name.to_str()))
+    else {
+        return Err(told(io::Error::other("the directory is not empty; name another")));
+    };
+    let made = make_new(parent, name)?;
+    if !next {
+        let [used, made] = [&directory, &made].map(|it| shown(&it.to_string_lossy()));
+        say(&format!("{used} is not empty, so this run is recorded in {made}"));
+    }
+    Ok(made)
+}
+
+/// Returns `true` if a directory is empty, except for files by which the processes of a launch know it as theirs.
+fn is_free(directory: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(directory)? {
+        if !is_launch_file(&entry?.file_name()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Makes a directory that was not there before.
@@ -158,17 +182,7 @@ fn job() -> Option<String> {
 
 /// A time of day in UTC, as in `20261115-035122`.
 fn moment(nanos: u64) -> String {
-    let (days, second) = (nanos / 1_000_000_000 / 86_400, nanos / 1_000_000_000 % 86_400);
-    // Howard Hinnant's `civil_from_days`, for days since 1970.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = 400 * era + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let [year, month, day, hour, minute, second] = utc(nanos);
     format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
 }
 
@@ -192,6 +206,8 @@ fn ahead() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use dwell_unify::experiment::launch_file;
+
     use super::*;
 
     #[test]
@@ -232,12 +248,18 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_something_in_it_is_refused() -> io::Result<()> {
+    fn a_directory_with_something_in_it_is_left_alone() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
         let wanted = folder.path().join("a/b");
-        make_exactly(&wanted)?;
-        assert!(wanted.join("open").is_dir() && wanted.join("traces").is_dir());
-        assert!(make_exactly(&wanted).is_err());
+        let made = make_named(&wanted, true)?;
+        assert!(made.ends_with("a/b") && wanted.join("open").is_dir());
+        assert!(wanted.join("traces").is_dir());
+        let second = make_named(&wanted, true)?;
+        assert!(second.ends_with("a/b-2") && second.join("open").is_dir());
+        assert!(make_named(&wanted, false)?.ends_with("a/b-3"));
+        fs::create_dir(folder.path().join("c"))?;
+        fs::write(launch_file(&folder.path().join("c"), "7.0"), "")?;
+        assert!(make_named(&folder.path().join("c"), true)?.ends_with("c"));
         let made = make_new(folder.path(), "a")?;
         assert!(made.ends_with("a-2"));
         Ok(())

@@ -107,6 +107,26 @@ fn is_first() -> bool {
     rank.is_none_or(|rank| rank == "0")
 }
 
+/// Returns a warning if a launcher started several processes, and the runtime of this one knows only itself: launcher and
+/// program belong to different installations of MPI. Only the first process of the launch gets the warning.
+pub(crate) fn alone() -> Option<String> {
+    let launchers = [
+        ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "the launcher of Open MPI"),
+        ("PMI_SIZE", "PMI_RANK", "the launcher of MPICH or Intel MPI"),
+        ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"),
+    ];
+    let number = |name: &str| env::var(name).ok()?.parse::<u64>().ok();
+    let (launcher, size, rank) = launchers
+        .into_iter()
+        .find_map(|(size, rank, launcher)| Some((launcher, number(size)?, number(rank)?)))?;
+    (size > 1 && rank == 0).then(|| {
+        format!(
+            "{launcher} started {size} processes, but the program's own MPI library sees only one: each process runs \
+             alone, and is recorded alone. Start the program with the launcher of the MPI that it was linked with"
+        )
+    })
+}
+
 /// Reports why the archive of a run is not complete, and the command that completes it. The files of the processes are
 /// in the experiment directory, or on each node in `scratch`.
 pub(crate) fn incomplete(directory: &str, scratch: Option<&Path>, why: &io::Error) {
@@ -119,7 +139,7 @@ pub(crate) fn incomplete(directory: &str, scratch: Option<&Path>, why: &io::Erro
 
 /// A directory as the user would name it, relative to the current one where it lies inside. It has the name of the
 /// program, in which anything may stand.
-fn shown(directory: &str) -> String {
+pub(crate) fn shown(directory: &str) -> String {
     match env::current_dir().ok().map(|here| Path::new(directory).strip_prefix(here)) {
         Some(Ok(inside)) => visible(&inside.to_string_lossy()).to_string(),
         _ => visible(directory).to_string(),

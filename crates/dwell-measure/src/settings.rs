@@ -12,6 +12,7 @@ use dwell_model::units::{parse_duration, parse_size};
 use crate::clock::{Skew, Source};
 use crate::counters::{self, Wanted};
 use crate::filter::{Detail, Details, Filter, Groups, Selection};
+use crate::unwind;
 
 /// One setting of the recorder. Users give its value as a flag of `dwell run`, in a configuration file, or in the
 /// environment.
@@ -47,8 +48,10 @@ pub enum Kind {
     Counters,
     /// A duration, as in `10s`.
     Duration,
-    /// A number that is at least 1.
-    Count,
+    /// A number that is at least 1 and at most this.
+    Count(u32),
+    /// Any text in one line.
+    Text,
     /// A switch, which is on or off.
     Switch,
     /// One of these words, spelled exactly as they stand here.
@@ -65,7 +68,8 @@ impl Kind {
             Self::Groups => "GROUPS",
             Self::Counters => "LIST",
             Self::Duration => "TIME",
-            Self::Count => "N",
+            Self::Count(_) => "N",
+            Self::Text => "TEXT",
             Self::Switch => "on|off",
             Self::Choice(_) => "WORD",
         }
@@ -85,10 +89,13 @@ impl Kind {
             Self::Duration => parse_duration(text)
                 .map(drop)
                 .ok_or("expected a time such as 500ms, 10s or 2m".into()),
-            Self::Count => match text.trim().parse() {
-                Ok(1..=u32::MAX) => Ok(()),
-                _ => Err("expected a number of at least 1".into()),
+            Self::Count(most) => match text.trim().parse::<u32>() {
+                Ok(number) if (1..=most).contains(&number) => Ok(()),
+                _ if most == u32::MAX => Err("expected a number of at least 1".into()),
+                _ => Err(format!("expected a number from 1 to {most}")),
             },
+            Self::Text if text.contains(['\n', '\r', '\0']) => Err("expected one line".into()),
+            Self::Text => Ok(()),
             Self::Switch => parse_switch(text).map(drop).ok_or("expected on or off".into()),
             Self::Choice(words) if words.contains(&text.trim()) => Ok(()),
             Self::Choice(words) => Err(format!("expected one of {}", words.join(", "))),
@@ -119,6 +126,22 @@ pub const TABLE: &[Setting] = &[
         section: OUTPUT,
         help: "Experiment directory; it must be empty, and is created if necessary. The default is \
                dwell-PROGRAM-JOB in the current directory, with the time if there is no batch job",
+    },
+    Setting {
+        name: "next",
+        letter: None,
+        kind: Kind::Switch,
+        default: "off",
+        section: OUTPUT,
+        help: "If the directory of --output is not empty, record into the next free one: DIR-2, DIR-3 and so on",
+    },
+    Setting {
+        name: "label",
+        letter: None,
+        kind: Kind::Text,
+        default: "",
+        section: OUTPUT,
+        help: "A few words about this run, which dwell ls and dwell info show",
     },
     Setting {
         name: "scratch",
@@ -179,7 +202,7 @@ pub const TABLE: &[Setting] = &[
     Setting {
         name: "every",
         letter: None,
-        kind: Kind::Count,
+        kind: Kind::Count(u32::MAX),
         default: "1",
         section: FILTERS,
         help: "Record only every Nth call of each call site and thread",
@@ -299,7 +322,7 @@ pub const TABLE: &[Setting] = &[
     Setting {
         name: "unwind",
         letter: None,
-        kind: Kind::Count,
+        kind: Kind::Count(unwind::DEPTH as u32),
         default: "",
         section: MEASUREMENT,
         help: "Unwind the call stack at each call, up to N functions of the program and at most 64, and show \
@@ -352,6 +375,8 @@ pub(crate) const TAIL: u64 = 4096;
 pub(crate) struct Settings {
     /// Experiment directory as the user named it; if `None`, the recorder makes a name.
     pub(crate) directory: Option<PathBuf>,
+    /// Set if the user wants the next free name where that directory is in use.
+    pub(crate) next: bool,
     /// Directory for files while they are written, if that is not the experiment directory.
     pub(crate) scratch: Option<PathBuf>,
     /// Size of an event chunk that the user asked for, in bytes.
@@ -501,6 +526,7 @@ impl Settings {
                 .and_then(|text| Wanted::parse(text).ok())
                 .unwrap_or_default(),
             directory: values.path("output"),
+            next: values.is_on("next"),
             scratch: values.path("scratch"),
             chunk,
             budget: values.size("max-size").unwrap_or(u64::MAX),

@@ -93,6 +93,27 @@ impl Launch {
         self.size != Some(1)
     }
 
+    /// Returns a text that is the same in all processes of the launch and in no other launch, if the launcher gives one.
+    /// Hydra gives none.
+    pub fn id(&self) -> Option<String> {
+        self.id_from_variables(|name| std::env::var(name).ok())
+    }
+
+    fn id_from_variables(&self, get: impl Fn(&str) -> Option<String>) -> Option<String> {
+        let names: &[&str] = match self.launcher {
+            Launcher::OpenMpi(_) | Launcher::Other("a PMIx launcher") => &["PMIX_NAMESPACE"],
+            // Daemons of other launchers that Slurm starts have these variables too, with a step of their own on some
+            // nodes. Slurm is recognised only where there is no other launcher.
+            Launcher::Slurm => &["SLURM_JOB_ID", "SLURM_STEP_ID"],
+            Launcher::Other("Flux") => &["FLUX_JOB_ID"],
+            Launcher::Other("PALS") => &["PALS_APID"],
+            Launcher::Pmi | Launcher::Other(_) => return None,
+        };
+        let values: Option<Vec<String>> =
+            names.iter().map(|name| get(name).filter(|value| !value.is_empty())).collect();
+        Some(values?.join("."))
+    }
+
     fn from_variables(get: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| get(name)?.parse::<usize>().ok();
         VARIABLES.iter().find_map(|(launcher, rank, size, local)| {
@@ -119,6 +140,24 @@ mod tests {
             found.map(|variable| variable.1.to_owned())
         };
         Launch::from_variables(get).map(|it| (it.launcher, it.rank, it.size))
+    }
+
+    #[test]
+    fn a_launch_has_an_id_where_all_its_processes_agree_on_one() {
+        let id = |variables: &[(&str, &str)]| {
+            let get = |name: &str| {
+                let found = variables.iter().find(|variable| variable.0 == name);
+                found.map(|variable| variable.1.to_owned())
+            };
+            Launch::from_variables(get)?.id_from_variables(get)
+        };
+        let step = [("SLURM_JOB_ID", "7"), ("SLURM_STEP_ID", "0")];
+        let open_mpi = [("OMPI_COMM_WORLD_RANK", "1"), ("PMIX_NAMESPACE", "12")];
+        assert_eq!(id(&open_mpi).as_deref(), Some("12"));
+        let srun = [("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "4"), step[0], step[1]];
+        assert_eq!(id(&srun).as_deref(), Some("7.0"));
+        assert_eq!(id(&[("PMI_RANK", "0"), ("PMI_SIZE", "3"), step[0], step[1]]), None);
+        assert_eq!(id(&[("OMPI_COMM_WORLD_RANK", "1")]), None);
     }
 
     #[test]

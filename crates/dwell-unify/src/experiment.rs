@@ -1,5 +1,6 @@
 //! Paths of the files of the recorder inside an experiment directory.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::local::Local;
@@ -14,6 +15,23 @@ pub fn open_files(directory: &Path) -> PathBuf {
 /// the run is not complete; recovery reads it to tell the files of the run from those of others.
 pub fn run_file(directory: &Path) -> PathBuf {
     open_files(directory).join("run")
+}
+
+/// Beginning of the names of files by which the processes of a launch recognise the experiment directory as theirs.
+const LAUNCH: &str = "launch.";
+
+/// Returns the path of the file that marks an experiment directory as that of the launch `id`. Processes of a launch
+/// start at different times, and the first may have filled the directory when the last asks whether it is empty. Each
+/// launch has a file of its own, so that two launches do not overwrite each other's mark.
+pub fn launch_file(directory: &Path, id: &str) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_@".contains(c) { c } else { '_' };
+    let name: String = LAUNCH.chars().chain(id.chars().map(plain)).take(128).collect();
+    directory.join(name)
+}
+
+/// Returns `true` for the name of a file that [`launch_file`] names. Such a file does not make a directory count as used.
+pub fn is_launch_file(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(LAUNCH))
 }
 
 /// Name of the folder inside an experiment directory that has the profile: blocks, or files of rows named by location.

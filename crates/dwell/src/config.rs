@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use crate::terminal::nearest;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::builder::ValueParser;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
@@ -127,10 +128,14 @@ impl Config {
         found.map_or("", |(_, value, _)| value)
     }
 
+    /// Returns `true` if a switch is on.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        parse_switch(self.value(name)).unwrap_or(false)
+    }
+
     /// Checks the files to which settings refer, and whether settings fit together, before a program is started.
     pub(crate) fn check(&self) -> Result<()> {
-        let is_on = |name| parse_switch(self.value(name)).unwrap_or(false);
-        if !self.value("counters").is_empty() && is_on("profile") && !is_on("trace") {
+        if !self.value("counters").is_empty() && self.is_on("profile") && !self.is_on("trace") {
             bail!(
                 "--counters needs a trace: a profile has no samples; add --trace or remove --profile"
             );
@@ -177,6 +182,24 @@ impl Config {
     }
 }
 
+/// Returns the variables of the environment that are probably meant as settings and misspelt, each with the variable that
+/// exists.
+pub(crate) fn misspelt_variables() -> Vec<(String, String)> {
+    let known: Vec<String> = TABLE.iter().map(Setting::variable).collect();
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut unknown: Vec<String> =
+        names.filter(|name| name.starts_with("DWELL_") && !known.contains(name)).collect();
+    unknown.sort_unstable();
+    let likely = |name: String| {
+        let near = known
+            .iter()
+            .max_by(|a, b| strsim::jaro(&name, a).total_cmp(&strsim::jaro(&name, b)))?;
+        let distance = strsim::damerau_levenshtein(&name, near);
+        (distance <= 2).then(|| (name, near.clone()))
+    };
+    unknown.into_iter().filter_map(likely).collect()
+}
+
 /// Makes paths absolute, because the program may change its directory. Paths in a file are relative to that file.
 fn absolute(setting: &Setting, value: String, file: Option<&Path>) -> Result<String> {
     if !setting.kind.is_path() {
@@ -198,7 +221,11 @@ fn read(file: &Path) -> Result<Vec<(&'static Setting, String)>> {
     let mut list = Vec::new();
     for (name, value) in table {
         let Some(setting) = Setting::find(&name) else {
-            bail!("unknown setting {name}; see dwell run --list-config");
+            let names = TABLE.iter().map(|setting| setting.name);
+            match nearest(&name, names) {
+                Some(near) => bail!("unknown setting {name}; did you mean {near}?"),
+                None => bail!("unknown setting {name}; see dwell run --list-config"),
+            }
         };
         let value = as_text(&value).with_context(|| {
             format!("{name}: expected a string, a number, true, false or a list")

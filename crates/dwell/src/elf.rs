@@ -110,6 +110,16 @@ pub(crate) fn which(command: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(command)).find(|path| path.is_file())
 }
 
+/// Returns the message for a program that [`which`] does not find. Shells do not look in the current directory, and
+/// neither does this.
+pub(crate) fn missing(command: &str) -> String {
+    let here = Path::new(command);
+    if !command.contains('/') && here.is_file() {
+        return format!("{command}: no such program on the path; did you mean ./{command}?");
+    }
+    format!("{command}: no such program")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,12 +6,14 @@
 mod commands;
 mod config;
 mod elf;
+mod experiment;
 mod format;
 mod fortran;
 mod library;
 mod listing;
 mod machine;
 mod output;
+mod page;
 mod profile;
 mod progress;
 mod runs;
@@ -35,6 +37,8 @@ struct Cli {
 enum Command {
     /// Run a program and record its calls; goes between the launcher and the program.
     Run(commands::run::Args),
+    /// List the runs in a directory: program, processes, length, waits, when, label.
+    Ls(commands::ls::Args),
     /// Print the definitions and events of an archive.
     Print(commands::print::Args),
     /// Show what an archive contains, which tool wrote it, and whether it is sound.
@@ -84,6 +88,7 @@ fn main() -> ExitCode {
         Command::Compile(args) => commands::compile::run(&args),
         Command::LinkFlags(args) => commands::link_flags::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Ls(args) => commands::ls::run(&args),
         Command::Print(args) => commands::print::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Analyze(args) => commands::analyze::run(&args),

@@ -7,10 +7,10 @@ use std::{env, fs};
 use anyhow::{Context, bail};
 
 /// Name of the anchor file of a run's archive.
-const ANCHOR: &str = "traces.otf2";
+pub(crate) const ANCHOR: &str = "traces.otf2";
 
 /// Name of the directory that a run has until it has ended.
-const UNFINISHED: &str = "open";
+pub(crate) const UNFINISHED: &str = "open";
 
 /// Returns the run that was named, or the newest one in the current directory.
 pub(crate) fn or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {

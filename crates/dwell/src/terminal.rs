@@ -15,6 +15,8 @@ use std::io::{self, Write};
 use dwell_model::text::{self, visible_lines};
 use serde::Serialize;
 
+use crate::page::Page;
+
 /// Returns a name with control characters made visible.
 pub(crate) fn visible(name: &str) -> Cow<'_, str> {
     match name.chars().any(text::is_obeyed) {
@@ -60,6 +62,12 @@ pub(crate) fn print(text: impl fmt::Display) -> io::Result<()> {
     let text = visible_lines(&text.to_string()).to_string();
     let mut output = io::stdout().lock();
     unless_closed(output.write_all(text.as_bytes()).and_then(|()| output.flush()))
+}
+
+/// Prints a page on standard output.
+pub(crate) fn print_page(page: Page) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    unless_closed(output.write_all(page.finish().as_bytes()).and_then(|()| output.flush()))
 }
 
 /// Prints a value as JSON, followed by a newline.

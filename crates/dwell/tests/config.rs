@@ -78,7 +78,8 @@ fn mistakes_say_what_where_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     for (content, expected) in [
-        ("max_size = 3\n", "x.toml: unknown setting max_size; see dwell run --list-config"),
+        ("max_size = 3\n", "x.toml: unknown setting max_size; did you mean max-size?"),
+        ("colour = 3\n", "x.toml: unknown setting colour; see dwell run --list-config"),
         (
             "\nmax-size = \"much\"\n",
             "x.toml: invalid value \"much\" for max-size: expected a size such as 64M",
@@ -95,6 +96,16 @@ fn mistakes_say_what_where_and_what_to_do() {
     }
     let output = dwell(folder, &[], &["run", "--config", "nowhere.toml", "true"]);
     assert!(text(&output.stderr).contains("nowhere.toml: No such file"), "{output:?}");
+    let output = dwell(folder, &[("DWELL_MAXSIZE", "4")], &["run", "true"]);
+    assert!(text(&output.stderr).contains("did you mean DWELL_MAX_SIZE?"), "{output:?}");
+    let output = dwell(folder, &[], &["run", "--unwind", "99", "true"]);
+    assert!(text(&output.stderr).contains("expected a number from 1 to 64"), "{output:?}");
+    std::fs::write(folder.join("heat"), "").unwrap();
+    let output = dwell(folder, &[], &["run", "heat"]);
+    assert!(text(&output.stderr).contains("did you mean ./heat?"), "{output:?}");
+    let output = dwell(folder, &[("PATH", "/nowhere")], &["doctor"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stdout).contains("launchers       none found"), "{output:?}");
     let output = dwell(folder, &[], &["run", "--max-size", "much", "true"]);
     assert!(text(&output.stderr).contains("expected a size such as 64M"), "{output:?}");
 }

@@ -86,8 +86,8 @@ fn metrics_equal_what_scalasca_says() {
     let output = dwell(&["report", path(&file), "--metrics", "--json"], "100");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let value = |name: &str| {
-        let rows = report["metrics"].as_array().unwrap();
-        let row = rows.iter().find(|row| row["metric"].as_str().unwrap().trim() == name);
+        let rows = support::flat(&report["metrics"]);
+        let row = rows.iter().find(|row| row["metric"] == name);
         row.unwrap()["value"].as_f64().unwrap()
     };
     for (name, expected) in [
@@ -249,4 +249,70 @@ fn messages_say_what_to_do() {
     }
     let directory = dwell(&["report", path(directory.path())], "100");
     assert_eq!(directory.status.code(), Some(0), "the only report of a directory is found");
+}
+
+/// Output for programs has trees with children, and one table in each file of comma-separated values.
+#[test]
+fn tables_for_programs() {
+    let file = reference("mpi_waits/scout.cubex");
+    let csv = |options: &[&str]| {
+        let output = dwell(&[&["report", path(&file), "--csv"], options].concat(), "100");
+        let lines: Vec<String> = text(&output.stdout).lines().map(str::to_owned).collect();
+        // Texts in quotes may have commas.
+        let cells = |line: &String| -> usize {
+            line.split('"').step_by(2).map(|part| part.matches(',').count()).sum()
+        };
+        assert!(lines.iter().all(|line| cells(line) == cells(&lines[0])), "{lines:?}");
+        assert!(lines.iter().all(|line| !line.contains('█')), "{lines:?}");
+        lines
+    };
+    assert_eq!(csv(&[])[0], "value,share,imbalance,site,call_path");
+    assert_eq!(csv(&["--locations"])[0], "value,share,location");
+    assert_eq!(csv(&["--metrics"])[0], "level,value,unit,metric_title,metric");
+    let tree = csv(&["--tree", "time", "--top", "1000", "--depth", "100"]);
+    assert_eq!(tree[0], "level,inclusive,share,own,site,call_path,call");
+    let options = ["report", path(&file), "--json", "--tree", "time", "--top", "1000"];
+    let json = dwell(&[&options[..], &["--depth", "100"]].concat(), "100");
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let rows = support::flat(&json["tree"]);
+    assert_eq!(rows.len() + 1, tree.len());
+    for row in rows {
+        let call = row["call"].as_str().unwrap();
+        assert_eq!(call, call.trim());
+        assert!(row["call_path"].as_str().unwrap().ends_with(call));
+        let sum: f64 = row["children"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["inclusive"].as_f64().unwrap())
+            .sum();
+        let (whole, own) = (row["inclusive"].as_f64().unwrap(), row["own"].as_f64().unwrap());
+        assert!((sum + own - whole).abs() < 1e-9, "{call}: {sum} and {own} of {whole}");
+    }
+}
+
+/// The page of the book lists the columns of every table.
+#[test]
+fn the_book_lists_the_columns_of_tables() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/report.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let file = reference("mpi_waits/scout.cubex");
+    for options in
+        [&[][..], &["--metric", "time"], &["--tree", "time"], &["--locations"], &["--metrics"]]
+    {
+        let output = dwell(&[&["report", path(&file), "--json"], options].concat(), "100");
+        let tables: Value = serde_json::from_slice(&output.stdout).unwrap();
+        for (name, rows) in tables.as_object().unwrap() {
+            let mark = format!("| `{name}`");
+            let line = page.lines().find(|line| line.contains(&mark)).unwrap_or_default();
+            let columns = line.split('|').nth(4).unwrap_or_default();
+            let mut listed: Vec<&str> =
+                columns.split(", ").map(|it| it.trim().trim_matches('`')).collect();
+            listed.sort_unstable();
+            let row = rows[0].as_object().unwrap();
+            let made: Vec<&str> =
+                row.keys().map(String::as_str).filter(|it| *it != "children").collect();
+            assert_eq!(listed, made, "{name}");
+        }
+    }
 }

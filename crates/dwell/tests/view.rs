@@ -93,8 +93,8 @@ fn compare(file: &Path, seed: u64) {
     let metrics = metrics["metrics"].as_array().unwrap();
     // All metrics of the whole program.
     let listed = report(file, &["--metrics"]);
-    for row in listed["metrics"].as_array().unwrap() {
-        let name = row["metric"].as_str().unwrap().trim();
+    for row in support::flat(&listed["metrics"]) {
+        let name = row["metric"].as_str().unwrap();
         let metric = metrics.iter().find(|it| it["name"] == name).unwrap();
         match row["value"].as_f64() {
             Some(_) => near(&metric["value"], &row["value"], name),

@@ -232,6 +232,9 @@ pub(crate) fn find(path: &Path) -> io::Result<(PathBuf, String)> {
         Some((parent.to_owned(), name))
     };
     let not_found = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
+    if !path.try_exists()? {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "no such file or directory"));
+    }
     if !path.is_dir() {
         let is_anchor = path.extension().is_some_and(|extension| extension == "otf2");
         return split(path).filter(|_| is_anchor).ok_or_else(|| {

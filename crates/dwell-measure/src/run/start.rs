@@ -87,6 +87,11 @@ fn start_together(
             return;
         }
     };
+    if up.size() == 1
+        && let Some(text) = report::alone()
+    {
+        report::say(&text);
+    }
     let measured_at = clock::monotonic();
     let distance = sync::measure(up, &agreement.clock(), COMPARISON);
     let cost = clock::monotonic().saturating_sub(measured_at);

@@ -39,7 +39,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     checks.clock();
     checks.space();
     checks.kernel();
-    runtimes(&mut checks.text);
+    if runtimes(&mut checks.text) == 0 {
+        checks.bad(
+            "launchers",
+            "none found (oshrun, mpirun, mpiexec, srun): load the module of your MPI or OpenSHMEM, or add its bin \
+             directory to PATH",
+        );
+    }
     if let Some(program) = &args.program {
         checks.program(program)?;
     }
@@ -117,7 +123,7 @@ impl Checks {
     }
 
     fn program(&mut self, program: &str) -> Result<()> {
-        let path = elf::which(program).with_context(|| format!("{program}: no such program"))?;
+        let path = elf::which(program).with_context(|| elf::missing(program))?;
         let found = elf::inspect(&path)?;
         if found.contains_coarrays() {
             self.line(program, elf::COARRAYS_INSIDE);
@@ -221,23 +227,26 @@ fn is_left(name: &str) -> bool {
     name.starts_with("mpi_") || is_listed
 }
 
-/// Lists the installed runtimes and launchers.
-fn runtimes(text: &mut String) {
+/// Lists the installed runtimes and launchers. Returns the number of launchers.
+fn runtimes(text: &mut String) -> usize {
+    let mut launchers = 0;
     let commands = [
         ("oshrun", "OpenSHMEM of Open MPI"),
         ("mpirun.openmpi", "Open MPI"),
         ("mpirun.mpich", "MPICH"),
         ("mpirun", "MPI"),
+        ("mpiexec", "MPI"),
         ("srun", "SLURM"),
         ("cafrun", "OpenCoarrays"),
     ];
     for (command, name) in commands {
         if let Some(path) = elf::which(command) {
+            launchers += 1;
             let output = Command::new(&path).arg("--version").output();
             let said = output.map(|output| output.stdout).unwrap_or_default();
             let said = String::from_utf8_lossy(&said);
             let name = match name {
-                "MPI" if said.contains("Open MPI") => "Open MPI",
+                "MPI" if said.contains("Open MPI") || said.contains("OpenRTE") => "Open MPI",
                 "MPI" if said.contains("HYDRA") => "MPICH",
                 name => name,
             };
@@ -264,6 +273,7 @@ fn runtimes(text: &mut String) {
     if !settings.is_empty() {
         let _ = writeln!(text, "{:<15} {}", "environment", settings.join(" "));
     }
+    launchers
 }
 
 fn components(info: &Path, framework: &str) -> String {

@@ -10,6 +10,7 @@ pub(crate) mod export;
 pub(crate) mod info;
 pub(crate) mod instrument;
 pub(crate) mod link_flags;
+pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod print;
 pub(crate) mod recover;

@@ -10,9 +10,11 @@ use std::{env, io};
 use anyhow::{Context, Result, bail};
 
 use dwell_measure::counters;
+use dwell_mpi::Launch;
 
-use crate::config::{Config, Flags};
+use crate::config::{Config, Flags, misspelt_variables};
 use crate::elf::{self, Program};
+use crate::experiment;
 use crate::library;
 
 /// Arguments of `dwell run`.
@@ -57,11 +59,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     config.check()?;
+    for (name, near) in misspelt_variables() {
+        crate::terminal::note!("{name} is set, and there is no such setting; did you mean {near}?");
+    }
     let [program, arguments @ ..] = args.program.as_slice() else { bail!("no program") };
     let name = program.to_string_lossy();
     let mut loadable = true;
     match elf::which(&name).map(|path| elf::inspect(&path)) {
-        None => bail!("{name}: no such program"),
+        None => bail!("{}", elf::missing(&name)),
         Some(Ok(Program::Static)) => crate::terminal::note!(
             "{name} is linked statically, so its calls cannot be recorded; link it dynamically"
         ),
@@ -79,6 +84,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let library = library::find()?;
     library::check(&library)?;
+    let output = config.value("output");
+    if !output.is_empty() && !config.is_on("next") {
+        experiment::claim(Path::new(output), Launch::detect().as_ref())?;
+    }
 
     let mut command = Command::new(program);
     command.args(arguments).env(ASAN_OPTIONS, asan_options());

@@ -272,10 +272,13 @@ fn directory_that_cannot_be_made() {
 #[test]
 fn directory_with_something_in_it() {
     let Some(lab) = Lab::open() else { return };
-    let run = heat(&lab, &[], &["-o", "."]);
+    let run = heat(&lab, &[], &["--next", "-o", "."]);
     let said = messages(&run);
     assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("not empty"), "{said:?}");
+    let beside = lab.path(".").canonicalize().unwrap();
+    let beside = beside.with_file_name(format!("{}-2", beside.file_name().unwrap().display()));
+    assert!(beside.join("traces.otf2").is_file(), "{said:?}");
+    fs::remove_dir_all(beside).unwrap();
 }
 
 /// Writes a script that lowers a limit and then starts its arguments.

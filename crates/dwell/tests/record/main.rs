@@ -14,6 +14,7 @@ mod cores;
 mod counters;
 mod crash;
 mod damage;
+mod directory;
 mod ends;
 mod events;
 mod faults;

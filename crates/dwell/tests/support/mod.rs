@@ -34,3 +34,9 @@ pub(crate) fn golden(name: &str, actual: &str) {
     let expected = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(expected == actual, "{} differs; this is what came:\n{actual}", file.display());
 }
+
+/// Returns the rows of a tree in JSON, each before its children.
+pub(crate) fn flat(tree: &serde_json::Value) -> Vec<&serde_json::Value> {
+    let rows = tree.as_array().unwrap().iter();
+    rows.flat_map(|row| std::iter::once(row).chain(flat(&row["children"]))).collect()
+}

@@ -29,7 +29,7 @@ use crate::profile;
 use crate::progress;
 use crate::runs;
 use crate::sites;
-use crate::terminal::{self, line, note};
+use crate::terminal::{self, note};
 use ranks::Joined;
 
 /// Arguments of `dwell analyze`.
@@ -308,11 +308,10 @@ fn finish(args: &Args, input: &Input, analysis: &Analysis) -> anyhow::Result<u8>
     if args.json {
         terminal::print_json(&document)?;
     } else {
-        let width = console::Term::stdout().size_checked().map_or(100, |(_, w)| usize::from(w));
-        let width = width.clamp(60, 120);
-        let summary = text::summary(&input.path, analysis, &advice, args.top, width);
+        let mut page = text::summary(&input.path, analysis, &advice, args.top);
         let directory = directory.display();
-        line!("{summary}next: dwell view {directory}, or dwell report {directory} here")?;
+        page.say(&format!("next: dwell view {directory}, or dwell report {directory} here"), 2);
+        terminal::print_page(page)?;
     }
     Ok(u8::from(!analysis.damage().is_empty()))
 }

@@ -16,7 +16,8 @@ use super::advice::Advice;
 use super::inefficient::evidence;
 use super::json;
 use super::words::{amount, call, counted, in_seconds, meaning, path, percent, shares, time};
-use crate::format::{grouped, shorten, wrap};
+use crate::format::grouped;
+use crate::page::Page;
 use crate::terminal::visible;
 
 /// Greatest number of call paths of the critical path in the summary.
@@ -31,18 +32,9 @@ const UNEXPLAINED_LISTED: usize = 3;
 /// Greatest number of call paths that wait in start-up or shutdown in the summary.
 const APART_LISTED: usize = 3;
 
-/// Width of the columns before the text of a finding: its number and a label.
-const INDENT: usize = 13;
-
-/// Returns the summary in lines of at most `width` characters.
-pub(super) fn summary(
-    path: &Path,
-    analysis: &Analysis,
-    advice: &Advice<'_>,
-    top: usize,
-    width: usize,
-) -> String {
-    let mut page = Page { text: String::new(), width };
+/// Returns the summary as a page for the terminal.
+pub(super) fn summary(path: &Path, analysis: &Analysis, advice: &Advice<'_>, top: usize) -> Page {
+    let mut page = Page::for_output();
     head(&mut page, path, analysis);
     let found = json::causes(analysis);
     causes(&mut page, analysis, &found, top);
@@ -60,50 +52,13 @@ pub(super) fn summary(
         let _ = writeln!(page.text, "{}", visible(&note));
     }
     page.end();
-    page.text
-}
-
-/// Text that is wrapped to a width.
-struct Page {
-    text: String,
-    width: usize,
-}
-
-impl Page {
-    /// Adds a paragraph. All lines except the first are indented.
-    fn say(&mut self, text: &str, indent: usize) {
-        self.indented(text, 0, indent);
-    }
-
-    /// Adds an item of a list.
-    fn item(&mut self, text: &str) {
-        self.indented(text, 2, 4);
-    }
-
-    fn indented(&mut self, text: &str, first: usize, others: usize) {
-        for (at, part) in wrap(text, self.width - others).iter().enumerate() {
-            let by = if at == 0 { first } else { others };
-            let _ = writeln!(self.text, "{:by$}{part}", "");
-        }
-    }
-
-    /// Adds a labelled fact about a finding.
-    fn tell(&mut self, label: &str, content: &str) {
-        for (at, part) in wrap(content, self.width - INDENT).iter().enumerate() {
-            let _ = writeln!(self.text, "   {:9} {part}", if at == 0 { label } else { "" });
-        }
-    }
-
-    /// Adds an empty line.
-    fn end(&mut self) {
-        self.text.push('\n');
-    }
+    page
 }
 
 /// Adds the size of the run and the time that it waits.
 fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
     let times = analysis.times();
-    page.say(
+    page.heading(
         &format!(
             "{}: {}, {}, {} long",
             path.display(),
@@ -194,16 +149,16 @@ fn causes(page: &mut Page, analysis: &Analysis, causes: &[Cause], top: usize) {
         return;
     }
     page.end();
-    page.say("what makes others wait, what costs most first", 2);
+    page.heading("what makes others wait, what costs most first", 2);
     for (letter, (cause, of)) in ('A'..='Z').zip(causes.iter().zip(analysis.causes()).take(top)) {
         page.end();
         let said = cause.said();
         let bounds = (of.cost(), of.cost());
         let (time, part) = (amount(bounds), percent(bounds, analysis.times().run));
         let head = visible(&said.head);
-        page.say(&format!("{letter}. {head}: {time} of waits, {part} of the run"), 3);
+        page.heading(&format!("{letter}. {head}: {time} of waits, {part} of the run"), 3);
         if !of.path.is_empty() {
-            page.tell("path", &shorten(&path(&of.path), page.width - INDENT));
+            page.tell_path(&path(&of.path));
         }
         let facts = [
             ("how long", said.how_long),
@@ -222,7 +177,7 @@ fn causes(page: &mut Page, analysis: &Analysis, causes: &[Cause], top: usize) {
         page.say(&format!("{} more in findings.json", counted(rest, "cause", "causes")), 2);
     }
     page.end();
-    page.say("where processes wait, the longest first", 2);
+    page.heading("where processes wait, the longest first", 2);
 }
 
 /// Describes a phase that the program declares.
@@ -303,7 +258,7 @@ fn entry(
     let findings = analysis.findings().get(entry.findings.clone()).unwrap_or_default();
     let Some((main, others)) = findings.split_first() else { return };
     let bounds = (entry.nanoseconds, entry.at_most);
-    page.say(
+    page.heading(
         &format!(
             "{number}. {} waits {}, {} of the run",
             call(&main.path),
@@ -313,7 +268,7 @@ fn entry(
         3,
     );
     page.tell("why", &format!("{} ({})", meaning(main.pattern), main.pattern));
-    page.tell("path", &shorten(&path(&main.path), page.width - INDENT));
+    page.tell_path(&path(&main.path));
     page.tell("how often", &how_often(main, analysis.locations() as u64));
     if let Some(worst) = &main.worst {
         page.tell("worst", &instance(worst, main.at_most > main.nanoseconds));
@@ -358,7 +313,7 @@ fn inefficiency(
 ) {
     let run = analysis.times().run;
     let bounds = (it.nanoseconds, it.at_most);
-    page.say(
+    page.heading(
         &format!(
             "{number}. {}: {} could be saved, {} of the run",
             call(&it.path),
@@ -368,7 +323,7 @@ fn inefficiency(
         3,
     );
     page.tell("why", &format!("{} ({})", meaning(it.pattern), it.pattern));
-    page.tell("path", &shorten(&path(&it.path), page.width - INDENT));
+    page.tell_path(&path(&it.path));
     page.tell("evidence", &evidence(it));
     if !it.origins.is_empty() {
         page.tell("who", &format!("most: {}", shares(&it.origins)));

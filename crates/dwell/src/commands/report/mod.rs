@@ -15,7 +15,7 @@ use crate::listing::{self, Style};
 use crate::output;
 use crate::profile;
 use crate::runs;
-use crate::terminal::{line, visible};
+use crate::terminal::{line, nearest, visible};
 
 /// Arguments of `dwell report`.
 #[derive(Debug, clap::Args)]
@@ -61,10 +61,10 @@ pub(crate) struct Args {
     /// Number of levels of the call tree to show.
     #[arg(long, default_value_t = 6, value_name = "N")]
     depth: usize,
-    /// Print JSON.
+    /// Print JSON: an object with one array for each table. Rows of trees have `children`.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Print comma-separated values.
+    /// Print one table as comma-separated values: of the summary the call paths, of --locations the locations.
     #[arg(long)]
     csv: bool,
     /// Use of colours.
@@ -105,11 +105,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return write(args, &query, output);
     }
     let below = args.path.as_deref().map(|text| one_path(&query, text)).transpose()?;
-    let metric = |name: &str| {
-        query.meta().find_metric(name).with_context(|| {
-            format!("{}: no metric `{name}`; --metrics lists them", path.display())
-        })
-    };
+    let metric =
+        |name: &str| query.meta().find_metric(name).with_context(|| no_metric(&query, &path, name));
     let listings = if args.metrics {
         vec![views::metrics(&query, below)?]
     } else if let Some(name) = &args.by {
@@ -139,8 +136,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         (_, true) => Style::Csv,
         _ => Style::Text,
     };
-    listing::print(&listings, style, listing::width())?;
+    listing::print(&listings, style)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the message for a metric that the report does not have, with the name that was probably meant.
+fn no_metric(query: &Query, path: &Path, name: &str) -> String {
+    let meta = query.meta();
+    let names = meta.metrics().filter_map(|id| meta.metric(id)).map(|metric| metric.uniq_name);
+    let hint =
+        nearest(name, names).map_or(String::new(), |near| format!("did you mean `{near}`? "));
+    format!("{}: no metric `{}`; {hint}--metrics lists them", path.display(), visible(name))
 }
 
 /// Returns the message for a phase or parameter that the report does not have, with the names that it has.
@@ -181,13 +187,23 @@ pub(crate) fn find(path: &Path) -> anyhow::Result<PathBuf> {
     let files = read().with_context(|| path.display().to_string())?;
     match files.as_slice() {
         [file] => Ok(file.clone()),
-        [] => bail!("{}: no `.cubex` file here", path.display()),
+        [] if is_archive(path) => {
+            let path = path.display();
+            bail!("{path}: the archive was not analysed yet; next: dwell analyze {path}")
+        }
+        [] => bail!("{}: no report (`.cubex`) here, and no archive to analyse", path.display()),
         _ => bail!(
             "{}: the directory contains {} reports (`.cubex`); name one of them",
             path.display(),
             files.len()
         ),
     }
+}
+
+/// Returns `true` if a directory has an anchor file of OTF2.
+fn is_archive(directory: &Path) -> bool {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| path.extension().is_some_and(|it| it == "otf2"))
 }
 
 /// Returns the only call path that a text means. Fails if none or several match.

@@ -1,6 +1,6 @@
 //! The tables of a report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use cubex::{CnodeId, Meta, MetricId, Owner};
@@ -18,6 +18,11 @@ fn name_and_unit(meta: &Meta, metric: MetricId) -> (String, Unit) {
         || ("?".into(), Unit::Other),
         |metric| (metric.uniq_name.to_owned(), Unit::of(metric.uom)),
     )
+}
+
+/// Returns a count with its noun.
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{} {}", format::grouped(count as u64), if count == 1 { one } else { many })
 }
 
 fn display_name(meta: &Meta, metric: MetricId) -> String {
@@ -52,6 +57,7 @@ pub(super) fn summary(
     }
     let mut paths = ranking(query, time, below, top)?;
     paths.key = "call_paths";
+    paths.is_main = true;
     paths.title = "Call paths with the most exclusive time".into();
     listings.push(paths);
     Ok(listings)
@@ -61,27 +67,20 @@ pub(super) fn summary(
 fn about(query: &Query, path: &Path) -> Listing {
     let meta = query.meta();
     let count = |count: usize| format::grouped(count as u64);
+    // A machine is a node of the system tree too. People count those on which processes run.
+    let nodes: BTreeSet<_> = meta.groups().filter_map(|group| meta.node_of_group(group)).collect();
+    let counts = [
+        counted(meta.locations().len(), "location", "locations"),
+        counted(meta.groups().len(), "process", "processes"),
+        counted(nodes.len(), "node", "nodes"),
+        counted(meta.cnodes().len(), "call path", "call paths"),
+        counted(meta.metrics().len(), "metric", "metrics"),
+    ];
+    let [locations, processes, nodes, paths, metrics] = counts;
     let mut rows: Vec<Vec<Cell>> = vec![
         vec!["file".into(), path.display().to_string().into()],
-        vec![
-            "system".into(),
-            format!(
-                "{} locations in {} processes on {} system nodes",
-                count(meta.locations().len()),
-                count(meta.groups().len()),
-                count(meta.system_nodes().len())
-            )
-            .into(),
-        ],
-        vec![
-            "program".into(),
-            format!(
-                "{} call paths, {} metrics",
-                count(meta.cnodes().len()),
-                count(meta.metrics().len())
-            )
-            .into(),
-        ],
+        vec!["system".into(), format!("{locations} in {processes} on {nodes}").into()],
+        vec!["program".into(), format!("{paths}, {metrics}").into()],
     ];
     let creator = meta
         .attributes(Owner::Report)
@@ -115,19 +114,24 @@ fn time_tree(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Li
         vec![
             Cell::Value(part.value, Unit::Seconds),
             Cell::Share(part.share),
+            name_and_unit(meta, part.metric).0.into(),
             bar(part.share).into(),
-            format!("{}{}", "  ".repeat(part.depth), display_name(meta, part.metric)).into(),
+            display_name(meta, part.metric).into(),
         ]
     };
-    let mut rows: Vec<Vec<Cell>> =
-        query.time_parts(time, below, LEAST_SHARE)?.iter().map(row).collect();
+    let parts = query.time_parts(time, below, LEAST_SHARE)?;
+    let mut rows: Vec<Vec<Cell>> = parts.iter().map(row).collect();
+    let mut levels: Vec<usize> = parts.iter().map(|part| part.depth).collect();
     if rows.len() == 1 {
         rows.extend(by_paradigm(query, time, below)?);
+        levels.resize(rows.len(), 1);
     }
     Ok(Listing {
         key: "time",
         title: "Where the time goes".into(),
-        columns: vec!["time", "share", "", "metric"],
+        columns: vec!["time", "share", "metric", "", "metric_title"],
+        for_programs: &["metric"],
+        levels,
         rows,
         note: format!(
             "Summed up over all locations; parts below {} left out.",
@@ -152,8 +156,9 @@ fn by_paradigm(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<
     sums.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let row = |(paradigm, value): (&str, f64)| {
         let share = share(value, ranking.total);
-        let name = format!("  in code of kind {paradigm}");
-        vec![Cell::Value(value, Unit::Seconds), Cell::Share(share), bar(share).into(), name.into()]
+        let title = format!("in regions of the paradigm {paradigm}");
+        let time = Cell::Value(value, Unit::Seconds);
+        vec![time, Cell::Share(share), Cell::Nothing, bar(share).into(), title.into()]
     };
     Ok(sums.into_iter().map(row).collect())
 }
@@ -262,7 +267,7 @@ pub(super) fn tree(
         stack.push((root, inclusive(root)?, 0));
     }
     let total: f64 = stack.iter().map(|(_, value, _)| value).sum();
-    let (mut rows, mut hidden, mut deeper) = (Vec::new(), 0, 0);
+    let (mut rows, mut levels, mut hidden, mut deeper) = (Vec::new(), Vec::new(), 0, 0);
     while let Some((cnode, value, level)) = stack.pop() {
         let mut children = Vec::new();
         let mut own = Cell::Value(value, unit);
@@ -283,8 +288,10 @@ pub(super) fn tree(
             Cell::Share(share(value, total)),
             own,
             site(query, cnode),
-            format!("{}{}", "  ".repeat(level), query.call_name(cnode)).into(),
+            query.call_path(cnode).into(),
+            query.call_name(cnode).into(),
         ]);
+        levels.push(level);
         children.retain(|&(_, value)| value > 0.0);
         children.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         hidden += children.len().saturating_sub(top);
@@ -304,7 +311,9 @@ pub(super) fn tree(
     Ok(Listing {
         key: "tree",
         title: format!("Call tree with {name}"),
-        columns: vec!["inclusive", "share", "own", "site", "call"],
+        columns: vec!["inclusive", "share", "own", "site", "call_path", "call"],
+        for_programs: &["call_path"],
+        levels,
         rows,
         note: note.trim().to_owned(),
         ..Listing::default()
@@ -362,6 +371,7 @@ pub(super) fn locations(
     let worst = Listing {
         key: "locations",
         title: "Locations with the largest values".into(),
+        is_main: true,
         columns: vec!["value", "share", "location"],
         rows,
         ..Listing::default()
@@ -372,7 +382,7 @@ pub(super) fn locations(
 /// Returns all metrics with their values.
 pub(super) fn metrics(query: &Query, below: Option<CnodeId>) -> Result<Listing> {
     let meta = query.meta();
-    let mut rows = Vec::new();
+    let (mut rows, mut levels) = (Vec::new(), Vec::new());
     let mut stack: Vec<(MetricId, usize)> =
         meta.root_metrics().map(|root| (root, 0)).collect::<Vec<_>>().into_iter().rev().collect();
     while let Some((id, depth)) = stack.pop() {
@@ -383,14 +393,17 @@ pub(super) fn metrics(query: &Query, below: Option<CnodeId>) -> Result<Listing> 
             Cell::from("computed")
         };
         let uom = meta.metric(id).map_or("", |metric| metric.uom);
-        rows.push(vec![value, uom.into(), format!("{}{name}", "  ".repeat(depth)).into()]);
+        rows.push(vec![value, uom.into(), display_name(meta, id).into(), name.into()]);
+        levels.push(depth);
         let children: Vec<MetricId> = meta.metric_children(id).collect();
         stack.extend(children.into_iter().rev().map(|child| (child, depth + 1)));
     }
     Ok(Listing {
         key: "metrics",
         title: "Metrics".into(),
-        columns: vec!["value", "unit", "metric"],
+        columns: vec!["value", "unit", "metric_title", "metric"],
+        for_programs: &["metric_title"],
+        levels,
         rows,
         note: "Sums over all locations; viewers such as Cube evaluate metrics marked `computed`."
             .into(),

@@ -180,8 +180,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if args.json {
             terminal::print_json(&choices)?;
         } else {
-            let width = console::Term::stdout().size_checked();
-            let width = width.map_or(100, |(_, width)| usize::from(width)).clamp(60, 120);
+            let width = crate::listing::width().clamp(60, 120);
             terminal::print(adviser::text(&analysis, &choices, width))?;
         }
         return Ok(ExitCode::SUCCESS);

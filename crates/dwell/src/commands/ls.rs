@@ -1,0 +1,171 @@
+//! `dwell ls`: the runs in a directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::UNIX_EPOCH;
+
+use anyhow::Context;
+use dwell_model::units::utc;
+use dwell_report::findings::Findings;
+use otf2::{Archive, Definition};
+
+use crate::listing::{self, Cell, Listing, Style, Unit};
+use crate::runs::{ANCHOR, UNFINISHED};
+use crate::terminal::line;
+
+/// Arguments of `dwell ls`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A run gets its label from `dwell run --label TEXT`. The waits are those that `dwell analyze` found, as a \
+    share of the run without start-up and shutdown.\n\nExample: dwell ls results --csv"
+)]
+pub(crate) struct Args {
+    /// Directories that contain runs; the current one by default.
+    directories: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print comma-separated values.
+    #[arg(long)]
+    csv: bool,
+}
+
+/// Facts about a run.
+#[derive(Debug, Default)]
+struct Run {
+    path: PathBuf,
+    /// Time of the recording in nanoseconds since 1970, or that of its files.
+    when: u64,
+    program: String,
+    processes: Option<u64>,
+    /// Seconds from the first to the last event.
+    length: Option<f64>,
+    /// Share of the run that waits take.
+    waits: Option<f64>,
+    label: String,
+    /// A remark about the state of the run.
+    note: String,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let here = [PathBuf::from(".")];
+    let directories = if args.directories.is_empty() { &here[..] } else { &args.directories };
+    let mut runs = Vec::new();
+    for directory in directories {
+        for path in candidates(directory)? {
+            runs.extend(examine(&path));
+        }
+    }
+    runs.sort_by(|a, b| b.when.cmp(&a.when).then_with(|| a.path.cmp(&b.path)));
+    let style = match (args.json, args.csv) {
+        (true, _) => Style::Json,
+        (_, true) => Style::Csv,
+        _ => Style::Text,
+    };
+    if runs.is_empty() && style == Style::Text {
+        line!("no runs here; `dwell run` records one")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    listing::print(&[table(&runs)], style)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a directory and those in it, without links.
+fn candidates(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let told = || directory.display().to_string();
+    let mut found = vec![directory.to_owned()];
+    for entry in fs::read_dir(directory).with_context(told)? {
+        let entry = entry.with_context(told)?;
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let path = entry.path();
+            found.push(path.strip_prefix(".").map(Path::to_owned).unwrap_or(path));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the facts about a directory if it is a run. A run that cannot be read is listed too, with the reason.
+fn examine(path: &Path) -> Option<Run> {
+    let mut run = Run { path: path.to_owned(), ..Run::default() };
+    let modified = |name: &str| {
+        let time = fs::metadata(path.join(name)).ok()?.modified().ok()?;
+        Some(time.duration_since(UNIX_EPOCH).ok()?.as_nanos() as u64)
+    };
+    let findings = fs::read(path.join("findings.json")).ok();
+    let findings = findings.and_then(|json| Findings::read(&json).ok());
+    if let Some(it) = &findings {
+        run.length = Some(it.length_seconds);
+        run.processes = Some(it.processes);
+        run.waits = (it.run_seconds > 0.0).then(|| it.waits_seconds / it.run_seconds);
+    }
+    if let Some(when) = modified(ANCHOR) {
+        run.when = when;
+        if let Err(error) = from_archive(&mut run) {
+            run.note = format!("cannot be read: {error}");
+        } else if findings.is_none() {
+            run.note = "not analysed".into();
+        }
+    } else if path.join(UNFINISHED).is_dir() {
+        run.when = modified(UNFINISHED)?;
+        run.note = "still running, or killed: dwell recover".into();
+    } else {
+        run.when = modified("profile.cubex")?;
+        run.note = "profile".into();
+    }
+    Some(run)
+}
+
+fn from_archive(run: &mut Run) -> otf2::Result<()> {
+    let archive = Archive::open(&run.path)?;
+    let property = |name: &str| archive.anchor().property(name).unwrap_or_default().to_owned();
+    let program = property("DWELL::PROGRAM");
+    run.program = program.rsplit('/').next().unwrap_or_default().to_owned();
+    run.label = property("DWELL::CONFIG::LABEL");
+    let definitions = archive.definitions()?;
+    if let Some(clock) = definitions.clock() {
+        let ticks = clock.timer_resolution.max(1) as f64;
+        run.length.get_or_insert(clock.trace_length as f64 / ticks);
+        // Writers before version 3 of OTF2 state no time of day.
+        let is_known = clock.realtime_timestamp > 0 && clock.realtime_timestamp != u64::MAX;
+        run.when = if is_known { clock.realtime_timestamp } else { run.when };
+    }
+    let is_process = |it: &Definition<'_>| matches!(it, Definition::LocationGroup(_));
+    run.processes.get_or_insert(definitions.iter().filter(is_process).count() as u64);
+    Ok(())
+}
+
+fn table(runs: &[Run]) -> Listing {
+    let text = |text: &str| match text.is_empty() {
+        true => Cell::Nothing,
+        false => text.into(),
+    };
+    let row = |run: &Run| {
+        let [year, month, day, hour, minute, _] = utc(run.when);
+        vec![
+            run.path.display().to_string().into(),
+            text(&run.program),
+            run.processes.map_or(Cell::Nothing, Cell::Count),
+            run.length.map_or(Cell::Nothing, |length| Cell::Value(length, Unit::Seconds)),
+            run.waits.map_or(Cell::Nothing, Cell::Share),
+            format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}").into(),
+            text(&run.label),
+            text(&run.note),
+        ]
+    };
+    Listing {
+        key: "runs",
+        columns: vec![
+            "run",
+            "program",
+            "processes",
+            "length",
+            "waits",
+            "when_utc",
+            "label",
+            "note",
+        ],
+        rows: runs.iter().map(row).collect(),
+        ..Listing::default()
+    }
+}
