@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// Leave out steps that take minutes: packages, cargo-deny, the release build, fuzzing, benchmarks
     #[arg(long)]
     quick: bool,
+    /// Begin with this step, because those before it have passed
+    #[arg(long, value_name = "STEP")]
+    from: Option<String>,
     /// Fail if known vulnerabilities of dependencies could not be looked up, as a release must
     #[arg(long, conflicts_with = "quick")]
     require_advisories: bool,
@@ -48,6 +51,8 @@ pub(crate) struct Options {
 struct Run<'a> {
     workspace: &'a Workspace,
     quick: bool,
+    /// Number of steps to leave out.
+    skipped: usize,
     require_advisories: bool,
     /// Installation of packages in the background, until it has ended.
     install: Option<install::Background>,
@@ -91,10 +96,20 @@ const ALL_BUT_FUZZ: [&str; 3] = ["--workspace", "--exclude", "dwell-fuzz"];
 /// Runs the steps and prints the duration of each, even if one failed.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let began = Instant::now();
+    let skipped = match &options.from {
+        None => 0,
+        Some(name) => {
+            let found = STEPS.iter().position(|step| step.name == name);
+            let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+            found
+                .with_context(|| format!("no step `{name}`; the steps are {}", names.join(", ")))?
+        }
+    };
     let install = if options.quick { None } else { Some(install::Background::start(workspace)?) };
     let mut run = Run {
         workspace,
         quick: options.quick,
+        skipped,
         require_advisories: options.require_advisories,
         install,
         times: Vec::new(),
@@ -116,7 +131,10 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 impl Run<'_> {
     fn run_steps(&mut self) -> Result<()> {
         let quick = self.quick;
-        for step in STEPS.iter().filter(|step| step.quick || !quick) {
+        if STEPS.iter().take(self.skipped).any(|step| step.name == "install") {
+            self.install.take().map_or(Ok(()), install::Background::finish)?;
+        }
+        for step in STEPS.iter().skip(self.skipped).filter(|step| step.quick || !quick) {
             println!("\n=== {}", step.name);
             let start = Instant::now();
             let result = (step.run)(self);
