@@ -7,6 +7,7 @@ mod bench;
 mod ci;
 mod deny;
 mod fuzz;
+mod gate;
 mod predict;
 mod process;
 mod proofs;
@@ -47,6 +48,8 @@ enum Task {
     Install,
     /// Run tests of unsafe and lock-free code under Miri and ThreadSanitizer
     Sanitize,
+    /// Hold dwell compare against runs that are known to be equal, faster or slower
+    Gate(gate::Options),
     /// Compare predictions of `dwell whatif` with runs in which the remedy was applied
     Predict(predict::Options),
     /// Run the proofs that take too long for every change: all random archives, and the tests of a release build
@@ -90,6 +93,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Ci(options) => ci::run(&workspace, options),
         Task::Install => ci::install::run(&workspace),
         Task::Sanitize => sanitize::run(&workspace),
+        Task::Gate(options) => gate::run(&workspace, options),
         Task::Predict(options) => predict::run(&workspace, options),
         Task::Proofs => proofs::run(&workspace),
         Task::Prose(options) => prose::run(&workspace, options),
