@@ -9,12 +9,13 @@ use crate::lab::{Lab, Run};
 use crate::mpi::Mpi;
 use crate::trace::Trace;
 
+/// A program that ends at once if its first argument is 0.
 const PROGRAM: &str = "tests/programs/mpi_ring.c";
 
 /// Starts a program with these options of `dwell run`, through a script that is run first.
 fn run(mpi: &Mpi, lab: &Lab, ranks: u32, before: &str, options: &[&str], program: &Path) -> Run {
     let dwell = env!("CARGO_BIN_EXE_dwell");
-    let script = format!("{before}exec {dwell} run {} \"$0\"", options.join(" "));
+    let script = format!("{before}exec {dwell} run {} \"$0\" 0", options.join(" "));
     let words = [OsStr::new("sh"), OsStr::new("-c"), OsStr::new(&script), program.as_os_str()];
     mpi.run(lab, ranks, &words)
 }
