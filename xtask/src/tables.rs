@@ -324,13 +324,16 @@ type Metrics = BTreeMap<String, f64>;
 /// Parses `dwell report --metrics --json`. Fails if no call of the layer was recorded.
 fn metrics(json: &str, layer: &str) -> Result<Metrics> {
     let report: Value = serde_json::from_str(json).context("the report is not JSON")?;
-    let rows = report["metrics"].as_array().context("the report has no metrics")?;
-    let metric = |row: &Value| {
-        let name = row["metric"].as_str()?.trim().to_owned();
+    let mut open: Vec<&Value> =
+        report["metrics"].as_array().context("the report has no metrics")?.iter().collect();
+    let mut metrics = Metrics::new();
+    while let Some(row) = open.pop() {
         // A computed metric has no value.
-        Some((name, row["value"].as_f64()?))
-    };
-    let metrics: Metrics = rows.iter().filter_map(metric).collect();
+        if let (Some(name), Some(value)) = (row["metric"].as_str(), row["value"].as_f64()) {
+            metrics.insert(name.to_owned(), value);
+        }
+        open.extend(row["children"].as_array().into_iter().flatten());
+    }
     ensure!(metrics.contains_key(layer), "no call of {layer} was recorded");
     Ok(metrics)
 }
@@ -516,14 +519,15 @@ mod tests {
     use super::*;
 
     const METRICS: &str = r#"{"metrics": [
-        {"metric": "time", "unit": "sec", "value": 9.0},
-        {"metric": "  shmem", "unit": "sec", "value": 8.0},
-        {"metric": "    shmem_management", "unit": "sec", "value": 2.0},
-        {"metric": "        shmem_barrier_wait", "unit": "sec", "value": 0.5},
-        {"metric": "      shmem_rma_synchronization", "unit": "sec", "value": 3.0},
-        {"metric": "        shmem_rma_sync_wait_for_progress", "unit": "sec", "value": 1.0},
-        {"metric": "        shmem_rma_sync_wait_for_progress_multi", "unit": "sec", "value": 0.25},
-        {"metric": "      shmem_rma_communication", "unit": "sec", "value": 1.0},
+        {"metric": "time", "unit": "sec", "value": 9.0, "children": [
+        {"metric": "shmem", "unit": "sec", "value": 8.0},
+        {"metric": "shmem_management", "unit": "sec", "value": 2.0},
+        {"metric": "shmem_barrier_wait", "unit": "sec", "value": 0.5},
+        {"metric": "shmem_rma_synchronization", "unit": "sec", "value": 3.0},
+        {"metric": "shmem_rma_sync_wait_for_progress", "unit": "sec", "value": 1.0},
+        {"metric": "shmem_rma_sync_wait_for_progress_multi", "unit": "sec", "value": 0.25},
+        {"metric": "shmem_rma_communication", "unit": "sec", "value": 1.0}
+        ]},
         {"metric": "rate", "unit": "1/s", "value": null},
         {"metric": "shmem_wait_for_progress_upper_bound", "unit": "sec", "value": 2.0},
         {"metric": "shmem_comms_rma_gets", "unit": "occ", "value": 144}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, rows_of_tree};
 use crate::mpi::{Mpi, analysed, lines};
 use crate::needs;
 use crate::trace::{Trace, said};
@@ -116,13 +116,11 @@ fn tree(lab: &Lab) -> Vec<(usize, String, f64, f64)> {
     assert!(output.status.success(), "{output:?}");
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let number = |row: &Value, name: &str| row[name].as_f64().unwrap_or_else(|| panic!("{row}"));
-    let rows = json["tree"].as_array().unwrap_or_else(|| panic!("{json}"));
-    rows.iter()
-        .map(|row| {
-            let call = row["call"].as_str().unwrap();
-            let name = call.trim_start();
-            let depth = (call.len() - name.len()) / 2;
-            (depth, name.to_owned(), number(row, "inclusive"), number(row, "own"))
+    rows_of_tree(&json["tree"])
+        .into_iter()
+        .map(|(depth, row)| {
+            let name = row["call"].as_str().unwrap().to_owned();
+            (depth, name, number(row, "inclusive"), number(row, "own"))
         })
         .collect()
 }

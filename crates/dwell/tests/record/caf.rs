@@ -11,7 +11,7 @@ use std::process::Command;
 use otf2::Event;
 use serde_json::Value;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, rows_of_tree};
 use crate::mpi::{Mpi, analysed, lines};
 use crate::needs;
 use crate::trace::{Trace, said};
@@ -144,8 +144,8 @@ fn mpi_is_inside() {
     let output = lab.dwell(&[&command[..], &[experiment.as_os_str()]].concat());
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let value = |name: &str| {
-        let rows = report["metrics"].as_array().unwrap();
-        let row = rows.iter().find(|row| row["metric"].as_str().unwrap().trim() == name);
+        let rows = rows_of_tree(&report["metrics"]);
+        let row = rows.iter().find(|(_, row)| row["metric"] == name).map(|(_, row)| row);
         row.unwrap_or_else(|| panic!("{name}: {report}"))["value"].as_f64().unwrap()
     };
     assert_eq!((value("caf_comms_rma_gets"), value("caf_comms_rma_puts")), (10.0, 8.0));

@@ -7,6 +7,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
+use serde_json::Value;
+
 use crate::needs;
 
 /// Lets programs run one after another, because each has as many processes as there are cores, or more.
@@ -257,4 +259,16 @@ fn build_once(built: &Mutex<Option<PathBuf>>, within: &str, options: &[&str]) ->
     let path = target.join(if release { "release" } else { "debug" }).join("libdwell.so");
     *built = Some(path.clone());
     path
+}
+
+/// Returns the rows of a tree in JSON with their depths, each before its children.
+pub(crate) fn rows_of_tree(tree: &Value) -> Vec<(usize, &Value)> {
+    let mut rows = Vec::new();
+    for row in tree.as_array().unwrap() {
+        rows.push((0, row));
+        rows.extend(
+            rows_of_tree(&row["children"]).into_iter().map(|(depth, row)| (depth + 1, row)),
+        );
+    }
+    rows
 }
