@@ -13,6 +13,7 @@ use std::sync::Mutex;
 pub(crate) const NEEDS: &[(&str, &str)] = &[
     ("OTF2", "Debian's otf2-tools libotf2-trace-dev python3 gcc"),
     ("PYCUBEXR", "pycubexr from PyPI, for python3 or the interpreter in DWELL_PYTHON"),
+    ("TABLES", "pyarrow, pandas, polars and duckdb from PyPI, for python3 or DWELL_PYTHON"),
     ("SYMBOLS", "Debian's gcc g++ gfortran clang binutils dwz"),
     ("CC", "Debian's gcc"),
     ("SHMEM", "Debian's openmpi-bin libopenmpi-dev"),

@@ -588,6 +588,17 @@ impl Wait {
         Self::ALL.iter().copied().find(|wait| wait.about().id == id)
     }
 
+    /// Returns the wait that has a metric and findings of its own: the whole of which this wait is a part, or this wait itself
+    /// if it is no part of another.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        let mut whole = self;
+        while let Some(above) = whole.about().part_of {
+            whole = above;
+        }
+        whole
+    }
+
     /// Returns the wait that a metric of a report holds, by the name of the metric: that of the catalogue or of another
     /// tool, alone or behind the name of a layer (`mpi_latesender`). Returns `None` for all other metrics. Metrics that
     /// sort the same time by its cause, such as `delay_latesender` of Scalasca, are not waits.

@@ -23,7 +23,7 @@ use crate::instances::{self, Keeper};
 use crate::levels::{self, Entry};
 use crate::paths::Paths;
 use crate::pyramid::{self, Bins, MOST_BINS};
-use crate::slices::{Instance, Piece, Receiver, Segment, Slice, Waiting, divide, whole};
+use crate::slices::{Instance, Piece, Receiver, Segment, Slice, Waiting, divide};
 use crate::{CallPath, Error, Location, Result, Span, Sums, Time};
 
 /// Makes the index in a directory, or completes one whose making was interrupted, and opens it.
@@ -207,7 +207,7 @@ impl Maker<'_> {
         let pieces = log.waits().filter_map(|it| match it {
             Ok(it) => it.what.wait().map(|what| {
                 let (from, to) = (Time(it.from.nanoseconds()), Time(it.to.nanoseconds()));
-                let waiting = Waiting { what: whole(what), culprit: Location(it.culprit.place()) };
+                let waiting = Waiting { what: what.whole(), culprit: Location(it.culprit.place()) };
                 Ok(Piece { span: Span { from, to }, waiting, high: it.high.nanoseconds() })
             }),
             Err(error) => Some(Err(error)),

@@ -12,7 +12,7 @@ use crate::critical;
 use crate::cursor::Cursor;
 use crate::format::{self, ALL, About, Fingerprint, Part};
 use crate::instances::{self, Finding, Instances};
-use crate::slices::{Slice, whole};
+use crate::slices::Slice;
 use crate::{CLASSES, CallPath, Error, Location, Result, Span, Step, Sums, Time};
 
 /// What the file of a group says at its end.
@@ -204,7 +204,7 @@ impl Index {
 
     /// Returns the worst instances of a wait on a call path, or `None` if there is none whose culprit is known.
     pub fn instances(&self, path: CallPath, what: Wait) -> Option<&Instances> {
-        self.findings.get(&(path, whole(what)))
+        self.findings.get(&(path, what.whole()))
     }
 
     /// Returns all findings that have instances, each with its call path, the kind of wait and its worst instances, in the order of

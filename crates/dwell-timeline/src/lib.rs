@@ -49,6 +49,7 @@ pub use format::{Fingerprint, fingerprint};
 pub use index::{Doing, Index};
 pub use instances::{Instances, MOST_INSTANCES};
 pub use operations::{Arrow, Joined, Operation, OperationKind, Operations, Trace};
+pub use paths::Paths;
 pub use pyramid::least_of_code;
 pub use slices::{Instance, Slice, Waiting};
 pub use tile::{Sharpness, Tile};

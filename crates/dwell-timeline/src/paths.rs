@@ -11,9 +11,10 @@ use dwell_report::Class;
 
 use crate::{CallPath, Result};
 
-/// Numbers of all call paths, by their callers and last steps.
+/// Numbers of all call paths, by their callers and last steps. They are the numbers of the report, which the dependency log does
+/// not have: each of its locations counts its own call paths.
 #[derive(Debug, Default)]
-pub(crate) struct Paths {
+pub struct Paths {
     /// Call paths at which waits are judged.
     judged: BTreeSet<CallPath>,
     numbers: HashMap<(Option<CallPath>, StepKey), CallPath>,
@@ -31,7 +32,11 @@ fn key(step: Step) -> Option<StepKey> {
 }
 
 impl Paths {
-    pub(crate) fn of(log: &DependencyLog) -> Result<Self> {
+    /// Reads the call paths of all locations of a dependency log, and numbers them.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn of(log: &DependencyLog) -> Result<Self> {
         let mut paths = Self::default();
         for number in 0..log.locations() {
             if let Some(location) = log.location(LocationNumber::new(number))? {
@@ -63,8 +68,9 @@ impl Paths {
         (0..).zip(by_name).map(of).collect()
     }
 
-    /// Returns the numbers of the call paths of a location, and whether waits are judged there.
-    pub(crate) fn numbers(&self, location: &LocationLog) -> Vec<(Option<CallPath>, bool)> {
+    /// Returns the numbers of the call paths of a location, in the order of [`LocationLog::paths`], and whether waits are judged
+    /// there. The root of all call paths has no number.
+    pub fn numbers(&self, location: &LocationLog) -> Vec<(Option<CallPath>, bool)> {
         let mut own: Vec<(Option<CallPath>, bool)> = Vec::new();
         for path in location.paths() {
             let above = own.get(path.caller).and_then(|it| it.0);

@@ -129,14 +129,6 @@ pub(crate) fn divide<E>(
     Ok(())
 }
 
-/// Returns the wait that has a metric of its own: the whole of which a wait is a part.
-pub(crate) fn whole(mut what: Wait) -> Wait {
-    while let Some(above) = what.about().part_of {
-        what = above;
-    }
-    what
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

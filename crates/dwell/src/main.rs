@@ -5,6 +5,7 @@
 
 mod commands;
 mod config;
+mod dependencies;
 mod elf;
 mod experiment;
 mod format;
@@ -53,7 +54,7 @@ enum Command {
     View(commands::view::Args),
     /// Show what every process did when: a picture in the terminal, or as a file.
     Timeline(commands::timeline::Args),
-    /// Export a run as one HTML file that others can open.
+    /// Export a run for others: one HTML file, or tables for pandas and DuckDB.
     Export(commands::export::Args),
     /// Compare two reports; exit code 1 if something got worse.
     Compare(commands::compare::Args),

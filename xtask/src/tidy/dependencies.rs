@@ -49,7 +49,17 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "dwell-report", may_use: Only(&["cubex", "dwell-files", "dwell-model"]) },
     Row { name: "dwell-synth", may_use: Only(&["dwell-files", "dwell-model", "otf2", "cubex"]) },
     Row { name: "dwell-fortran", may_use: Only(&["dwell-model"]) },
-    Row { name: "dwell-export", may_use: Only(&["dwell-model", "otf2", "dwell-analyze"]) },
+    Row {
+        name: "dwell-export",
+        may_use: Only(&[
+            "dwell-files",
+            "dwell-model",
+            "otf2",
+            "dwell-analyze",
+            "dwell-report",
+            "dwell-timeline",
+        ]),
+    },
     Row { name: "dwell-timeline", may_use: Only(&["dwell-files", "dwell-model", "otf2", "dwell-analyze", "dwell-report"]) },
     Row { name: "dwell-serve", may_use: Only(&["dwell-files", "dwell-model", "dwell-report", "otf2", "dwell-analyze", "dwell-timeline"]) },
     Row { name: "dwell", may_use: AllBut(&["dwell-preload"]) },

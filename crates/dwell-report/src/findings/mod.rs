@@ -519,6 +519,16 @@ macro_rules! texts {
             pub enum $name {
                 $( $(#[$value_about])* #[serde(rename = $text)] $value, )*
             }
+
+            impl $name {
+                /// Returns the text of the value, as the document has it. Tables and other exports use the same texts, so that they can be
+                /// compared.
+                pub fn name(self) -> &'static str {
+                    match self {
+                        $( Self::$value => $text, )*
+                    }
+                }
+            }
         )*
     };
 }

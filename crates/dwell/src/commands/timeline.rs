@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use dwell_analyze::log::DependencyLog;
-use dwell_analyze::{Options, analyze};
 use dwell_model::units::parse_duration;
 use dwell_model::waits::Wait;
 use dwell_report::findings::{Entry, Findings, Phase, Step};
@@ -15,6 +13,7 @@ use dwell_timeline::picture::{self, Names, Scene};
 use dwell_timeline::{CallPath, DIRECTORY, Index, Instance, Location, Span, Time, Trace};
 use otf2::Archive;
 
+use crate::dependencies::{self, directory};
 use crate::format::{seconds, wrap};
 use crate::output;
 use crate::progress;
@@ -301,14 +300,6 @@ impl Names for ReportNames<'_> {
     }
 }
 
-/// Returns the directory of an archive.
-fn directory(path: &Path) -> &Path {
-    match path.is_dir() {
-        true => path,
-        false => path.parent().unwrap_or(Path::new(".")),
-    }
-}
-
 /// Opens the index of an archive and its report. Makes the index if there is none, and the dependency log for it.
 fn open(path: &Path) -> anyhow::Result<(Index, Query)> {
     let directory = directory(path);
@@ -325,25 +316,7 @@ fn open(path: &Path) -> anyhow::Result<(Index, Query)> {
     if let Ok(index) = Index::open(&place, print) {
         return Ok((index, query));
     }
-    let log = directory.join("dwell-dependencies");
-    let log = match DependencyLog::open(&log) {
-        Ok(log) if log.locations() as usize == query.meta().locations().len() => log,
-        _ => {
-            let archive = Archive::open_keeping(path, crate::machine::open_files())?;
-            let definitions = archive.definitions()?;
-            let events = definitions.locations().map(|it| it.number_of_events).sum();
-            note!("the archive is analysed once more, to see when processes waited");
-            let bar = progress::bar(events, "events");
-            let mut options = Options::default();
-            options.memory = crate::machine::memory() / 2;
-            options.log = Some(log.clone());
-            options.causes = false;
-            let analysis = analyze(&archive, &options, &|events| bar.inc(events));
-            bar.finish_and_clear();
-            std::mem::forget(analysis.with_context(|| path.display().to_string())?);
-            DependencyLog::open(&log)?
-        }
-    };
+    let log = dependencies::open(path, query.meta().locations().len())?;
     let bar = progress::bar(log.locations().into(), "locations");
     let classes = query.call_classes();
     let index = dwell_timeline::build(&log, &classes, print, &place, &|count| bar.inc(count));

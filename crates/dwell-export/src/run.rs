@@ -1,0 +1,105 @@
+//! A run: the archive, the report of its analysis and its dependency log, which have the same numbers of locations and call paths.
+
+use std::ops::Range;
+
+use dwell_analyze::log::DependencyLog;
+use dwell_analyze::{Layout, LocationNumber};
+use dwell_report::Query;
+use dwell_report::findings::Findings;
+use dwell_timeline::Paths;
+use otf2::Archive;
+use otf2::read::Definitions;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+use crate::{Error, Result};
+
+/// Greatest number of parts that locations are divided into. Each part of a table is an open file until the end.
+const MOST_PARTS: u64 = 64;
+
+/// Least number of events of a part, so that row groups are not small.
+const LEAST_EVENTS: u64 = 500_000;
+
+/// A run that can be exported. It holds the definitions of the archive, the numbers of all call paths and the index of the dependency
+/// log in memory, but neither events nor values.
+#[derive(Debug)]
+pub struct Run {
+    pub(crate) archive: Archive,
+    pub(crate) definitions: Definitions,
+    pub(crate) layout: Layout,
+    pub(crate) log: DependencyLog,
+    pub(crate) query: Query,
+    pub(crate) findings: Findings,
+    pub(crate) paths: Paths,
+    /// Time of the first event, in nanoseconds by the clock of the trace.
+    pub(crate) begin: u64,
+    /// Number of events of each location.
+    pub(crate) events: Vec<u64>,
+}
+
+impl Run {
+    /// Makes a run of its parts: the archive, the dependency log and the report of its analysis, and what `findings.json` says.
+    ///
+    /// # Errors
+    /// If the definitions or the log cannot be read, or if the parts do not belong to the same run.
+    pub fn new(
+        archive: Archive,
+        log: DependencyLog,
+        query: Query,
+        findings: Findings,
+    ) -> Result<Self> {
+        let definitions = archive.definitions()?;
+        let layout = Layout::of(&definitions);
+        let locations = layout.locations();
+        if log.locations() != locations || query.meta().locations().len() != locations as usize {
+            return Err(Error::OtherRun);
+        }
+        let paths = Paths::of(&log).map_err(|error| match error {
+            dwell_timeline::Error::Log(error) => Error::Log(error),
+            _ => Error::OtherRun,
+        })?;
+        let first = |number: u32| -> Result<Option<u64>> {
+            let Some(log) = log.location(LocationNumber::new(number))? else { return Ok(None) };
+            let first = log.segments_in_order()?.next().transpose()?;
+            Ok(first.map(|it| it.begin.nanoseconds()))
+        };
+        let begins = (0..locations).into_par_iter().map(first).collect::<Result<Vec<_>>>()?;
+        let begin = begins.into_iter().flatten().min().unwrap_or(0);
+        let count = |number: u32| {
+            let id = layout.id(LocationNumber::new(number));
+            let location = id.and_then(|id| definitions.location(id));
+            location.map_or(0, |it| it.number_of_events)
+        };
+        let events = (0..locations).map(count).collect();
+        Ok(Self { archive, definitions, layout, log, query, findings, paths, begin, events })
+    }
+
+    /// Returns the number of events of all locations, which is what progress of an export counts.
+    pub fn events(&self) -> u64 {
+        self.events.iter().sum()
+    }
+
+    /// Divides the locations into parts of consecutive ones with about equally many events.
+    pub(crate) fn parts(&self) -> Vec<Range<u32>> {
+        let most = (self.events() / MOST_PARTS).max(LEAST_EVENTS);
+        let (mut parts, mut first, mut sum) = (Vec::new(), 0, 0);
+        for (number, events) in (0..).zip(&self.events) {
+            if sum > 0 && sum + events > most && parts.len() + 1 < MOST_PARTS as usize {
+                parts.push(first..number);
+                (first, sum) = (number, 0);
+            }
+            sum += events;
+        }
+        parts.push(first..self.events.len() as u32);
+        parts
+    }
+
+    /// Returns a time in nanoseconds after the first event.
+    pub(crate) fn after(&self, time: u64) -> u64 {
+        time.saturating_sub(self.begin)
+    }
+
+    /// Returns the first location of the process of a location.
+    pub(crate) fn first_of_process(&self, location: LocationNumber) -> u32 {
+        self.layout.siblings(location).start.place()
+    }
+}

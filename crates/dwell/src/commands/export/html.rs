@@ -1,0 +1,47 @@
+//! A run as one HTML file.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use dwell_report::format;
+
+use super::Page;
+use crate::commands::view;
+use crate::output;
+use crate::terminal::{line, note, visible};
+
+pub(super) fn run(first: &Path, args: &Page) -> anyhow::Result<ExitCode> {
+    let file_name = args.output.as_deref().context("name a file to write with -o")?;
+    let mut runs = Vec::new();
+    for path in std::iter::once(first).chain(args.compare.iter().map(AsRef::as_ref)) {
+        runs.push(view::open(path, &args.sources)?);
+    }
+    let place = || output::cannot(file_name);
+    let new = output::create(file_name)?;
+    let mut file = BufWriter::new(new.file());
+    let most = usize::try_from(args.most).unwrap_or(usize::MAX);
+    let exported = dwell_serve::export(runs, most, &mut file).with_context(place)?;
+    file.flush().with_context(place)?;
+    let size = new.file().metadata().with_context(place)?.len();
+    new.place().with_context(place)?;
+    line!("{}: {}", file_name.display(), format::bytes(size as f64))?;
+    if exported.left_out > 0 {
+        line!(
+            "{} of {} answers did not fit; increase --max-size to include them",
+            format::grouped(exported.left_out as u64),
+            format::grouped((exported.answers + exported.left_out) as u64)
+        )?;
+    }
+    if !exported.sources.is_empty() {
+        line!("included source files:")?;
+    }
+    for file in &exported.sources {
+        line!("  {}", visible(&file.to_string_lossy()))?;
+    }
+    for damage in &exported.damage {
+        note!("damaged: {damage}");
+    }
+    Ok(ExitCode::from(u8::from(!exported.damage.is_empty())))
+}
