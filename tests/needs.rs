@@ -14,6 +14,7 @@ pub(crate) const NEEDS: &[(&str, &str)] = &[
     ("OTF2", "Debian's otf2-tools libotf2-trace-dev python3 gcc"),
     ("PYCUBEXR", "pycubexr from PyPI, for python3 or the interpreter in DWELL_PYTHON"),
     ("TABLES", "pyarrow, pandas, polars and duckdb from PyPI, for python3 or DWELL_PYTHON"),
+    ("PERFETTO", "perfetto and protobuf from PyPI, for python3 or DWELL_PYTHON"),
     ("SYMBOLS", "Debian's gcc g++ gfortran clang binutils dwz"),
     ("CC", "Debian's gcc"),
     ("SHMEM", "Debian's openmpi-bin libopenmpi-dev"),
@@ -39,6 +40,7 @@ pub(crate) const NEEDS: &[(&str, &str)] = &[
 /// Needs that continuous integration does without: no package that it installs provides them.
 pub(crate) const EXTRAS: &[(&str, &str)] = &[
     ("MPI4PY", "mpi4py from PyPI, for the interpreter in DWELL_MPI4PY"),
+    ("TRACE_PROCESSOR", "trace_processor_shell of Perfetto, its path in DWELL_TRACE_PROCESSOR"),
     ("VITE", "Debian's vite"),
     ("FLANG", "Debian's flang-22"),
 ];

@@ -2,6 +2,7 @@
 //!
 //! * [`parquet`] writes tables: locations, call paths, values, findings, waits, operations and events, for pandas, Polars, `DuckDB`
 //!   and whatever else reads Parquet. [`TABLES`] describes their columns.
+//! * [`perfetto`] writes a trace for Perfetto: calls as slices, operations and waits as flows.
 //!
 //! Everything is made of what lies in the directory of an archive: the events, the report and the findings of its analysis, and the
 //! dependency log. Locations are read in parallel, one after the other from its begin to its end, so that memory depends on the
@@ -15,18 +16,21 @@
 mod events;
 mod operation;
 mod parquet;
+mod perfetto;
+mod proto;
 mod report;
 mod run;
 mod table;
 mod tables;
 mod walk;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use dwell_analyze::log::LogError;
 
 pub use crate::parquet::{Written, parquet};
+pub use perfetto::perfetto;
 pub use run::Run;
 pub use table::{Column, Kind, Table};
 pub use tables::TABLES;
@@ -60,6 +64,23 @@ impl fmt::Display for Error {
             Self::OtherRun => f.write_str(
                 "the archive, its report and its dependency log have different numbers of locations; analyse the archive again",
             ),
+        }
+    }
+}
+
+impl Error {
+    /// Returns the error of a temporary file, which gets the name of the file that it is for.
+    pub(crate) fn of_unnamed(error: io::Error) -> Self {
+        Self::Io(PathBuf::new(), error)
+    }
+
+    /// Names the file that a temporary file is for.
+    pub(crate) fn at(self, path: &Path) -> Self {
+        match self {
+            Self::Io(unnamed, error) if unnamed.as_os_str().is_empty() => {
+                Self::Io(path.to_owned(), error)
+            }
+            other => other,
         }
     }
 }

@@ -167,8 +167,10 @@ fn python_path(workspace: &Workspace) -> PathBuf {
     workspace.target.join("python")
 }
 
-/// Python packages: pyCubexR reads our reports in tests, four others read our tables, and shmem4py loads a runtime by `dlopen`.
-const PYTHON_PACKAGES: &[&str] = &["pycubexr", "shmem4py", "pyarrow", "pandas", "polars", "duckdb"];
+/// Python packages: pyCubexR reads our reports in tests, four others read our tables and perfetto our traces,
+/// and shmem4py loads a runtime by `dlopen`.
+const PYTHON_PACKAGES: &[&str] =
+    &["pycubexr", "shmem4py", "pyarrow", "pandas", "polars", "duckdb", "perfetto"];
 
 fn python_packages(workspace: &Workspace) -> Result<()> {
     let place = python_path(workspace);

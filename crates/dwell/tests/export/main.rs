@@ -3,6 +3,7 @@
 #[allow(dead_code)] // Other tests use more of it.
 #[path = "../../../../tests/needs.rs"]
 mod needs;
+mod perfetto;
 mod recipes;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,6 +1,7 @@
-//! `dwell export`: a run as a file that others can open, and as tables for other tools.
+//! `dwell export`: a run as a file that others can open, and in the formats of other tools.
 
 mod html;
+mod perfetto;
 mod tables;
 
 use std::path::PathBuf;
@@ -20,12 +21,16 @@ directories that --source-path allows; the command lists these files.
 Parquet: the directory has a file for each table: locations, call_paths, metrics, values, findings, waits, operations, \
 and events if they are wanted. The book lists their columns and has recipes for DuckDB and pandas.
 
+Perfetto: processes and threads have slices for their calls and for their waits. Flows lead from operations to their \
+targets, from messages to their receivers, and from waits to what ended them.
+
 Exit code: 0 if everything is included, 1 if damaged parts of the report were left out, 2 if the file cannot \
 be written.
 
 Examples:
   dwell export run --html -o run.html
-  dwell export run --parquet tables")]
+  dwell export run --parquet tables
+  dwell export run --perfetto run.pftrace")]
 pub(crate) struct Args {
     /// The run: its directory, or for HTML a `.cubex` file. Without it, the newest `dwell-*` directory here.
     report: Option<PathBuf>,
@@ -48,6 +53,9 @@ struct Format {
     /// Write tables for pandas, Polars, DuckDB and others to this directory.
     #[arg(long, value_name = "DIR", help_heading = "Formats")]
     parquet: Option<PathBuf>,
+    /// Write a trace for Perfetto (ui.perfetto.dev) to this file.
+    #[arg(long, value_name = "FILE", help_heading = "Formats")]
+    perfetto: Option<PathBuf>,
 }
 
 /// Arguments of the page.
@@ -59,8 +67,8 @@ struct Page {
         short,
         long,
         value_name = "FILE",
-        required_unless_present_any = ["parquet"],
-        conflicts_with_all = ["parquet"]
+        required_unless_present_any = ["parquet", "perfetto"],
+        conflicts_with_all = ["parquet", "perfetto"]
     )]
     output: Option<PathBuf>,
     /// Include another report for comparison; may be given several times.
@@ -77,6 +85,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let path = runs::ended_or_latest(args.report.as_deref())?;
     if let Some(directory) = &args.format.parquet {
         return tables::run(&path, directory, args.events);
+    }
+    if let Some(file) = &args.format.perfetto {
+        return perfetto::run(&path, file);
     }
     html::run(&path, &args.page)
 }
