@@ -1,5 +1,7 @@
-// Fixed meanings everywhere: Tol's vibrant colours for classes, cividis for amounts, a diverging scale for
+// Fixed meanings everywhere: Tol's vibrant colours for classes, one scale for amounts, and a diverging one for
 // differences.
+
+import { isDark } from "./state";
 
 export const CLASS_COLOURS: Record<string, string> = {
   compute: "#bbbbbb",
@@ -29,28 +31,55 @@ export const CLASS_NAMES: Record<string, string> = {
 
 type Rgb = readonly [number, number, number];
 
-const CIVIDIS: readonly Rgb[] = [
-  [0, 34, 78],
-  [18, 53, 112],
-  [59, 73, 108],
-  [87, 93, 109],
-  [112, 113, 115],
-  [138, 134, 120],
-  [165, 156, 116],
-  [195, 179, 105],
-  [225, 204, 85],
-  [254, 232, 56],
-];
+/** Amounts: nothing is the quietest, near the colour of the page, and the most is the loudest. */
+const AMOUNTS: Record<"light" | "dark", readonly Rgb[]> = {
+  light: [
+    [238, 241, 244],
+    [253, 231, 180],
+    [251, 196, 120],
+    [240, 149, 86],
+    [217, 101, 72],
+    [178, 60, 68],
+    [128, 30, 66],
+    [74, 14, 54],
+  ],
+  dark: [
+    [34, 42, 51],
+    [67, 40, 70],
+    [113, 42, 82],
+    [161, 52, 78],
+    [203, 80, 64],
+    [233, 122, 60],
+    [248, 176, 82],
+    [253, 231, 150],
+  ],
+};
 
-const DIVERGING: readonly Rgb[] = [
-  [0, 82, 147],
-  [84, 140, 190],
-  [169, 199, 222],
-  [240, 240, 240],
-  [243, 190, 160],
-  [221, 119, 82],
-  [168, 38, 20],
-];
+/** Differences: no change is the quietest, less is blue and more is red. */
+const DIVERGING: Record<"light" | "dark", readonly Rgb[]> = {
+  light: [
+    [0, 82, 147],
+    [84, 140, 190],
+    [169, 199, 222],
+    [238, 241, 244],
+    [243, 190, 160],
+    [221, 119, 82],
+    [168, 38, 20],
+  ],
+  dark: [
+    [120, 190, 240],
+    [70, 130, 180],
+    [44, 82, 116],
+    [34, 42, 51],
+    [116, 56, 44],
+    [196, 96, 70],
+    [255, 160, 130],
+  ],
+};
+
+function stops(of: Record<"light" | "dark", readonly Rgb[]>): readonly Rgb[] {
+  return isDark() ? of.dark : of.light;
+}
 
 function scale(stops: readonly Rgb[], at: number): Rgb {
   const place = Math.min(Math.max(at, 0), 1) * (stops.length - 1);
@@ -67,18 +96,25 @@ function css([r, g, b]: Rgb): string {
 
 /** The colour of an amount between 0 and 1. */
 export function amountColour(share: number): string {
-  return css(scale(CIVIDIS, share));
+  return css(scale(stops(AMOUNTS), share));
 }
 
 export function amountRgb(share: number): Rgb {
-  return scale(CIVIDIS, share);
+  return scale(stops(AMOUNTS), share);
 }
 
 /** The colour of a difference between -1 and 1: blue is less, red is more. */
 export function differenceColour(share: number): string {
-  return css(scale(DIVERGING, (share + 1) / 2));
+  return css(scale(stops(DIVERGING), (share + 1) / 2));
 }
 
 export function differenceRgb(share: number): Rgb {
-  return scale(DIVERGING, (share + 1) / 2);
+  return scale(stops(DIVERGING), (share + 1) / 2);
+}
+
+/** The colour of text on another colour: the one of black and white that can be read. */
+export function textOn([r, g, b]: readonly [number, number, number]): string {
+  const linear = (part: number) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+  const luminance = 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  return (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) ? "#000" : "#fff";
 }

@@ -76,6 +76,11 @@ export function signed(text: string, value: number): string {
   return value > 0 ? `+${text}` : text;
 }
 
+/** A change in the unit of what changed; equal values have none. */
+export function change(delta: number, unit: string): string {
+  return delta === 0 ? "=" : signed(amount(delta, unit), delta);
+}
+
 export function share(value: number, total: number): number {
   return total === 0 ? 0 : value / total;
 }

@@ -6,8 +6,8 @@ import { signal } from "@preact/signals";
 import "./style.css";
 import { admit, admitted, enter, pending, refusal } from "./data";
 import { hit } from "./canvas";
-import { type Shown, useRuns } from "./runs";
-import { go, link, said, theme, view, type View, VIEWS } from "./state";
+import { runName, type Shown, useRuns } from "./runs";
+import { go, isDark, isFirst, link, said, theme, view, type View, VIEWS } from "./state";
 import { Search } from "./search";
 import { Findings } from "./views/findings";
 import { Panes } from "./views/panes";
@@ -47,14 +47,14 @@ function Head({ shown }: { shown: Shown }): JSX.Element {
       {runs.length > 1 ? (
         <div class="runs">
           <select aria-label="Run" value={shown.first} onChange={(event) => go({ run: event.currentTarget.value })}>
-            {runs.map((run) => <option key={run.id} value={run.id}>{runName(runs, run.id)}</option>)}
+            {runs.map((run) => <option key={run.id} value={run.id}>{runName(shown.runs, run.id)}</option>)}
           </select>
-          <span class="dim">with</span>
+          <span class="dim">compared with</span>
           <select aria-label="Compare with" value={shown.second ?? ""}
             onChange={(event) => go({ with: event.currentTarget.value })}>
-            <option value="">nothing</option>
+            <option value="">no other run</option>
             {runs.filter((run) => run.id !== shown.first).map((run) =>
-              <option key={run.id} value={run.id}>{runName(runs, run.id)}</option>)}
+              <option key={run.id} value={run.id}>{runName(shown.runs, run.id)}</option>)}
           </select>
         </div>
       ) : (
@@ -86,19 +86,8 @@ function Head({ shown }: { shown: Shown }): JSX.Element {
   );
 }
 
-function runName(runs: Shown["runs"]["runs"], id: string): string {
-  const run = runs.find((it) => it.id === id);
-  if (!run) return "?";
-  const same = runs.filter((it) => it.title === run.title).length > 1;
-  if (!same) return run.title;
-  const parts = run.path.split("/").filter((part) => part && !part.endsWith(".cubex"));
-  return `${run.title} (${parts.at(-1) ?? run.path})`;
-}
-
 function nextTheme(): void {
-  const dark = theme.value === "dark" ||
-    (theme.value === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
-  theme.value = dark ? "light" : "dark";
+  theme.value = isDark() ? "light" : "dark";
 }
 
 const KEYS: [string, string][] = [
@@ -207,6 +196,10 @@ function App(): JSX.Element | null {
     document.documentElement.dataset["ready"] = "1";
     setReady(1);
   }, [shown]);
+  // From the first screen on the address says what is compared.
+  useEffect(() => {
+    if (shown?.second && isFirst()) go({ with: shown.second }, true);
+  }, [shown?.second]);
   useEffect(() => {
     const run = shown?.runs.runs.find((it) => it.id === shown.first);
     document.title = run ? `${run.title} · ${TITLES[view.value]} · Dwell` : "Dwell";

@@ -1,6 +1,6 @@
 // The static parts of runs: metrics, call paths, the system tree; and two runs as one.
 
-import type { CallPath, Calls, Metric, Metrics, SystemTree } from "./types";
+import type { CallPath, Calls, Compared, Metric, Metrics, SystemTree } from "./types";
 
 /** A tree of numbered items. */
 export interface Tree {
@@ -107,7 +107,7 @@ export function metricModel(a: Metrics, b?: Metrics): MetricModel {
   return { list, tree: treeOf(parents), of, other };
 }
 
-/** Call paths of one run, or of two matched by the names of their regions. */
+/** Call paths of one run, or of two that the server has matched. */
 export interface CallModel {
   list: CallPath[];
   tree: Tree;
@@ -117,47 +117,67 @@ export interface CallModel {
   only: (0 | 1 | undefined)[];
   /** Numbers in the first run, where there is one, and in the second. */
   of: [number | undefined, number | undefined][];
+  /** The same call path in the second run. */
+  other: (CallPath | undefined)[];
   byKey: Map<string, number>;
 }
 
-export function callModel(a: Calls, b?: Calls): CallModel {
-  const list: CallPath[] = [];
-  const parents: (number | null)[] = [];
-  const of: CallModel["of"] = [];
-  const byKey = new Map<string, number>();
-  const runs = b ? [a, b] : [a];
-  const from = [a, b].map((calls) => new Int32Array(calls?.calls.length ?? 0).fill(-1));
-  runs.forEach((calls, run) => {
-    calls.calls.forEach((call, at) => {
-      const above = call.parent === null ? null : (from[run]?.[call.parent] ?? null);
-      // With one run every call path stands for itself, though its call site may be all that tells it apart.
-      let here = b ? byKey.get(call.key) : undefined;
-      if (here === undefined) {
-        here = list.length;
-        list.push(call);
-        parents.push(above);
-        of.push([undefined, undefined]);
-        let key = call.key;
-        for (let n = 2; byKey.has(key); n++) key = `${call.key}.${n}`;
-        byKey.set(key, here);
-        if (key !== call.key) list[here] = { ...call, key };
-      }
-      (from[run] as Int32Array)[at] = here;
-      const numbers = of[here] as [number | undefined, number | undefined];
-      numbers[run as 0 | 1] ??= at;
-    });
+/** Keys of call paths that differ in their call sites only are told apart by their order. */
+function ownKeys(calls: Calls): string[] {
+  const known = new Set<string>();
+  return calls.calls.map((call) => {
+    let key = call.key;
+    for (let n = 2; known.has(key); n++) key = `${call.key}.${n}`;
+    known.add(key);
+    return key;
   });
-  const only = of.map(([first, second]) =>
-    !b || (first !== undefined && second !== undefined) ? undefined : first === undefined ? 1 : 0,
-  );
-  return {
-    list,
-    tree: treeOf(parents),
-    from: from as [Int32Array, Int32Array],
-    only: only as CallModel["only"],
-    of,
-    byKey,
+}
+
+export function callModel(a: Calls, b?: Calls, compared?: Compared): CallModel {
+  const keys = ownKeys(a);
+  if (!b || !compared) {
+    return {
+      list: a.calls.map((call, at) => ({ ...call, key: keys[at] as string })),
+      tree: treeOf(a.calls.map((call) => call.parent)),
+      from: [Int32Array.from(a.calls.keys()), new Int32Array(0)],
+      only: a.calls.map(() => undefined),
+      of: a.calls.map((_, at) => [at, undefined]),
+      other: a.calls.map(() => undefined),
+      byKey: new Map(keys.map((key, at) => [key, at])),
+    };
+  }
+  const model: CallModel = {
+    list: [],
+    tree: treeOf(compared.parent),
+    from: [new Int32Array(a.calls.length).fill(-1), new Int32Array(b.calls.length).fill(-1)],
+    only: [],
+    of: [],
+    other: [],
+    byKey: new Map(),
   };
+  const otherKeys = ownKeys(b);
+  compared.parent.forEach((parent, here) => {
+    const [mine, theirs] = [compared.first[here] ?? [], compared.second[here] ?? []];
+    const [first, second] = [mine[0], theirs[0]];
+    const one = first === undefined ? undefined : a.calls[first];
+    const other = second === undefined ? undefined : b.calls[second];
+    // A key of the first run stands for the same with one run; those of the second must not be taken for it.
+    const key = first === undefined ? `other.${otherKeys[second as number]}` : (keys[first] as string);
+    const call = { ...((one ?? other) as CallPath), key, parent };
+    // The program may have another name.
+    if (parent === null && one && other && one.name !== other.name) call.name = `${one.name} | ${other.name}`;
+    model.list.push(call);
+    model.other.push(other);
+    model.of.push([first, second]);
+    model.only.push(first === undefined ? 1 : second === undefined ? 0 : undefined);
+    for (const at of mine) {
+      model.from[0][at] = here;
+      model.byKey.set(keys[at] as string, here);
+    }
+    for (const at of theirs) model.from[1][at] = here;
+    model.byKey.set(key, here);
+  });
+  return model;
 }
 
 /** The names of a call path, from the root on. */

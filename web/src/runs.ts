@@ -1,28 +1,42 @@
 // The runs that are shown: one, or two side by side.
 
 import { useMemo } from "preact/hooks";
-import { useAnswer } from "./data";
+import { type Asked, useAnswer } from "./data";
 import { type CallModel, callModel, type MetricModel, metricModel, systemTree, type Tree } from "./model";
 import { chosenSpan } from "./span";
-import { state } from "./state";
-import type { Calls, Metrics, Runs, SystemTree } from "./types";
+import { isFirst, state } from "./state";
+import type { Calls, Compared, Metrics, Runs, SystemTree } from "./types";
 
 export interface Shown {
   runs: Runs;
-  /** Numbers of the run that is shown, and of the one beside it. */
+  /** Numbers of the run that is shown, and of the one that it is compared with. */
   first: string;
   second: string | undefined;
+  /** What the two are called, so that they can be told apart. */
+  names: [string, string];
+}
+
+/** What a run is called: its title, and its directory where several have the same title. */
+export function runName(runs: Runs, id: string | undefined): string {
+  const run = runs.runs.find((it) => it.id === id);
+  if (!run) return "";
+  const same = runs.runs.filter((it) => it.title === run.title).length > 1;
+  if (!same) return run.title;
+  const parts = run.path.split("/").filter((part) => part && !part.endsWith(".cubex"));
+  return `${run.title} (${parts.at(-1) ?? run.path})`;
 }
 
 export function useRuns(): { shown: Shown | undefined; error: string | undefined } {
   const { value: runs, error } = useAnswer<Runs>("runs");
   const wanted = state.value["run"] ?? "0";
-  const beside = state.value["with"];
   if (!runs) return { shown: undefined, error };
   const has = (id: string | undefined) => runs.runs.some((run) => run.id === id);
   const first = has(wanted) ? wanted : "0";
+  // Who names two runs wants to see both.
+  const beside = state.value["with"] ?? (isFirst() ? runs.runs.find((run) => run.id !== first)?.id : undefined);
   const second = has(beside) && beside !== first ? beside : undefined;
-  return { shown: { runs, first, second }, error };
+  const names: [string, string] = [runName(runs, first), runName(runs, second)];
+  return { shown: { runs, first, second, names }, error };
 }
 
 export function of(run: string, question: string): string {
@@ -32,22 +46,30 @@ export function of(run: string, question: string): string {
 export interface Models {
   metrics: MetricModel;
   calls: CallModel;
+  /** How the two runs belong together; nothing if one is shown. */
+  compared: Compared | undefined;
 }
 
 /** Metrics and call paths. */
 export function useModels(shown: Shown): Models | undefined {
   const two = shown.second;
-  const metricsA = useAnswer<Metrics>(of(shown.first, "metrics")).value;
-  const callsA = useAnswer<Calls>(of(shown.first, "calls")).value;
-  const metricsB = useAnswer<Metrics>(two && of(two, "metrics")).value;
-  const callsB = useAnswer<Calls>(two && of(two, "calls")).value;
-  const ready = metricsA && callsA && (!two || (metricsB && callsB));
+  const fresh = <T,>(asked: Asked<T>) => (asked.stale ? undefined : asked.value);
+  const metricsA = fresh(useAnswer<Metrics>(of(shown.first, "metrics")));
+  const callsA = fresh(useAnswer<Calls>(of(shown.first, "calls")));
+  const metricsB = fresh(useAnswer<Metrics>(two && of(two, "metrics")));
+  const callsB = fresh(useAnswer<Calls>(two && of(two, "calls")));
+  const compared = fresh(useAnswer<Compared>(two && of(shown.first, "compare"), { with: two }));
+  const ready = metricsA && callsA && (!two || (metricsB && callsB && compared));
   return useMemo(
     () =>
       ready
-        ? { metrics: metricModel(metricsA, two ? metricsB : undefined), calls: callModel(callsA, two ? callsB : undefined) }
+        ? {
+            metrics: metricModel(metricsA, two ? metricsB : undefined),
+            calls: callModel(callsA, two ? callsB : undefined, compared),
+            compared: two ? compared : undefined,
+          }
         : undefined,
-    [metricsA, callsA, metricsB, callsB, two],
+    [metricsA, callsA, metricsB, callsB, compared, two],
   );
 }
 

@@ -21,6 +21,11 @@ function read(): State {
 
 export const state = signal<State>(read());
 
+/** Whether the address says nothing yet of what is shown: it is the one that `dwell view` prints, or that of a file. */
+export function isFirst(): boolean {
+  return state.value["v"] === undefined;
+}
+
 export const view = computed<View>(() => {
   const wanted = state.value["view"] as View;
   return VIEWS.includes(wanted) ? wanted : "findings";
@@ -61,6 +66,11 @@ function remembered(): string {
   } catch {
     return "auto";
   }
+}
+
+/** Whether the page is dark now. */
+export function isDark(): boolean {
+  return theme.value === "dark" || (theme.value === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
 }
 
 effect(() => {

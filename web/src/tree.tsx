@@ -21,6 +21,11 @@ export interface TreeProps {
   /** Told which rows are on the screen. */
   onShown?: (items: Int32Array) => void;
   order?: (items: number[]) => number[];
+  /** Rows that are marked beside the selected one, and what happens when Ctrl or Shift marks more. */
+  marked?: ReadonlySet<number>;
+  onMark?: (items: number[], toggle: boolean) => void;
+  /** Height of the row above the rows. */
+  headHeight?: number;
   /** Rows are of a table. */
   grid?: boolean;
   /** Row above the rows. */
@@ -60,7 +65,7 @@ export function TreeView(props: TreeProps): JSX.Element {
     const element = box.current;
     if (!element || index < 0) return;
     const from = index * height;
-    const head = props.head ? height : 0;
+    const head = props.head ? (props.headHeight ?? height) : 0;
     if (from < element.scrollTop) element.scrollTop = from;
     else if (from + height + head > element.scrollTop + element.clientHeight) {
       element.scrollTop = from + height + head - element.clientHeight;
@@ -90,8 +95,18 @@ export function TreeView(props: TreeProps): JSX.Element {
     const folds = props.tree.count(item) > 0;
     const page = Math.max(1, Math.floor(room / height) - 2);
     switch (event.code) {
-      case "ArrowDown": move(active + 1, true); break;
-      case "ArrowUp": move(active - 1, true); break;
+      case "ArrowDown":
+      case "ArrowUp": {
+        const to = Math.min(Math.max(active + (event.code === "ArrowDown" ? 1 : -1), 0), rows.items.length - 1);
+        const next = rows.items[to];
+        if (event.shiftKey && props.onMark && next !== undefined) {
+          props.onMark([item, next], false);
+          move(to, false);
+        } else {
+          move(to, true);
+        }
+        break;
+      }
       case "PageDown": move(active + page, true); break;
       case "PageUp": move(active - page, true); break;
       case "Home": move(0, true); break;
@@ -144,6 +159,7 @@ export function TreeView(props: TreeProps): JSX.Element {
       role={props.grid ? "treegrid" : "tree"}
       aria-label={props.label}
       aria-rowcount={props.grid ? rows.items.length : undefined}
+      aria-multiselectable={props.onMark ? true : undefined}
       aria-activedescendant={activeItem === undefined ? undefined : id(activeItem)}
       tabIndex={0}
       onScroll={(event) => setTop(event.currentTarget.scrollTop)}
@@ -163,13 +179,20 @@ export function TreeView(props: TreeProps): JSX.Element {
               role={props.grid ? "row" : "treeitem"}
               aria-level={depth + 1}
               aria-expanded={folds ? opened : undefined}
-              aria-selected={item === props.selected}
+              aria-selected={item === props.selected || props.marked?.has(item) === true}
               aria-label={props.grid ? undefined : props.name(item)}
-              class={`tree-row${item === props.selected ? " selected" : ""}${index === active ? " active" : ""}`}
+              class={`tree-row${item === props.selected ? " selected" : ""}${props.marked?.has(item) ? " marked" : ""}${index === active ? " active" : ""}`}
               style={{ top: `${index * height}px`, height: `${height}px` }}
-              onClick={() => {
-                setCursor(index);
-                props.onSelect(item);
+              onClick={(event) => {
+                if (props.onMark && (event.ctrlKey || event.metaKey)) {
+                  props.onMark([item], true);
+                } else if (props.onMark && event.shiftKey) {
+                  const [low, high] = [Math.min(active, index), Math.max(active, index)];
+                  props.onMark(Array.from(rows.items.subarray(low, high + 1)), false);
+                } else {
+                  setCursor(index);
+                  props.onSelect(item);
+                }
               }}
               onDblClick={() => folds && props.onToggle(item, !opened)}
             >

@@ -76,6 +76,39 @@ more: number,
  */
 notes: Array<Note>, };
 
+export type Compared = {
+/**
+ * Sentence that sums the comparison up.
+ */
+summary: string,
+/**
+ * Call paths of both runs, callers first: the position of the caller in this list.
+ */
+parent: Array<number | null>,
+/**
+ * Numbers of the call paths of the first run, and of the second: one, none, or several in one line.
+ */
+first: Array<Array<number>>, second: Array<Array<number>>,
+/**
+ * For each finding of the first run the same one in the second; null if that has none.
+ */
+findings: Array<FoundBeside | null>,
+/**
+ * Findings that only the second run has, as positions among its findings.
+ */
+only_second: Array<number>,
+/**
+ * For each row of the system tree of the first run the row of the second, -1 where there is none; null if they have the
+ * same numbers. `locations` says the same of locations.
+ */
+rows: Array<number> | null, locations: Array<number> | null, };
+
+export type FoundBeside = {
+/**
+ * Position among the findings of the second run, of which only the first are listed.
+ */
+finding: number, seconds: number, seconds_at_most: number, };
+
 export type Cause = {
 /**
  * Who did what, as a sentence without a full stop.
@@ -260,11 +293,7 @@ export type Spread = { total: number, locations: FiveNumbers, processes: FiveNum
 /**
  * The locations with the greatest values, the greatest first.
  */
-worst: Array<Worst>,
-/**
- * Number of locations in each of equal intervals from the least value to the greatest.
- */
-histogram: Array<number>, };
+worst: Array<Worst>, };
 
 export type FiveNumbers = { count: number, min: number, q1: number, median: number, q3: number, max: number, mean: number, imbalance: number, };
 
@@ -280,7 +309,15 @@ coordinates: Array<number>, };
 
 export type LocationNames = { first: number, names: Array<string>, };
 
-export type Source = { file: string, line: number, first: number, lines: Array<string>,
+export type Source = { file: string, line: number,
+/**
+ * Number of the first line that is shown.
+ */
+first: number, lines: Array<string>,
+/**
+ * Number of lines that the file has; 0 if only the lines around the call were read.
+ */
+count: number,
 /**
  * Reason why there are no lines; null if there are.
  */

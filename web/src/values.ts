@@ -1,7 +1,7 @@
 // Values of call paths of one run or two.
 
 import { useMemo } from "preact/hooks";
-import { useAnswer } from "./data";
+import { type Asked, useAnswer } from "./data";
 import { type Models, of, parameters, type Selected, type Shown } from "./runs";
 import type { CallValues } from "./types";
 
@@ -22,7 +22,18 @@ export function usePathValues(shown: Shown, models: Models, metric: number, own:
     const of_run = id === undefined ? undefined : parameters(models, selected, run);
     return useAnswer<CallValues>(of_run && id ? of(id, "calls/values") : undefined, of_run ?? {});
   });
-  const [a, b] = asked as [ReturnType<typeof useAnswer<CallValues>>, ReturnType<typeof useAnswer<CallValues>>];
+  return useSums(models, asked as [Asked<CallValues>, Asked<CallValues>]);
+}
+
+/** Waits of all kinds at all call paths; nothing if no run was searched for waits. */
+export function useWaits(shown: Shown, models: Models, wanted: boolean): PathValues | undefined {
+  const asked = [shown.first, shown.second].map((id) =>
+    useAnswer<CallValues>(wanted && id !== undefined ? of(id, "calls/waits") : undefined));
+  return useSums(models, asked as [Asked<CallValues>, Asked<CallValues>]);
+}
+
+/** Brings the values of call paths of both runs together. */
+function useSums(models: Models, [a, b]: [Asked<CallValues>, Asked<CallValues>]): PathValues | undefined {
   return useMemo(() => {
     const count = models.calls.list.length;
     const fresh = () => new Float64Array(count);

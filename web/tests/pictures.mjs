@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { analysed, asked, dwell, go, open, root, serve, settled } from "./setup.mjs";
+import { analysed, asked, dwell, go, open, recorded, root, serve, settled } from "./setup.mjs";
 
 const BASELINES = resolve("tests/baseline");
 const BOOK = resolve("../docs/src/pictures");
@@ -47,7 +47,7 @@ function difference(page, a, b) {
 }
 
 /** Every look is what somebody has looked at. */
-export async function baselines(browser, runs, { sample, pictures }) {
+export async function baselines(browser, runs, { sample, baselines: isMade }) {
   mkdirSync(BASELINES, { recursive: true });
   const tabs = new Map();
   for (const [name, width, theme, state] of LOOKS) {
@@ -60,7 +60,7 @@ export async function baselines(browser, runs, { sample, pictures }) {
     await settled(page);
     const picture = await page.screenshot();
     const file = join(BASELINES, `${name}.png`);
-    if (pictures) {
+    if (isMade) {
       writeFileSync(file, picture);
       continue;
     }
@@ -73,17 +73,9 @@ export async function baselines(browser, runs, { sample, pictures }) {
 
 /** The pictures of the chapter about the timeline: two real programs, and a synthetic one on 1,024 processes. */
 export async function timelineBook(browser) {
-  const env = { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1", OMPI_MCA_rmaps_base_oversubscribe: "1" };
-  const recorded = (program, name, ...flags) => {
-    const directory = join(root, name);
-    execFileSync("oshcc", ["-O1", "-g", ...flags, "-o", program, resolve(`../tests/programs/${program}.c`)], { cwd: root, env });
-    execFileSync("oshrun", ["-np", "4", "-mca", "osc", "^rdma", process.env.DWELL, "run", "-o", directory, `./${program}`], { cwd: root, env });
-    dwell("analyze", directory, "--top", "0");
-    dwell("timeline", directory);
-    return directory;
-  };
   const [halo, queue] = [recorded("late_halo", "before"), recorded("work_queue", "work_queue-run")];
-  const balanced = recorded("late_halo", "after", "-DLATE=3000");
+  const balanced = recorded("late_halo", "after", { flags: ["-DLATE=3000"] });
+  [halo, queue, balanced].forEach((directory) => dwell("timeline", directory));
   const many = analysed("halo", "halo-1024", "--ranks", "1024");
   dwell("timeline", many);
   dwell("timeline", halo, "--finding", "1", "--svg", join(BOOK, "timeline-halo.svg"));

@@ -21,6 +21,23 @@ export function analysed(kind, name, ...options) {
   return directory;
 }
 
+/** Whether OpenSHMEM programs can be recorded here. Where they must be, it is not asked. */
+export function hasShmem() {
+  return process.env.DWELL_REQUIRE_SHMEM === "1" || (existsSync("/usr/bin/oshcc") && existsSync("/usr/bin/oshrun"));
+}
+
+/** A recorded run of a program of tests/programs on four processes, analysed. `edit` changes its source. */
+export function recorded(program, name, { flags = [], binary = program, edit = (text) => text } = {}) {
+  const env = { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1", OMPI_MCA_rmaps_base_oversubscribe: "1" };
+  const directory = join(root, name);
+  const sources = mkdtempSync(join(root, "source-"));
+  writeFileSync(join(sources, `${program}.c`), edit(readFileSync(resolve(`../tests/programs/${program}.c`), "utf8")));
+  execFileSync("oshcc", ["-O1", "-g", ...flags, "-o", join(root, binary), join(sources, `${program}.c`)], { cwd: root, env });
+  execFileSync("oshrun", ["-np", "4", "-mca", "osc", "^rdma", DWELL, "run", "-o", directory, `./${binary}`], { cwd: root, env, stdio: "ignore" });
+  dwell("analyze", directory, "--top", "0");
+  return directory;
+}
+
 /** A run whose program and findings are called as an attacker would call them. */
 export function hostile(from) {
   const directory = join(root, "hostile");

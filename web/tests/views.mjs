@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import AxeBuilder from "@axe-core/playwright";
 import { baselines, book, gallery, timelineBook } from "./pictures.mjs";
 import { textsOfTheTerminal } from "./format.mjs";
+import { comparisons } from "./compare.mjs";
 import { timelines } from "./timeline.mjs";
 import { analysed, asked, dwell, go, hostile, open, others, root, serve, settled } from "./setup.mjs";
 
@@ -145,7 +146,7 @@ export const tests = {
     await settled(page);
     assert.match(page.url(), /metric=(armci|mpi)/);
     // Percentages.
-    await page.getByLabel("Show").selectOption("root");
+    await page.getByRole("combobox", { name: "Show" }).selectOption("root");
     await settled(page);
     assert.match(await tree.innerText(), /%/);
     assert.deepEqual(problems, []);
@@ -158,7 +159,10 @@ export const tests = {
     const grid = page.getByRole("treegrid", { name: "Call paths" });
     const names = async () => (await grid.getByRole("row").locator(".text").allInnerTexts()).filter(Boolean);
     assert.deepEqual(await names(), ["main", "ARMCI_Get", "ARMCI_AllFence", "MPI_Allreduce"]);
-    await page.getByLabel("Sort by").selectOption("calls");
+    await page.getByRole("columnheader", { name: "Call", exact: true }).getByRole("button").click();
+    await settled(page);
+    assert.deepEqual(await names(), ["main", "ARMCI_AllFence", "ARMCI_Get", "MPI_Allreduce"]);
+    await page.getByRole("columnheader", { name: "Calls" }).getByRole("button").click();
     await settled(page);
     assert.deepEqual(await names(), ["main", "ARMCI_Get", "ARMCI_AllFence", "MPI_Allreduce"]);
     await grid.focus();
@@ -218,7 +222,7 @@ export const tests = {
     await settled(page);
     assert.match(await page.locator(".matrix .pane").first().innerText(), /1 node/);
     await page.getByLabel("As a table").check();
-    assert.match(await page.locator(".matrix table").innerText(), /960/);
+    assert.match(await page.locator(".matrix .table-scroll table").innerText(), /960/);
     assert.deepEqual(problems, []);
     await context.close();
   },
@@ -289,12 +293,14 @@ export const tests = {
     const delta = b.exclusive[b.calls.indexOf(at)] - a.exclusive[a.calls.indexOf(at)];
     assert.ok(text.includes(`${delta > 0 ? "+" : ""}${(delta * 1e3).toFixed(3)} ms`), `${text} ${delta}`);
     await go(page, { view: "findings", with: "1" });
-    assert.match(await page.locator(".headline").innerText(), /Beside it/);
+    assert.match(await page.locator(".headline").innerText(), /compared with[\s\S]*(faster|slower|no difference)[\s\S]*then/);
     await go(page, { view: "spread", with: "1", metric: WAIT });
-    assert.match(await page.locator("h2").allInnerTexts().then((it) => it.join()), /Difference/);
+    assert.match(await page.locator("h2").allInnerTexts().then((it) => it.join()), /Change at every location/);
     assert.deepEqual(problems, []);
     await context.close();
   },
+
+  ...comparisons(runs, tab),
 
   ...timelines(() => runs()[0], tab, accessible),
 

@@ -38,8 +38,8 @@ pub mod transform;
 pub use advice::{Facts, Meanwhile, advice};
 pub use classes::{Class, Classes};
 pub use compare::{
-    Comparison, Difference, Efficiencies, Growth, Judgement, Run, Scaling, Series, Spread, Total,
-    compare, series,
+    Comparison, Difference, Efficiencies, Extent, Growth, Judgement, MatchedCall, Run, Scaling,
+    Series, Spread, Total, compare, matched_calls, series, verdict,
 };
 pub use cubex::{
     CnodeId, Error, GroupId, LocationId, Meta, MetricId, Owner, Place, Result, SystemNodeId,

@@ -7,7 +7,7 @@ use std::path::Path;
 use cubex::{
     Cnode, Group, Location, MetaBuilder, Metric, MetricKind, Region, ReportWriter, Rows, SystemNode,
 };
-use dwell_report::{Comparison, Judgement, Run, compare, series};
+use dwell_report::{Comparison, Judgement, MatchedCall, Run, compare, matched_calls, series};
 
 /// A call path of a program: name of the function, place of the call, number of its caller, and its exclusive seconds at every
 /// location.
@@ -100,6 +100,46 @@ fn places_match_by_line_if_there_are_more_of_them() {
     let [only] = found.differences.as_slice() else { panic!("{found:?}") };
     assert_eq!(only.path, "halo / shmem_long_wait_until@halo.c:10");
     assert_eq!((only.before, only.after), (None, Some(0.5)));
+}
+
+#[test]
+fn calls_in_one_line_match_by_their_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let make = |name, waits: &[f64]| {
+        let mut calls: Vec<Call> =
+            vec![("halo", None, None, 1.0), ("shmem_init", Some(5), Some(0), 1.0)];
+        calls.extend(waits.iter().map(|it| ("shmem_quiet", Some(21), Some(0), *it)));
+        report(directory.path(), name, 2, &calls)
+    };
+    let (before, after) = (make("a", &[0.5, 0.25]), make("b", &[0.5, 1.0]));
+    let found = compared(std::slice::from_ref(&before), std::slice::from_ref(&after));
+    let [only] = found.differences.as_slice() else { panic!("{found:?}") };
+    assert_eq!(only.path, "halo / shmem_quiet@halo.c:21 (call 2 on this line)");
+    assert_eq!((only.before, only.after), (Some(0.5), Some(2.0)));
+    // Of three calls and two nobody knows which is which: they are compared as one.
+    let more = make("c", &[0.5, 0.25, 0.125]);
+    let matched = matched_calls(&before.query, &more.query);
+    let last = matched.last().unwrap();
+    assert_eq!((last.calls[0].len(), last.calls[1].len()), (2, 3));
+}
+
+#[test]
+fn all_call_paths_are_matched_with_start_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let make = |name, calls: Vec<Call>| report(directory.path(), name, 4, &calls);
+    let before = make("a", halo("halo", 3.0, 1.0, [0.5, 0.5], [21, 22]));
+    let mut calls = halo("halo_fixed", 1.0, 1.0, [0.1, 0.5], [24, 25]);
+    calls.push(("shmem_quiet", Some(30), Some(0), 0.5));
+    let after = make("b", calls);
+    let matched = matched_calls(&before.query, &after.query);
+    let numbers = |it: &MatchedCall| {
+        it.calls.clone().map(|list| list.iter().map(|it| it.0).collect::<Vec<_>>())
+    };
+    let mut pairs: Vec<_> = matched.iter().map(numbers).collect();
+    pairs.sort();
+    let one = |it: u32| [vec![it], vec![it]];
+    assert_eq!(pairs, [[vec![], vec![5]], one(0), one(1), one(2), one(3), one(4)]);
+    assert!(matched.iter().all(|it| it.parent.is_none_or(|it| it == 0)));
 }
 
 #[test]

@@ -3,11 +3,13 @@
 //! An answer depends on the path and its parameters alone, so that the same answers can be put into a file (see
 //! [`crate::export`]). All numbers come from `dwell-report`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dwell_model::waits::Wait;
 use dwell_report::{Class, CnodeId, Flavour, Item, LocationId, MetricId, Place, Summary};
 
+use crate::compare;
 use crate::matrix;
 use crate::overview;
 use crate::question::{Answer, Fault, Parameters, json};
@@ -29,9 +31,6 @@ pub(crate) const CHUNK: usize = 512;
 /// The largest number of bars or names in an answer.
 const MOST: usize = 1024;
 
-/// Number of steps of a histogram.
-const STEPS: usize = 32;
-
 type Result<T> = std::result::Result<T, Fault>;
 
 /// Answers a request: a path without `/api/v1/`, and its parameters.
@@ -46,9 +45,15 @@ pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answe
     let run = runs.get(number).ok_or(Fault::Unknown)?;
     match question {
         "overview" => json(&overview::overview(run)?),
+        "compare" => {
+            let with = parameters.number("with")?.ok_or(Fault::Bad("`with` is missing".into()))?;
+            let other = runs.get(with as usize).ok_or(Fault::Bad("there is no such run".into()))?;
+            json(&compare::compare(run, other)?)
+        }
         "metrics" => json(&metrics(run)?),
         "calls" => json(&calls(run)),
         "calls/values" => json(&call_values(run, &parameters)?),
+        "calls/waits" => json(&call_waits(run)?),
         "system" => json(&system(run)),
         "system/names" => json(&system_names(run, &parameters)?),
         "system/values" => json(&system_values(run, &parameters)?),
@@ -62,7 +67,10 @@ pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answe
         }
         "topologies" => json(&topologies(run)),
         "locations" => json(&locations(run, &parameters)?),
-        "source" => json(&source::source(run, cnode(run, &parameters)?)),
+        "source" => {
+            let is_whole = parameters.get("whole") == Some("1");
+            json(&source::source(run, cnode(run, &parameters)?, is_whole))
+        }
         "matrix" => json(&matrix::matrix(run, &parameters)?),
         "timeline/findings" => json(&span::findings(run, &parameters)?),
         "timeline" => timeline::answer(run, "about", &parameters),
@@ -209,6 +217,24 @@ fn call_values(run: &Run, parameters: &Parameters<'_>) -> Result<CallValues> {
     Ok(values)
 }
 
+/// Adds up the waits of all kinds at each call path.
+fn call_waits(run: &Run) -> Result<CallValues> {
+    let mut sums: BTreeMap<CnodeId, (f64, f64)> = BTreeMap::new();
+    for metric in run.query.wait_metrics() {
+        for (cnode, inclusive, exclusive) in run.query.totals(metric)?.iter() {
+            let sum = sums.entry(cnode).or_default();
+            *sum = (sum.0 + inclusive, sum.1 + exclusive);
+        }
+    }
+    let mut values = CallValues { calls: Vec::new(), inclusive: Vec::new(), exclusive: Vec::new() };
+    for (cnode, (inclusive, exclusive)) in sums {
+        values.calls.push(cnode.0);
+        values.inclusive.push(inclusive);
+        values.exclusive.push(exclusive);
+    }
+    Ok(values)
+}
+
 fn system(run: &Run) -> SystemTree {
     let meta = run.query.meta();
     SystemTree {
@@ -287,16 +313,6 @@ fn spread(run: &Run, parameters: &Parameters<'_>) -> Result<Spread> {
         true => locations,
         false => Summary::of(&run.query.by_process(&row.locations)),
     };
-    let mut histogram = vec![0; STEPS];
-    // Values that differ by rounding only count as equal.
-    let range = locations.max - locations.min;
-    let width = if range > 1e-9 * locations.max.abs() { range / STEPS as f64 } else { 0.0 };
-    for value in &row.locations {
-        let step = if width > 0.0 { ((value - locations.min) / width) as usize } else { 0 };
-        if let Some(count) = histogram.get_mut(step.min(STEPS - 1)) {
-            *count += 1;
-        }
-    }
     let one = |(location, value): (LocationId, f64)| Worst {
         row: run.system.of_location(location).unwrap_or(0),
         location: location.0,
@@ -308,7 +324,6 @@ fn spread(run: &Run, parameters: &Parameters<'_>) -> Result<Spread> {
         locations: five(&locations),
         processes: five(&processes),
         worst: run.query.worst_locations(&row.locations, 10).into_iter().map(one).collect(),
-        histogram,
     })
 }
 

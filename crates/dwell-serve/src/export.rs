@@ -134,6 +134,11 @@ pub fn export(
     for (number, run) in runs.iter().enumerate() {
         first_screens(&mut all, number, run);
     }
+    for (first, second) in (0..runs.len()).flat_map(|it| (0..runs.len()).map(move |to| (it, to))) {
+        if first != second {
+            all.ask(&format!("runs/{first}/compare"), &format!("with={second}"));
+        }
+    }
     for (number, run) in runs.iter().enumerate() {
         timeline(&mut all, number, run);
     }
@@ -159,7 +164,9 @@ pub fn export(
 /// Requests the answers that every view begins with.
 fn first_screens(all: &mut Collection<'_>, number: usize, run: &Run) {
     let of = |question: &str| format!("runs/{number}/{question}");
-    for question in ["overview", "metrics", "calls", "system", "topologies", "locations"] {
+    for question in
+        ["overview", "metrics", "calls", "calls/waits", "system", "topologies", "locations"]
+    {
         all.ask(&of(question), "");
     }
     all.ask(&of("bars"), "count=0");

@@ -29,6 +29,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
 mod answers;
+mod compare;
 mod connections;
 mod export;
 mod http;

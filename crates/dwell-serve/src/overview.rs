@@ -206,6 +206,39 @@ fn gain(document: &Findings, call_path: u32) -> Option<String> {
     Some(findings::gain::words(gain, document.length_seconds))
 }
 
+/// A wait of one kind on one call path.
+pub(crate) struct Found {
+    pub(crate) pattern: String,
+    /// Call path, if the report has it.
+    pub(crate) call: Option<CnodeId>,
+    pub(crate) seconds: f64,
+    pub(crate) seconds_at_most: f64,
+}
+
+/// Returns all findings of a run, also those that are not listed, in the order of the list.
+pub(crate) fn found(run: &Run) -> Result<Vec<Found>> {
+    let meta = run.query.meta();
+    if let Some(document) = &run.findings {
+        let one = |it: &findings::Finding| Found {
+            pattern: it.pattern.clone(),
+            call: call_path(run, it.call_path, &it.path),
+            seconds: it.seconds,
+            seconds_at_most: it.seconds_at_most,
+        };
+        return Ok(document.findings.iter().map(one).collect());
+    }
+    let one = |it: dwell_report::LargestWait| Found {
+        pattern: meta
+            .metric(it.metric)
+            .and_then(|it| Wait::of_metric(it.uniq_name))
+            .map_or_else(String::new, |it| it.about().id.to_owned()),
+        call: Some(it.cnode),
+        seconds: it.value,
+        seconds_at_most: it.value,
+    };
+    Ok(run.query.largest_waits(None)?.into_iter().map(one).collect())
+}
+
 /// Returns the call path of the report that findings name by its number and its steps.
 fn call_path(run: &Run, number: u32, path: &[Step]) -> Option<CnodeId> {
     let region = path.last()?.region.as_str();

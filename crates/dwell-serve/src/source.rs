@@ -2,8 +2,8 @@
 //!
 //! The report names the file, and may come from a stranger who wants to see files of the person who opens it, or have
 //! them published with an export. So source is read from directories that this person allows and from nowhere else, no
-//! link is followed below them, only regular files are opened, the name must be that of a source file, and only some
-//! lines of it are shown.
+//! link is followed below them, only regular files are opened, and the name must be that of a source file. An export has only
+//! some lines of it.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -17,8 +17,9 @@ use dwell_report::CnodeId;
 use crate::run::Run;
 use crate::types::Source;
 
-/// Number of lines that are shown before and after the call.
+/// Number of lines that are shown before and after the call: by default, and if the whole file is wanted and is longer.
 const AROUND: u32 = 12;
+const MOST_AROUND: u32 = 2500;
 
 /// The largest file that is read, in bytes, and the longest line that is shown, in characters.
 const MOST_BYTES: u64 = 16 << 20;
@@ -134,8 +135,9 @@ pub(crate) fn file(run: &Run, cnode: CnodeId) -> Option<PathBuf> {
     open(run, about.file).ok().map(|(_, path)| path)
 }
 
-/// Returns the lines around the call of a call path, or the reason why there are none.
-pub(crate) fn source(run: &Run, cnode: Option<CnodeId>) -> Source {
+/// Returns the lines around the call of a call path, or the whole file as far as it is not too long. States the reason if there
+/// are none.
+pub(crate) fn source(run: &Run, cnode: Option<CnodeId>, is_whole: bool) -> Source {
     let about = cnode.and_then(|it| run.query.meta().cnode(it));
     let (file, line) = about.map_or(("", None), |it| (it.file, it.line));
     let mut source = Source {
@@ -143,6 +145,7 @@ pub(crate) fn source(run: &Run, cnode: Option<CnodeId>) -> Source {
         line: line.unwrap_or(0),
         first: 0,
         lines: Vec::new(),
+        count: 0,
         missing: None,
     };
     let Some(line) = line.filter(|_| !file.is_empty()) else {
@@ -150,8 +153,10 @@ pub(crate) fn source(run: &Run, cnode: Option<CnodeId>) -> Source {
         source.missing = Some(why.into());
         return source;
     };
-    match read(run, file, line) {
-        Ok((first, lines)) => (source.first, source.lines) = (first, lines),
+    match read(run, file, line, is_whole) {
+        Ok((first, lines, count)) => {
+            (source.first, source.lines, source.count) = (first, lines, count);
+        }
         Err(why) => source.missing = Some(why),
     }
     source
@@ -166,26 +171,51 @@ fn open(run: &Run, file: &str) -> Result<(File, PathBuf), String> {
     run.roots.find(path)
 }
 
-fn read(run: &Run, file: &str, line: u32) -> Result<(u32, Vec<String>), String> {
+/// Reads lines of a file. Returns the number of the first, the lines, and the number of lines in the file if it was read to the
+/// end.
+fn read(
+    run: &Run,
+    file: &str,
+    line: u32,
+    is_whole: bool,
+) -> Result<(u32, Vec<String>, u32), String> {
     let (opened, _) = open(run, file)?;
-    let first = line.saturating_sub(AROUND).max(1);
-    let mut lines = Vec::new();
+    let around = if is_whole { MOST_AROUND } else { AROUND };
+    let mut first = line.saturating_sub(around).max(1);
+    let last = line.saturating_add(around);
+    let mut lines: VecDeque<String> = VecDeque::new();
     let mut reader = BufReader::new(opened);
     let mut bytes = Vec::new();
-    for number in 1..=line.saturating_add(AROUND) {
+    let mut count = 0;
+    loop {
         bytes.clear();
         match reader.read_until(b'\n', &mut bytes) {
             Ok(0) => break,
-            Ok(_) if number >= first => {
-                let text = String::from_utf8_lossy(&bytes);
-                lines.push(text.trim_end().chars().take(LONGEST_LINE).collect());
-            }
-            Ok(_) => {}
+            Ok(_) => count += 1,
             Err(error) => return Err(error.to_string()),
+        }
+        let is_kept = match is_whole {
+            true => count <= last.max(2 * MOST_AROUND),
+            false => (first..=last).contains(&count),
+        };
+        if is_kept {
+            let text = String::from_utf8_lossy(&bytes);
+            lines.push_back(text.trim_end().chars().take(LONGEST_LINE).collect());
+        } else if count > last && !is_whole {
+            return Ok((first, lines.into(), 0));
+        }
+    }
+    if is_whole {
+        // A short file is shown whole, of a long one only what is near the call.
+        if count <= 2 * MOST_AROUND {
+            first = 1;
+        } else {
+            lines.truncate(last as usize);
+            lines.drain(..((first - 1) as usize).min(lines.len()));
         }
     }
     match lines.is_empty() {
         true => Err("the file is shorter now than when it was compiled".into()),
-        false => Ok((first, lines)),
+        false => Ok((first, lines.into(), if is_whole { count } else { 0 })),
     }
 }

@@ -96,6 +96,33 @@ crossing! {
         notes: Vec<Note>,
     }
 
+    /// Two runs, matched with each other.
+    struct Compared {
+        /// Sentence that sums the comparison up.
+        summary: String,
+        /// Call paths of both runs, callers first: the position of the caller in this list.
+        parent: Vec<Option<u32>>,
+        /// Numbers of the call paths of the first run, and of the second: one, none, or several in one line.
+        first: Vec<Vec<u32>>,
+        second: Vec<Vec<u32>>,
+        /// For each finding of the first run the same one in the second; null if that has none.
+        findings: Vec<Option<FoundBeside>>,
+        /// Findings that only the second run has, as positions among its findings.
+        only_second: Vec<u32>,
+        /// For each row of the system tree of the first run the row of the second, -1 where there is none; null if they have the
+        /// same numbers. `locations` says the same of locations.
+        rows: Option<Vec<i32>>,
+        locations: Option<Vec<i32>>,
+    }
+
+    /// A finding of the second run.
+    struct FoundBeside {
+        /// Position among the findings of the second run, of which only the first are listed.
+        finding: u32,
+        seconds: f64,
+        seconds_at_most: f64,
+    }
+
     /// Something that processes did and that made others wait.
     struct Cause {
         /// Who did what, as a sentence without a full stop.
@@ -284,8 +311,6 @@ crossing! {
         processes: FiveNumbers,
         /// The locations with the greatest values, the greatest first.
         worst: Vec<Worst>,
-        /// Number of locations in each of equal intervals from the least value to the greatest.
-        histogram: Vec<u32>,
     }
 
     /// Quartiles and other figures of a distribution.
@@ -328,12 +353,15 @@ crossing! {
         names: Vec<String>,
     }
 
-    /// The lines of source around a call.
+    /// The lines of source around a call, or the whole file.
     struct Source {
         file: String,
         line: u32,
+        /// Number of the first line that is shown.
         first: u32,
         lines: Vec<String>,
+        /// Number of lines that the file has; 0 if only the lines around the call were read.
+        count: u32,
         /// Reason why there are no lines; null if there are.
         missing: Option<String>,
     }

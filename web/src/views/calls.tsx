@@ -1,17 +1,21 @@
-// The tree table: call paths with call sites, calls, self and total; and the source around a call.
+// The table of call paths: where each is called, how often, how long, how long it waits; as a tree from the root down, from
+// functions up to their callers, or as a flat list; with the source beside it.
 
 import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { useAnswer } from "../data";
+import { chosenSpan, SpanNote } from "../span";
 import { CLASS_COLOURS } from "../colours";
-import { amount, number, percent, share, signed, site } from "../format";
-import { pathOf, pruned } from "../model";
-import { type Models, of, type Selected, type Shown, useModels, useSelected } from "../runs";
-import { SpanNote } from "../span";
+import { CopyTable } from "../save";
+import { amount, change, number, percent, share, site } from "../format";
+import { pruned } from "../model";
+import { type Arrangement, type Rows, rowsOf, siteOf } from "../rows";
+import { type Models, type Shown, useModels, useSelected } from "../runs";
+import { useParts, useWide } from "../splitter";
 import { go, state } from "../state";
 import { TreeView, Twisty } from "../tree";
-import type { Metric, Source } from "../types";
-import { ancestors, type PathValues, usePathValues } from "../values";
+import type { Metric } from "../types";
+import { ancestors, type PathValues, usePathValues, useWaits } from "../values";
+import { SourcePane } from "./source";
 
 export function CallTable({ shown }: { shown: Shown }): JSX.Element {
   const models = useModels(shown);
@@ -19,12 +23,105 @@ export function CallTable({ shown }: { shown: Shown }): JSX.Element {
   return <Table shown={shown} models={models} />;
 }
 
-const SORTS: [string, string][] = [
-  ["total", "Total"],
-  ["self", "Self"],
-  ["calls", "Calls"],
-  ["order", "Order of the program"],
+const ARRANGEMENTS: [Arrangement, string][] = [
+  ["tree", "Call tree"],
+  ["bottom", "Bottom-up: functions and their callers"],
+  ["flat", "Flat list of functions"],
 ];
+
+/** A column of numbers. */
+interface Column {
+  id: string;
+  title: string;
+  /** The run that it is of, if there are two. */
+  run?: string;
+  /** What it says, for those who hover. */
+  about: string;
+  value: (row: number) => number | undefined;
+  text: (value: number, row: number) => string;
+  kind: "value" | "delta" | "share";
+}
+
+/** Values of rows in both runs. */
+interface RowValues {
+  inclusive: [Float64Array, Float64Array];
+  exclusive: [Float64Array, Float64Array];
+}
+
+function summed(rows: Rows, values: PathValues | undefined): RowValues | undefined {
+  if (!values) return undefined;
+  const both = (list: [Float64Array, Float64Array], inclusive: boolean): [Float64Array, Float64Array] =>
+    [rows.sum(list[0], inclusive), rows.sum(list[1], inclusive)];
+  return { inclusive: both(values.inclusive, true), exclusive: both(values.exclusive, false) };
+}
+
+/** How wide a column is, and its class. */
+function widthOf(column: Column): number {
+  return column.kind === "share" ? 124 : column.id.startsWith("calls") ? 78 : 104;
+}
+
+function classOf(column: Column): string {
+  return column.kind === "share" ? " share-col" : column.id.startsWith("calls") ? " calls-col" : "";
+}
+
+function columnsOf(given: {
+  shown: Shown;
+  metric: Metric;
+  values: RowValues | undefined;
+  counts: RowValues | undefined;
+  waits: RowValues | undefined;
+  total: number;
+}): Column[] {
+  const { shown, metric, values, counts, waits, total } = given;
+  const two = shown.second !== undefined;
+  const of_metric = (value: number) => amount(value, metric.unit);
+  const runs = two ? ([0, 1] as const) : ([0] as const);
+  const column = (id: string, title: string, about: string, list: [Float64Array, Float64Array] | undefined, run: 0 | 1, text: Column["text"]): Column => ({
+    id: run === 1 ? `${id}-other` : id,
+    title,
+    ...(two && { run: shown.names[run] }),
+    about,
+    value: (row) => list?.[run][row],
+    text,
+    kind: "value",
+  });
+  const delta = (id: string, title: string, list: [Float64Array, Float64Array] | undefined): Column => ({
+    id: `${id}-change`,
+    title: "Change",
+    run: title,
+    about: `Change of ${title.toLowerCase()}`,
+    value: (row) => list && (list[1][row] ?? 0) - (list[0][row] ?? 0),
+    text: (value) => change(value, metric.unit),
+    kind: "delta",
+  });
+  const columns: Column[] = [];
+  if (counts) for (const run of runs) columns.push(column("calls", "Calls", "Number of calls", counts.exclusive, run, number));
+  for (const run of runs) columns.push(column("total", "Total", `${metric.title} with all that is called`, values?.inclusive, run, of_metric));
+  if (two) columns.push(delta("total", "Total", values?.inclusive));
+  else columns.push({
+    id: "share",
+    title: "Share",
+    about: "Total as a part of the whole",
+    value: (row) => share(values?.inclusive[0][row] ?? 0, total),
+    text: percent,
+    kind: "share",
+  });
+  for (const run of runs) columns.push(column("self", "Self", `${metric.title} without what is called`, values?.exclusive, run, of_metric));
+  if (two) columns.push(delta("self", "Self", values?.exclusive));
+  if (waits) for (const run of runs) columns.push(column("waits", "Waits", "Waits of all kinds, with all that is called", waits.inclusive, run, (value) => amount(value, "sec")));
+  if (counts && !two && metric.name !== "visits") columns.push({
+    id: "mean",
+    title: "Mean",
+    about: "Total divided by the number of calls",
+    value: (row) => {
+      const often = counts.exclusive[0][row] ?? 0;
+      return often > 0 ? (values?.inclusive[0][row] ?? 0) / often : undefined;
+    },
+    text: of_metric,
+    kind: "value",
+  });
+  return columns;
+}
 
 function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element {
   const selected = useSelected(models);
@@ -33,34 +130,52 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
   const visits = metrics.list.findIndex((it) => it.name === "visits");
   const values = usePathValues(shown, models, selected.metric, selected.own);
   const counts = usePathValues(shown, models, visits < 0 ? selected.metric : visits, false);
-  const sort = state.value["sort"] ?? "total";
+  const hasWaits = metrics.list.some((it) => it.wait && it.readable) && metric.name === "time" && !chosenSpan();
+  const waits = useWaits(shown, models, hasWaits);
   const two = shown.second !== undefined;
-  const [open, setOpen] = useState<Set<number>>(() => new Set(hottest(models, undefined)));
-  useEffect(() => {
-    if (values) setOpen((before) => new Set([...before, ...hottest(models, values)]));
-  }, [models, metric.name, values === undefined]);
-  useEffect(() => {
-    const needed = ancestors(calls.tree, selected.call);
-    setOpen((before) => (needed.every((it) => before.has(it)) ? before : new Set([...before, ...needed])));
-  }, [calls, selected.call]);
-  const zero = state.value["zero"] === "1";
-  const tree = useMemo(() => {
-    if (zero || !values) return calls.tree;
-    return pruned(calls.tree, (item) =>
-      item === selected.call || values.inclusive[0][item] !== 0 || values.inclusive[1][item] !== 0);
-  }, [calls, zero, values, selected.call]);
+  const arrangement = (ARRANGEMENTS.find(([id]) => id === state.value["rows"])?.[0] ?? "tree");
+  const rows = useMemo(() => rowsOf(calls, arrangement), [calls, arrangement]);
+  const total = Math.max(values?.total[0] ?? 0, values?.total[1] ?? 0);
+  const of_rows = useMemo(() => summed(rows, values), [rows, values]);
+  const countsOfRows = useMemo(() => (visits < 0 ? undefined : summed(rows, counts)), [rows, counts, visits]);
+  const waitsOfRows = useMemo(() => (hasWaits ? summed(rows, waits) : undefined), [rows, waits, hasWaits]);
+  const columns = columnsOf({ shown, metric, values: of_rows, counts: countsOfRows, waits: waitsOfRows, total });
+  // Without a choice the source is that of the largest wait, or of the most time.
+  const worst = useMemo(() => largest(models, (hasWaits && waits) || values), [models, values, waits, hasWaits]);
+  const shownCall = selected.call ?? worst;
+  const row = useMemo(() => {
+    if (selected.call === undefined) return undefined;
+    if (arrangement === "tree") return selected.call;
+    const at = rows.keys.indexOf(calls.list[selected.call]?.name ?? "");
+    return at < 0 ? undefined : at;
+  }, [rows, arrangement, selected.call]);
+
+  const sorted = state.value["sort"] ?? (two ? "total-change" : arrangement === "tree" ? "total" : "self");
+  const column = columns.find((it) => it.id === sorted);
   const order = useCallback(
     (items: number[]) => {
-      const by = (item: number): number => {
-        if (!values) return 0;
-        if (sort === "calls") return counts?.exclusive[0][item] ?? 0;
-        const list = sort === "self" ? values.exclusive : values.inclusive;
-        return two ? Math.abs((list[1][item] ?? 0) - (list[0][item] ?? 0)) : (list[0][item] ?? 0);
-      };
-      return sort === "order" ? items : [...items].sort((a, b) => by(b) - by(a) || a - b);
+      if (sorted === "name") return [...items].sort((a, b) => (rows.names[a] ?? "").localeCompare(rows.names[b] ?? "") || a - b);
+      if (sorted === "order" || !column) return items;
+      const by = (item: number) => (column.kind === "delta" ? Math.abs(column.value(item) ?? 0) : (column.value(item) ?? -1));
+      return [...items].sort((a, b) => by(b) - by(a) || a - b);
     },
-    [values, counts, sort, two],
+    [of_rows, countsOfRows, waitsOfRows, sorted, rows],
   );
+
+  const [open, setOpen] = useState<Set<number>>(new Set());
+  useEffect(() => setOpen(new Set(arrangement === "tree" ? hottest(models, values) : [])), [rows]);
+  useEffect(() => {
+    if (values && arrangement === "tree") setOpen((before) => new Set([...before, ...hottest(models, values)]));
+  }, [models, metric.name, values === undefined]);
+  useEffect(() => {
+    const needed = ancestors(rows.tree, row);
+    setOpen((before) => (needed.every((it) => before.has(it)) ? before : new Set([...before, ...needed])));
+  }, [rows, row]);
+  const zero = state.value["zero"] === "1";
+  const tree = useMemo(() => {
+    if (zero || !of_rows) return rows.tree;
+    return pruned(rows.tree, (item) => item === row || of_rows.inclusive[0][item] !== 0 || of_rows.inclusive[1][item] !== 0);
+  }, [rows, zero, of_rows, row]);
   const toggle = (item: number, to: boolean) =>
     setOpen((before) => {
       const next = new Set(before);
@@ -68,21 +183,47 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
       else next.delete(item);
       return next;
     });
-  const onAll = () => setOpen(open.size >= calls.list.length ? new Set() : new Set(calls.list.keys()));
-  const total = Math.max(values?.total[0] ?? 0, values?.total[1] ?? 0);
-  const cell = (value: number | undefined, strong = false) => (
-    <span role="gridcell" class={`col num${value ? "" : " dim"}${strong ? " strong" : ""}`}>
-      {value === undefined ? "…" : amount(value, metric.unit)}
-    </span>
-  );
-  const deltaCell = (list: [Float64Array, Float64Array] | undefined, item: number) => {
-    const delta = (list?.[1][item] ?? 0) - (list?.[0][item] ?? 0);
-    return (
-      <span role="gridcell" class={`col num delta ${delta > 0 ? "more" : delta < 0 ? "less" : "dim"}`}>
-        {delta === 0 ? "=" : signed(amount(delta, metric.unit), delta)}
-      </span>
-    );
+  const isAll = open.size >= rows.names.length;
+  const onAll = () => setOpen(isAll ? new Set() : new Set(rows.names.keys()));
+
+  const marked = useMemo(() => {
+    const wanted = new Set((state.value["marks"] ?? "").split("|").filter(Boolean));
+    return new Set(rows.keys.flatMap((key, at) => (wanted.has(key) ? [at] : [])));
+  }, [rows, state.value["marks"]]);
+  const onMark = (items: number[], toggles: boolean) => {
+    const next = new Set(marked.size === 0 && row !== undefined ? [row] : marked);
+    for (const item of items) {
+      if (toggles && next.has(item)) next.delete(item);
+      else next.add(item);
+    }
+    go({ marks: [...next].map((item) => rows.keys[item]).join("|") }, true);
   };
+  const pick = (item: number) => {
+    const list = rows.paths[item] ?? [];
+    const best = list.reduce((a, b) => ((values?.inclusive[0][b] ?? 0) > (values?.inclusive[0][a] ?? 0) ? b : a), list[0] ?? -1);
+    go({ call: calls.list[best]?.key, self: undefined, marks: undefined });
+  };
+
+  // Names are never cut: the table is wider than its pane where it must be.
+  const nameWidth = useMemo(() => {
+    let widest = 0;
+    rows.names.forEach((name, at) => {
+      let depth = 0;
+      for (let up = rows.tree.parent(at); up >= 0; up = rows.tree.parent(up)) depth += 1;
+      if (depth < 40) widest = Math.max(widest, 14 * depth + 7.4 * name.length);
+    });
+    return Math.min(900, Math.ceil(widest) + 48 + (two ? 40 : 0));
+  }, [rows, two]);
+  const wide = useWide(1600);
+  const parts = useParts("calls", wide ? [1.75, 1] : [1.25, 1], !wide, ["call paths", "source"]);
+  const copied = () => [
+    ["Call", "Called at", ...columns.map((it) => [it.title, it.run].filter(Boolean).join(", "))],
+    ...order(Array.from({ length: rows.names.length }, (_, at) => at)).map((item) => [
+      rows.names[item] ?? "",
+      site(siteOf(rows, calls, item)),
+      ...columns.map((it) => String(it.value(item) ?? "")),
+    ]),
+  ];
   return (
     <>
       <div class="toolbar">
@@ -97,159 +238,160 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
           </select>
         </label>
         <label>
-          Sort by{" "}
-          <select value={sort} onChange={(event) => go({ sort: event.currentTarget.value })}>
-            {SORTS.map(([id, name]) => <option key={id} value={id}>{name}{two && id !== "order" && id !== "calls" ? ", most changed" : ""}</option>)}
+          Show{" "}
+          <select value={arrangement} onChange={(event) => go({ rows: event.currentTarget.value === "tree" ? undefined : event.currentTarget.value, marks: undefined, sort: undefined })}>
+            {ARRANGEMENTS.map(([id, name]) => <option key={id} value={id}>{name}</option>)}
           </select>
         </label>
-        <button type="button" class="small" aria-keyshortcuts="*" onClick={onAll}>
-          {open.size >= calls.list.length ? "Fold all" : "Unfold all"}
-        </button>
-        <button type="button" class="small" onClick={() => setOpen(new Set(hottest(models, values)))}>Hot path</button>
+        {arrangement !== "flat" && (
+          <button type="button" class="small" aria-keyshortcuts="*" onClick={onAll}>{isAll ? "Fold all" : "Unfold all"}</button>
+        )}
+        {arrangement === "tree" && <button type="button" class="small" onClick={() => setOpen(new Set(hottest(models, values)))}>Hot path</button>}
         <label class="check">
           <input type="checkbox" checked={zero} onChange={(event) => go({ zero: event.currentTarget.checked ? "1" : undefined })} />
-          Rows without any
+          Show zero rows
         </label>
         <SpanNote whole={metric.in_span && !selected.own ? "numbers of calls are of the whole run" : `${metric.title} is of the whole run`} />
+        <span class="grow" />
+        <CopyTable rows={copied} />
       </div>
-      <div class="split">
+      <div class="split" style={parts.style}>
         <section class={`pane wide${values?.stale ? " stale" : ""}`} aria-label="Call paths">
-          <TreeView
-            grid
-            label="Call paths"
-            tree={tree}
-            selected={selected.call}
-            open={open}
-            order={order}
-            onAll={onAll}
-            name={(item) => calls.list[item]?.name ?? ""}
-            onSelect={(item) => go({ call: calls.list[item]?.key, self: undefined })}
-            onToggle={toggle}
-            head={
-              <div class="tree-head" role="row">
-                <span role="columnheader" class="name">Call</span>
-                {!two && <span role="columnheader" class="col site-col">Called at</span>}
-                <span role="columnheader" class="col num">Calls</span>
-                <span role="columnheader" class="col num">Self</span>
-                <span role="columnheader" class="col num">Total</span>
-                {two ? (
+          <div class="calls-table" style={{ "--name": `${nameWidth}px`, "--columns": `${128 + columns.reduce((sum, it) => sum + widthOf(it), 0)}px` }}>
+            <TreeView
+              grid
+              label="Call paths"
+              tree={tree}
+              selected={row}
+              open={open}
+              order={order}
+              onAll={onAll}
+              marked={marked}
+              onMark={onMark}
+              headHeight={two ? 44 : 30}
+              name={(item) => rows.names[item] ?? ""}
+              onSelect={pick}
+              onToggle={toggle}
+              head={
+                <div class={`tree-head${two ? " tall" : ""}`} role="row">
+                  <HeadCell id="name" title="Call" about="Function or call" sorted={sorted} class="name" />
+                  <span role="columnheader" class="col site-col">Called at</span>
+                  {columns.map((it) => <HeadCell key={it.id} id={it.id} title={it.title} run={it.run} about={it.about} sorted={sorted} class={`col num${classOf(it)}`} />)}
+                </div>
+              }
+              row={(item, depth, isOpen) => {
+                const paths = rows.paths[item] ?? [];
+                const only = arrangement === "tree" ? calls.only[item] : undefined;
+                const call = calls.list[paths[0] ?? -1];
+                const at = siteOf(rows, calls, item);
+                return (
                   <>
-                    <span role="columnheader" class="col num">Self, other</span>
-                    <span role="columnheader" class="col num">Difference</span>
-                  </>
-                ) : (
-                  <span role="columnheader" class="col share-col num">Share</span>
-                )}
-              </div>
-            }
-            row={(item, depth, isOpen) => {
-              const call = calls.list[item];
-              const part = share(values?.inclusive[0][item] ?? 0, total);
-              const often = visits < 0 ? undefined : counts?.exclusive[0][item];
-              return (
-                <>
-                  <span role="gridcell" class="name">
-                    <Twisty depth={depth} folds={tree.count(item) > 0} open={isOpen} toggle={() => toggle(item, !isOpen)} />
-                    <span class="class-mark" style={{ backgroundColor: CLASS_COLOURS[call?.class ?? ""] ?? "" }} aria-hidden="true" />
-                    <span class="text">{call?.name}</span>
-                    {calls.only[item] !== undefined && <span class={`chip ${calls.only[item] === 1 ? "more" : "less"}`}>{calls.only[item] === 1 ? "new" : "gone"}</span>}
-                  </span>
-                  {!two && <span role="gridcell" class="col site-col site" title={call?.file ?? ""}>{site(call)}</span>}
-                  <span role="gridcell" class="col num">{often === undefined ? "" : number(often)}</span>
-                  {cell(values?.exclusive[0][item])}
-                  {cell(values?.inclusive[0][item], true)}
-                  {two ? (
-                    <>
-                      {cell(values?.exclusive[1][item])}
-                      {deltaCell(values?.exclusive, item)}
-                    </>
-                  ) : (
-                    <span role="gridcell" class="col share-col num">
-                      <span class="meter" aria-hidden="true"><span style={{ width: `${100 * part}%` }} /></span>
-                      {percent(part)}
+                    <span role="gridcell" class="name">
+                      <Twisty depth={depth} folds={tree.count(item) > 0} open={isOpen} toggle={() => toggle(item, !isOpen)} />
+                      <span class="class-mark" style={{ backgroundColor: CLASS_COLOURS[call?.class ?? ""] ?? "" }} aria-hidden="true" />
+                      <span class="text">{rows.names[item]}</span>
+                      {only !== undefined && <span class={`chip ${only === 1 ? "more" : "less"}`}>{only === 1 ? "new" : "gone"}</span>}
                     </span>
-                  )}
-                </>
-              );
-            }}
-          />
+                    <span role="gridcell" class="col site-col site" title={at?.file ?? ""}>{at ? site(at) : paths.length > 1 ? `${paths.length} places` : ""}</span>
+                    {columns.map((it) => <Cell key={it.id} column={it} row={item} />)}
+                  </>
+                );
+              }}
+            />
+          </div>
+          {marked.size > 1 && <Marked rows={rows} columns={columns} marked={marked} />}
         </section>
-        <SourcePane shown={shown} models={models} selected={selected} metric={metric} values={values} counts={visits < 0 ? undefined : counts} />
+        {parts.line(0)}
+        <SourcePane shown={shown} models={models} call={shownCall} isChosen={selected.call !== undefined} metric={metric} values={values} counts={visits < 0 ? undefined : counts} waits={hasWaits ? waits : undefined} />
       </div>
     </>
   );
+}
+
+/** Title of a column; a click sorts by it, another one brings the order of the program back. */
+function HeadCell(props: { id: string; title: string; run?: string | undefined; about: string; sorted: string; class: string }): JSX.Element {
+  const isSorted = props.sorted === props.id;
+  return (
+    <span role="columnheader" class={props.class} aria-sort={isSorted ? (props.id === "name" ? "ascending" : "descending") : "none"} title={props.about}>
+      <button type="button" class="sorter" onClick={(event) => {
+        event.stopPropagation();
+        go({ sort: isSorted ? "order" : props.id });
+      }}>
+        {props.title}{isSorted && <span aria-hidden="true"> {props.id === "name" ? "▴" : "▾"}</span>}
+      </button>
+      {props.run && <span class="head-run">{props.run}</span>}
+    </span>
+  );
+}
+
+function Cell({ column, row }: { column: Column; row: number }): JSX.Element {
+  const value = column.value(row);
+  const text = value === undefined ? "" : column.text(value, row);
+  if (column.kind === "delta") {
+    return <span role="gridcell" class={`col num delta ${(value ?? 0) > 0 ? "more" : (value ?? 0) < 0 ? "less" : "dim"}`}>{text}</span>;
+  }
+  if (column.kind === "share") {
+    return (
+      <span role="gridcell" class="col share-col num">
+        <span class="meter" aria-hidden="true"><span style={{ width: `${100 * (value ?? 0)}%` }} /></span>
+        {text}
+      </span>
+    );
+  }
+  return <span role="gridcell" class={`col num${classOf(column)}${value ? "" : " dim"}${column.id.startsWith("total") ? " strong" : ""}`}>{text}</span>;
+}
+
+/** The sum of several rows. What is below another of them is not counted twice. */
+function Marked({ rows, columns, marked }: { rows: Rows; columns: Column[]; marked: ReadonlySet<number> }): JSX.Element {
+  const list = [...marked];
+  const outer = list.filter((item) => !ancestors(rows.tree, item).some((it) => marked.has(it)));
+  const sum = (column: Column) => {
+    if (column.id === "mean") return undefined;
+    const isInclusive = !column.id.startsWith("self") && !column.id.startsWith("calls");
+    return (isInclusive ? outer : list).reduce((all, item) => all + (column.value(item) ?? 0), 0);
+  };
+  return (
+    <div class="marked-sum" role="status">
+      <strong>{list.length} rows together</strong>
+      {columns.map((column) => {
+        const value = sum(column);
+        return value !== undefined && (
+          <span key={column.id}><span class="dim">{[column.title, column.run].filter(Boolean).join(", ")}</span> <span class="num">{column.text(value, -1)}</span></span>
+        );
+      })}
+      <button type="button" class="small" onClick={() => go({ marks: undefined }, true)}>Clear</button>
+    </div>
+  );
+}
+
+/** The call path with the largest value of its own. */
+function largest(models: Models, values: PathValues | undefined): number | undefined {
+  if (!values) return undefined;
+  let best: number | undefined;
+  models.calls.list.forEach((call, at) => {
+    if (call.line && (best === undefined || (values.exclusive[0][at] ?? 0) > (values.exclusive[0][best] ?? 0))) best = at;
+  });
+  return best;
 }
 
 /** From the root down, always the largest: where the time is. */
 function hottest(models: Models, values: PathValues | undefined): number[] {
   const { tree } = models.calls;
   const list: number[] = [];
-  const largest = (count: number, of: (at: number) => number): number | undefined => {
-    let best: number | undefined;
+  const best = (count: number, of: (at: number) => number): number | undefined => {
+    let found: number | undefined;
     for (let at = 0; at < count; at++) {
       const item = of(at);
-      if (best === undefined || (values?.inclusive[0][item] ?? 0) > (values?.inclusive[0][best] ?? 0)) best = item;
+      if (found === undefined || (values?.inclusive[0][item] ?? 0) > (values?.inclusive[0][found] ?? 0)) found = item;
     }
-    return best;
+    return found;
   };
-  for (let at = largest(tree.roots, tree.root); at !== undefined; ) {
+  for (let at = best(tree.roots, tree.root); at !== undefined; ) {
     const here: number = at;
     if (tree.count(here) > 0) list.push(here);
     if (list.length > 1 && !values) break;
-    at = largest(tree.count(here), (n) => tree.child(here, n));
+    at = best(tree.count(here), (n) => tree.child(here, n));
     if (at !== undefined && values && (values.inclusive[0][at] ?? 0) <= 0.2 * (values.inclusive[0][here] ?? 0)) break;
   }
   return list;
-}
-
-function SourcePane(props: {
-  shown: Shown;
-  models: Models;
-  selected: Selected;
-  metric: Metric;
-  values: PathValues | undefined;
-  counts: PathValues | undefined;
-}): JSX.Element {
-  const { models, selected, metric } = props;
-  const number_of = selected.call === undefined ? undefined : models.calls.of[selected.call]?.[0];
-  const { value: source } = useAnswer<Source>(number_of === undefined ? undefined : of(props.shown.first, "source"), { call: number_of });
-  const call = selected.call === undefined ? undefined : models.calls.list[selected.call];
-  const lines = useMemo(() => source?.lines ?? [], [source]);
-  if (!call || selected.call === undefined) {
-    return (
-      <section class="pane source" aria-label="Source">
-        <div class="pane-head"><h2>Source</h2></div>
-        <p class="empty">Select a call to see where it stands in the program.</p>
-      </section>
-    );
-  }
-  const at = selected.call;
-  return (
-    <section class="pane source" aria-label="Source">
-      <div class="pane-head">
-        <h2>{call.name}</h2>
-        <span class="dim">{site(call)}</span>
-      </div>
-      <dl class="finding-facts pad">
-        <dt>Self</dt><dd class="num">{amount(props.values?.exclusive[0][at] ?? 0, metric.unit)}</dd>
-        <dt>Total</dt><dd class="num">{amount(props.values?.inclusive[0][at] ?? 0, metric.unit)}</dd>
-        {props.counts && <><dt>Calls</dt><dd class="num">{number(props.counts.exclusive[0][at] ?? 0)}</dd></>}
-        <dt>Path</dt><dd class="path"><code>{pathOf(models.calls, at)}</code></dd>
-      </dl>
-      {source?.missing ? (
-        <p class="empty">No source: {source.missing}.</p>
-      ) : (
-        <ol class="code" start={source?.first ?? 1} tabIndex={0} aria-label={`Source around line ${source?.line ?? ""}`}>
-          {lines.map((line, offset) => {
-            const n = (source?.first ?? 1) + offset;
-            return (
-              <li key={n} class={n === source?.line ? "here" : ""} aria-current={n === source?.line ? "true" : undefined}>
-                <span class="line-number" aria-hidden="true">{n}</span><code>{line || " "}</code>
-              </li>
-            );
-          })}
-        </ol>
-      )}
-    </section>
-  );
 }

@@ -1,25 +1,29 @@
 // The first screen: what ran, where the time went, what waits longest and what to do about it.
 
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { isFile, useAnswer } from "../data";
 import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
-import { below, bounds, fileName, grouped, percent, percents, seconds, share, signed } from "../format";
+import { below, bounds, change, fileName, grouped, percent, percents, seconds, share } from "../format";
 import { type Models, of, type Shown, useModels } from "../runs";
 import { chosenSpan, SpanNote } from "../span";
 import { go, link, state } from "../state";
 import type { Doing, Entry, Instance, Share } from "../findings";
-import type { Bars, Cause, Finding, Overview, TimelineFindings } from "../types";
+import type { Bars, Cause, Compared, Finding, Overview, PartOfTime, TimelineFindings } from "../types";
 
 export function Findings({ shown }: { shown: Shown }): JSX.Element {
   const { value: overview, error } = useAnswer<Overview>(of(shown.first, "overview"));
-  const beside = useAnswer<Overview>(shown.second && of(shown.second, "overview")).value;
+  const other = useAnswer<Overview>(shown.second && of(shown.second, "overview"));
   const models = useModels(shown);
   const t = chosenSpan();
   const inSpan = useAnswer<TimelineFindings>(t && !isFile() ? of(shown.first, "timeline/findings") : undefined, { t });
   useFindingKeys(overview);
-  if (error) return <p class="empty" role="alert">{error}</p>;
-  if (!overview) return <p class="empty" aria-busy="true">Reading the report …</p>;
+  const failed = error ?? other.error;
+  if (failed) return <p class="empty" role="alert">{failed}</p>;
+  // With two runs nothing is shown before it is known what belongs to what.
+  const compared = models?.compared;
+  if (!overview || (shown.second && (!other.value || other.stale || !compared))) return <p class="empty" aria-busy="true">Reading the report …</p>;
+  const beside: Beside | undefined = compared && other.value && { overview: other.value, compared, names: shown.names };
   const chosen = Number(state.value["finding"] ?? 0);
   const all = overview.entries.map((entry, at) => ({ entry, at }));
   const run = all.filter(({ entry }) => entry.phase === "run" && !entry.small);
@@ -28,36 +32,43 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
   const cards = (list: typeof all) => (
     <ol class="findings">
       {list.map(({ entry, at }) => (
-        <EntryCard key={at} entry={entry} overview={overview} at={at} open={at === chosen} models={models}
-          beside={beside && sameEntry(beside, overview, entry)} compared={beside !== undefined}
+        <EntryCard key={at} entry={entry} overview={overview} at={at} open={at === chosen} models={models} beside={beside}
           inSpan={inSpan.value && secondsIn(inSpan.value, entry)} />
       ))}
     </ol>
   );
+  // With two runs the change of every wait comes first.
+  const causes = (
+    <>
+      {overview.causes.length > 0 && <Causes overview={overview} models={models} run={0} of={beside && shown.names[0]} />}
+      {beside && beside.overview.causes.length > 0 && <Causes overview={beside.overview} models={models} run={1} of={shown.names[1]} />}
+    </>
+  );
   return (
-    <div class="overview">
+    <div class={`overview${beside ? " two" : ""}`}>
       <div class="overview-main">
         <Headline overview={overview} beside={beside} />
-        <WholeBar run={shown.first} beside={shown.second} />
-        {overview.causes.length > 0 && <Causes overview={overview} models={models} />}
+        <WholeBar run={shown.first} beside={shown.second} names={shown.names} />
+        {!beside && causes}
         <section aria-labelledby="waits-title">
-          <h2 id="waits-title">What waits, by what can be gained</h2>
+          <h2 id="waits-title">{beside ? <>What waits in {shown.names[0]}, and its change to {shown.names[1]}</> : "What waits, by what can be gained"}</h2>
           {t && <p><SpanNote whole={inSpan.error ?? "each finding says how long it waits there; all else is of the whole run"} /></p>}
-          {all.length === 0 && (
-            <p class="empty">
-              {overview.waits === null ? "Nobody has looked for waits in this report." : "No call waits for another process."}
-            </p>
-          )}
+          {all.length === 0 && <p class="empty">{overview.waits === null ? NOT_SEARCHED : "No call waits for another process."}</p>}
           {run.length > 0 && cards(run)}
-          <Fold list={small} chosen={chosen} title={`${paths(small.length)} below 0.1 % of the run${small.length > 1 ? " each" : ""}, ${boundsOf(sumOf(small))} in all`}
+          <Fold list={small} chosen={chosen} title={`${grouped(small.length)} more below 0.1 % of the run${small.length > 1 ? " each" : ""}, ${boundsOf(sumOf(small))} in all`}
             cards={cards} />
-          {overview.more > 0 && <p class="dim">{paths(overview.more)} more in findings.json.</p>}
-          {beside && <Gone overview={overview} beside={beside} />}
+          {overview.more > 0 && <p class="dim">{grouped(overview.more)} more in findings.json.</p>}
+          {beside && <OnlySecond beside={beside} />}
         </section>
+        {beside && causes}
         {apart.length > 0 && (
           <section aria-labelledby="apart-title">
             <h2 id="apart-title">Start-up and shutdown</h2>
-            <p class="dim">Apart from the run: {seconds(overview.startup)} of start-up, {seconds(overview.shutdown)} of shutdown.</p>
+            {[overview, ...(beside ? [beside.overview] : [])].map((it, at) => (
+              <p key={at} class="dim">
+                {beside ? `${shown.names[at]}: ` : "Apart from the run: "}{seconds(it.startup)} of start-up, {seconds(it.shutdown)} of shutdown.
+              </p>
+            ))}
             <Fold list={apart} chosen={chosen} title={`${paths(apart.length)} with waits, ${boundsOf(sumOf(apart))} in all`} cards={cards} />
           </section>
         )}
@@ -65,35 +76,60 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
       <aside class="overview-side">
         <section aria-labelledby="ran-title">
           <h2 id="ran-title">What ran</h2>
-          <dl class="facts">
-            {overview.facts.map((fact) => {
-              const other = beside?.facts.find((it) => it.label === fact.label);
-              return [
-                <dt key={fact.label}>{fact.label}</dt>,
-                <dd key={`${fact.label}-is`}>
-                  {fact.value}
-                  {other && other.value !== fact.value && <span class="beside"> {other.value}</span>}
-                </dd>,
-              ];
-            })}
-          </dl>
+          <Facts overview={overview} beside={beside} />
         </section>
         <section aria-labelledby="time-title">
           <h2 id="time-title">Where the time went</h2>
           <TimeTree overview={overview} beside={beside} models={models} />
         </section>
-        {overview.notes.length > 0 && (
-          <section aria-labelledby="notes-title">
-            <h2 id="notes-title">To know</h2>
+        {[overview, ...(beside ? [beside.overview] : [])].map((it, at) => it.notes.length > 0 && (
+          <section key={at} aria-labelledby={`notes-title-${at}`}>
+            <h2 id={`notes-title-${at}`}>{beside ? `Notes on ${shown.names[at]}` : "Notes"}</h2>
             <ul class="notes">
-              {overview.notes.map((note, at) => (
-                <li key={at}><span class={`chip note-${note.kind.replace(" ", "-")}`}>{note.kind}</span> {note.text}</li>
+              {it.notes.map((note, n) => (
+                <li key={n}><span class={`chip note-${note.kind.replace(" ", "-")}`}>{note.kind}</span> {note.text}</li>
               ))}
             </ul>
           </section>
-        )}
+        ))}
       </aside>
     </div>
+  );
+}
+
+/** Said of a report in which nobody has looked for waits: what was not computed is not 0. */
+const NOT_SEARCHED = "This report was not searched for waits: it is a profile. Record a trace and run dwell analyze to find them.";
+
+/** The run that this one is compared with. */
+interface Beside {
+  overview: Overview;
+  compared: Compared;
+  names: [string, string];
+}
+
+/** Properties of one run or of both. */
+function Facts({ overview, beside }: { overview: Overview; beside: Beside | undefined }): JSX.Element {
+  const others = beside?.overview.facts ?? [];
+  const labels = [...new Set([...overview.facts, ...others].map((it) => it.label))];
+  const of_run = (list: Overview["facts"], label: string) => list.find((it) => it.label === label)?.value ?? "–";
+  if (!beside) {
+    return <dl class="facts">{overview.facts.map((fact) => [<dt key={fact.label}>{fact.label}</dt>, <dd key={`${fact.label}-is`}>{fact.value}</dd>])}</dl>;
+  }
+  return (
+    <table class="facts-table">
+      <thead><tr><td />{beside.names.map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>
+      <tbody>
+        {labels.map((label) => {
+          const [one, two] = [of_run(overview.facts, label), of_run(others, label)];
+          return (
+            <tr key={label}>
+              <th scope="row">{label}</th>
+              {one === two ? <td colSpan={2} class="dim">{one}</td> : [<td key={0}>{one}</td>, <td key={1}>{two}</td>]}
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
   );
 }
 
@@ -101,17 +137,23 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
 const CAUSES = 3;
 
 /** What processes did that made others wait. */
-function Causes({ overview, models }: { overview: Overview; models: Models | undefined }): JSX.Element {
+function Causes({ overview, models, run, of }: {
+  overview: Overview;
+  models: Models | undefined;
+  run: 0 | 1;
+  /** Name of the run, if there are two. */
+  of: string | undefined;
+}): JSX.Element {
   const all = overview.causes.map((cause, at) => ({ cause, letter: String.fromCharCode(65 + at) }));
   const list = (some: typeof all) => (
     <ol class="findings">
-      {some.map(({ cause, letter }) => <CauseItem key={letter} cause={cause} letter={letter} models={models} />)}
+      {some.map(({ cause, letter }) => <CauseItem key={letter} cause={cause} letter={letter} models={models} run={run} first={of === undefined} />)}
     </ol>
   );
   const rest = all.slice(CAUSES);
   return (
-    <section aria-labelledby="causes-title">
-      <h2 id="causes-title">What makes others wait</h2>
+    <section aria-labelledby={`causes-title-${run}`}>
+      <h2 id={`causes-title-${run}`}>What makes others wait{of && ` in ${of}`}</h2>
       {list(all.slice(0, CAUSES))}
       {rest.length > 0 && (
         <details class="fold">
@@ -123,13 +165,20 @@ function Causes({ overview, models }: { overview: Overview; models: Models | und
   );
 }
 
-function CauseItem({ cause, letter, models }: { cause: Cause; letter: string; models: Models | undefined }): JSX.Element {
-  const metric = cause.metric === null ? undefined : models?.metrics.list[cause.metric]?.name;
-  const call = cause.call === null ? undefined : models?.calls.list[models.calls.from[0][cause.call] ?? -1]?.key;
+function CauseItem({ cause, letter, models, run, first }: {
+  cause: Cause;
+  letter: string;
+  models: Models | undefined;
+  run: 0 | 1;
+  /** Whether the first of the list is open. */
+  first: boolean;
+}): JSX.Element {
+  const metric = cause.metric === null ? undefined : models?.metrics.list.find((_, at) => models.metrics.of[at]?.[run] === cause.metric)?.name;
+  const call = cause.call === null ? undefined : models?.calls.list[models.calls.from[run][cause.call] ?? -1]?.key;
   const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined });
   return (
     <li>
-      <details class="cause" open={letter === "A"}>
+      <details class="cause" open={letter === "A" && first}>
         <summary class="finding-head">
           <span class="finding-number">{letter}</span>
           <span class="cause-what">{cause.head}</span>
@@ -196,29 +245,37 @@ function boundsOf(it: { seconds: number; seconds_at_most: number }): string {
   return bounds(it.seconds, it.seconds_at_most);
 }
 
-function Headline({ overview, beside }: { overview: Overview; beside: Overview | undefined }): JSX.Element {
+function Headline({ overview, beside }: { overview: Overview; beside: Beside | undefined }): JSX.Element {
   const line = (it: Overview) => percents(share(it.waits ?? 0, it.run), share(it.waits_at_most ?? 0, it.run));
   const amount = (it: Overview) => boundsOf({ seconds: it.waits ?? 0, seconds_at_most: it.waits_at_most ?? 0 });
-  const much = share(overview.waits_at_most ?? 0, overview.run) > 0.05;
+  const much = (it: Overview) => share(it.waits_at_most ?? 0, it.run) > 0.05;
+  const waits = (it: Overview) =>
+    it.waits === null ? (
+      <>{seconds(it.run)} over all processes, not searched for waits: it is a profile.</>
+    ) : (
+      <>
+        Waits take <strong>{amount(it)}</strong> of {seconds(it.run)} over all processes,{" "}
+        <strong class={much(it) ? "bad" : ""}>{line(it)}</strong>.
+      </>
+    );
+  if (beside) {
+    const [first, second] = beside.names;
+    return (
+      <div class="headline">
+        <h1>{first} compared with {second}</h1>
+        <p class="headline-text headline-sum">{unbroken(sentence(beside.compared.summary))}</p>
+        <p class="headline-text beside-line">{first}: {waits(overview)}</p>
+        <p class="headline-text beside-line">{second}: {waits(beside.overview)}</p>
+      </div>
+    );
+  }
   return (
     <div class="headline">
       <h1>{overview.title}</h1>
       <p class="headline-text">
-        {overview.waits === null ? (
-          <>This report does not say what waits: it is a profile. It has {seconds(overview.run)} over all processes.</>
-        ) : (
-          <>
-            Waits take <strong>{amount(overview)}</strong> of {seconds(overview.run)} over all processes,{" "}
-            <strong class={much ? "bad" : ""}>{line(overview)}</strong>.
-          </>
-        )}
+        {waits(overview)}
         {overview.startup + overview.shutdown > 0 && (
           <> Not counted: {seconds(overview.startup)} of start-up and {seconds(overview.shutdown)} of shutdown.</>
-        )}
-        {beside && beside.waits !== null && (
-          <span class="beside-line">
-            {" "}Beside it: {amount(beside)} of {seconds(beside.run)}, {line(beside)}.
-          </span>
         )}
       </p>
     </div>
@@ -226,23 +283,26 @@ function Headline({ overview, beside }: { overview: Overview; beside: Overview |
 }
 
 /** The whole time in one line, by what it is spent for. */
-function WholeBar({ run, beside }: { run: string; beside: string | undefined }): JSX.Element {
+function WholeBar({ run, beside, names }: { run: string; beside: string | undefined; names: [string, string] }): JSX.Element {
   const { value: bars } = useAnswer<Bars>(of(run, "bars"), { count: 0 });
   const other = useAnswer<Bars>(beside && of(beside, "bars"), { count: 0 }).value;
   const sum = (list: number[] | undefined) => list?.reduce((a, b) => a + b, 0) ?? 0;
-  const longest = Math.max(sum(bars?.whole), sum(other?.whole), 1e-300);
-  const total = bars?.whole.reduce((sum, value) => sum + value, 0) ?? 0;
-  const parts = bars?.classes
-    .map((name, at) => ({ name, value: bars.whole[at] ?? 0 }))
-    .filter((part) => part.value > 0.0005 * total) ?? [];
+  const totals = [sum(bars?.whole), sum(other?.whole)];
+  const longest = Math.max(...totals, 1e-300);
+  const parts = (bars?.classes ?? [])
+    .map((name, at) => ({ name, values: [bars?.whole[at] ?? 0, other?.whole[at] ?? 0] }))
+    .filter(({ values }) => values.some((value, at) => value > 0.0005 * (totals[at] ?? 0)));
   return (
     <a class="whole" href={link({ view: "processes" })} aria-label="The time by what it is spent for; opens processes">
       {[bars, other].map((one, which) => one && (
-        <span key={which} class={`whole-bar${which === 1 ? " second" : ""}`} aria-hidden="true">
-          {one.classes.map((name, at) => (
-            <span key={name} class={`whole-part${name === "wait" ? " hatched" : ""}`}
-              style={{ width: `${(100 * (one.whole[at] ?? 0)) / longest}%`, backgroundColor: CLASS_COLOURS[name] ?? "" }} />
-          ))}
+        <span key={which} class="whole-line">
+          {other && <span class="whole-name">{names[which]}</span>}
+          <span class="whole-bar" aria-hidden="true">
+            {one.classes.map((name, at) => (
+              <span key={name} class={`whole-part${name === "wait" ? " hatched" : ""}`}
+                style={{ width: `${(100 * (one.whole[at] ?? 0)) / longest}%`, backgroundColor: CLASS_COLOURS[name] ?? "" }} />
+            ))}
+          </span>
         </span>
       ))}
       <span class="legend">
@@ -250,7 +310,7 @@ function WholeBar({ run, beside }: { run: string; beside: string | undefined }):
           <span key={part.name} class="legend-item">
             <span class={`swatch${part.name === "wait" ? " hatched" : ""}`}
               style={{ backgroundColor: CLASS_COLOURS[part.name] ?? "" }} aria-hidden="true" />
-            {CLASS_NAMES[part.name]} <span class="num">{percent(share(part.value, total))}</span>
+            {CLASS_NAMES[part.name]} <span class="num">{part.values.slice(0, other ? 2 : 1).map((value, at) => percent(share(value, totals[at] ?? 0))).join(" → ")}</span>
           </span>
         ))}
       </span>
@@ -258,21 +318,14 @@ function WholeBar({ run, beside }: { run: string; beside: string | undefined }):
   );
 }
 
-/** Whether two findings are of the same call: by its place where both have one, otherwise by the names of the path. */
-function sameFinding(a: Finding, b: Finding): boolean {
-  if (a.pattern !== b.pattern || a.region !== b.region) return false;
-  const where = (it: Finding) => (it.file && it.line ? `${fileName(it.file)}:${it.line}` : "");
-  // The root is the program, which may have another name.
-  if (!where(a) || !where(b)) return a.path.slice(1).join(" / ") === b.path.slice(1).join(" / ");
-  const [one, other] = [a.column ?? a.nth, b.column ?? b.nth];
-  return where(a) === where(b) && (one === null || other === null || one === other);
-}
-
-/** Seconds of the same findings in another run; nothing if it has none of them. */
-function sameEntry(beside: Overview, overview: Overview, entry: Entry): number | undefined {
-  const own = partsOf(overview, entry);
-  const found = beside.findings.filter((it) => own.some((known) => sameFinding(known, it)));
-  return found.length > 0 ? found.reduce((sum, it) => sum + it.seconds, 0) : undefined;
+/** Seconds of the same findings in the other run; nothing if that was not searched for waits. */
+function secondsBeside(beside: Beside, entry: Entry): { seconds: number; seconds_at_most: number } | undefined {
+  if (beside.overview.waits === null) return undefined;
+  const found = entry.findings.flatMap((at) => beside.compared.findings[at] ?? []);
+  return {
+    seconds: found.reduce((sum, it) => sum + it.seconds, 0),
+    seconds_at_most: found.reduce((sum, it) => sum + it.seconds_at_most, 0),
+  };
 }
 
 /** Seconds of all findings of an entry in a span. */
@@ -302,9 +355,7 @@ function EntryCard(props: {
   at: number;
   open: boolean;
   models: Models | undefined;
-  /** Seconds in the other run. */
-  beside: number | undefined;
-  compared: boolean;
+  beside: Beside | undefined;
   /** Seconds in the span of the timeline; nothing if there is none or the timeline does not have these waits. */
   inSpan: number | undefined;
 }): JSX.Element | null {
@@ -312,7 +363,7 @@ function EntryCard(props: {
   const [main, ...others] = partsOf(props.overview, entry);
   if (main === undefined) return null;
   const where = place(main);
-  const delta = props.beside === undefined ? undefined : props.beside - entry.seconds;
+  const then = props.beside && secondsBeside(props.beside, entry);
   return (
     <li class={`finding${open ? " open" : ""}`}>
       <a class="finding-head" href={link({ finding: at })} aria-expanded={open}>
@@ -335,22 +386,25 @@ function EntryCard(props: {
           {props.inSpan !== undefined && (
             <span class={`num in-span${props.inSpan === 0 ? " dim" : ""}`}>{props.inSpan === 0 ? "none in the span" : `${seconds(props.inSpan)} in the span`}</span>
           )}
-          {props.compared && (
-            <span class={`delta num ${delta === undefined ? "less" : delta > 0 ? "more" : "less"}`}>
-              {delta === undefined ? "gone" : signed(seconds(delta), delta)}
+          {props.beside && (
+            <span class="finding-then">
+              {then === undefined ? <span class="dim">not searched for waits</span> : <>
+                <span class="num dim">then {then.seconds_at_most === 0 ? "none" : boundsOf(then)}</span>
+                <Delta value={then.seconds - entry.seconds} />
+              </>}
             </span>
           )}
         </span>
       </a>
       {open && (
         <div class="finding-body">
-          <Part finding={main} at={at} part={0} models={props.models} />
+          <Part finding={main} at={at} part={0} models={props.models} beside={props.beside && partBeside(props.beside, entry.findings[0])} />
           {others.map((finding, n) => (
             <details key={n} class="part">
               <summary>
                 <span class="num">{boundsOf(finding)}</span> {finding.title}: {finding.explanation}
               </summary>
-              <Part finding={finding} at={at} part={n + 1} models={props.models} />
+              <Part finding={finding} at={at} part={n + 1} models={props.models} beside={props.beside && partBeside(props.beside, entry.findings[n + 1])} />
             </details>
           ))}
         </div>
@@ -359,35 +413,67 @@ function EntryCard(props: {
   );
 }
 
+/** A difference between two runs: less is blue, more is red. */
+function Delta({ value }: { value: number }): JSX.Element {
+  return <span class={`delta num ${value > 0 ? "more" : value < 0 ? "less" : "dim"}`}>{change(value, "sec")}</span>;
+}
+
+/** The same finding in the other run. */
+interface PartBeside {
+  names: [string, string];
+  finding: Finding | undefined;
+}
+
+function partBeside(beside: Beside, at: number | undefined): PartBeside {
+  const found = at === undefined ? undefined : beside.compared.findings[at];
+  return { names: beside.names, finding: found ? beside.overview.findings[found.finding] : undefined };
+}
+
+/** A fact about a finding, of one run or of both. */
+function Fact({ name, beside, of_finding, finding }: {
+  name: string;
+  finding: Finding;
+  beside: PartBeside | undefined;
+  of_finding: (finding: Finding) => ComponentChildren;
+}): JSX.Element | null {
+  const [one, two] = [of_finding(finding), beside?.finding && of_finding(beside.finding)];
+  if (!one && !two) return null;
+  if (!beside) return <><dt>{name}</dt><dd>{one}</dd></>;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd class="both"><span class="dim">{beside.names[0]}</span><span>{one || "–"}</span><span class="dim">{beside.names[1]}</span><span>{two || "–"}</span></dd>
+    </>
+  );
+}
+
 /** One kind of wait of an entry. */
-function Part({ finding, at, part, models }: {
+function Part({ finding, at, part, models, beside }: {
   finding: Finding;
   at: number;
   part: number;
   models: Models | undefined;
+  beside: PartBeside | undefined;
 }): JSX.Element {
   const metric = finding.metric === null ? undefined : models?.metrics.list[finding.metric]?.name;
   const call = finding.call === null ? undefined : models?.calls.list[models.calls.from[0][finding.call] ?? -1]?.key;
   const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined, finding: at });
+  const facts = { finding, beside };
   return (
     <>
       <p class="why">{sentence(finding.explanation)} <span class="remedy">{finding.remedy}</span></p>
       <dl class="finding-facts">
         <dt>Path</dt>
         <dd class="path">{finding.path.map((name, n) => [n > 0 && <span class="sep"> / </span>, <code>{name}</code>])}</dd>
-        {finding.how_often && <><dt>How often</dt><dd>{finding.how_often}</dd></>}
-        {finding.worst_text && <><dt>Worst</dt><dd>{finding.worst_text}</dd></>}
-        {finding.worst?.meanwhile && (
-          <>
-            <dt>Meanwhile</dt>
-            <dd><Doings worst={finding.worst} progress={finding.condition !== null} /></dd>
-          </>
-        )}
-        {finding.because && <><dt>Because</dt><dd>{finding.because}</dd></>}
-        {finding.gain && <><dt>Gain</dt><dd>{sentence(finding.gain)}</dd></>}
-        {finding.origins.length > 0 && <><dt>Who waits</dt><dd><Parties list={finding.origins} /></dd></>}
-        {finding.targets.length > 0 && <><dt>On whom</dt><dd><Parties list={finding.targets} /></dd></>}
-        {sure(finding) && <><dt>How sure</dt><dd>{sure(finding)}</dd></>}
+        {beside && <Fact name="Called at" {...facts} of_finding={place} />}
+        <Fact name="How often" {...facts} of_finding={(it) => it.how_often} />
+        <Fact name="Worst" {...facts} of_finding={(it) => it.worst_text} />
+        <Fact name="Meanwhile" {...facts} of_finding={(it) => it.worst?.meanwhile && <Doings worst={it.worst} progress={it.condition !== null} />} />
+        <Fact name="Because" {...facts} of_finding={(it) => it.because} />
+        <Fact name="Gain" {...facts} of_finding={(it) => it.gain && sentence(it.gain)} />
+        <Fact name="Who waits" {...facts} of_finding={(it) => it.origins.length > 0 && <Parties list={it.origins} />} />
+        <Fact name="On whom" {...facts} of_finding={(it) => it.targets.length > 0 && <Parties list={it.targets} />} />
+        <Fact name="How sure" {...facts} of_finding={sure} />
       </dl>
       <p class="finding-links">
         <a href={to("panes")}>Where it waits</a>
@@ -434,6 +520,11 @@ function doingPlace(it: Doing): string {
   return ` at ${fileName(it.file)}:${it.line}${it.column ? `:${it.column}` : ""}`;
 }
 
+/** Keeps numbers and their units in one line. */
+function unbroken(text: string): string {
+  return text.replace(/ (s|ms|us|ns|min|h|%)(?=[\s,;:.])/g, "\u00a0$1");
+}
+
 function sentence(text: string): string {
   return text ? `${text[0]?.toUpperCase()}${text.slice(1)}.` : "";
 }
@@ -452,52 +543,66 @@ function Parties({ list }: { list: Share[] }): JSX.Element {
   );
 }
 
-function Gone({ overview, beside }: { overview: Overview; beside: Overview }): JSX.Element | null {
-  const news = beside.findings.filter((it) => !overview.findings.some((known) => sameFinding(known, it)));
+/** Findings that only the run beside this one has. */
+function OnlySecond({ beside }: { beside: Beside }): JSX.Element | null {
+  const { overview, compared, names } = beside;
+  const news = compared.only_second.flatMap((at) => overview.findings[at] ?? []);
   if (news.length === 0) return null;
+  const rest = compared.only_second.length - Math.min(news.length, 10);
   return (
     <>
-      <h3>Only in the other run</h3>
+      <h3>Only in {names[1]}</h3>
       <ul class="plain">
         {news.slice(0, 10).map((finding, at) => (
-          <li key={at}><span class="delta more num">{signed(seconds(finding.seconds), finding.seconds)}</span>{" "}
+          <li key={at}><Delta value={finding.seconds} />{" "}
             <code>{finding.region}</code> {place(finding)} <span class="dim">{finding.title}</span></li>
         ))}
       </ul>
+      {rest > 0 && <p class="dim">{grouped(rest)} more.</p>}
     </>
   );
 }
 
 function TimeTree({ overview, beside, models }: {
   overview: Overview;
-  beside: Overview | undefined;
+  beside: Beside | undefined;
   models: Models | undefined;
 }): JSX.Element {
+  const metricOf = (part: PartOfTime, run: 0 | 1) =>
+    models?.metrics.list.find((_, at) => models.metrics.of[at]?.[run] === part.metric)?.name;
+  const others = beside?.overview.parts ?? [];
+  // What only the other run has stands below what it is a part of.
+  const rows = overview.parts.map((part) => ({ part, other: others.find((it) => it.title === part.title && it.depth === part.depth) as PartOfTime | undefined, name: metricOf(part, 0) }));
+  others.forEach((part, at) => {
+    if (rows.some((row) => row.other === part)) return;
+    const above = others.slice(0, at).findLast((it) => rows.some((row) => row.other === it));
+    rows.splice(rows.findIndex((row) => row.other === above) + 1, 0, { part: { ...part, seconds: 0, share: 0 }, other: part, name: metricOf(part, 1) });
+  });
   // Below a layer its name need not be said again.
-  const layer = (at: number) => overview.parts.slice(0, at).findLast((it) => it.depth === 1)?.title;
+  const layer = (at: number) => rows.slice(0, at).findLast((it) => it.part.depth === 1)?.part.title;
   return (
     <table class="time-tree">
-      <thead class="hidden"><tr><th>Part</th>{!beside && <th>Share</th>}<th>Time</th>{beside && <th>Difference</th>}</tr></thead>
+      <thead class={beside ? "" : "hidden"}>
+        <tr><th scope="col"><span class={beside ? "hidden" : ""}>Part</span></th>{!beside && <th scope="col">Share</th>}<th scope="col">{beside ? beside.names[0] : "Time"}</th>
+          {beside && <th scope="col">{beside.names[1]}</th>}{beside && <th scope="col">Change</th>}</tr>
+      </thead>
       <tbody>
-        {overview.parts.map((part, at) => {
-          const other = beside?.parts.find((it) => it.title === part.title);
-          const delta = beside && (other?.seconds ?? 0) - part.seconds;
-          return (
-            <tr key={part.metric}>
-              <th scope="row" style={{ paddingLeft: `${part.depth * 14}px` }}>
-                <a href={link({ view: "panes", metric: models?.metrics.list[part.metric]?.name, call: undefined })}>
-                  {part.depth > 1 ? below(part.title, layer(at)) : part.title}
-                </a>
-                <span class="meter wide" aria-hidden="true">
-                  <span class={part.wait ? "wait hatched" : ""} style={{ width: `${100 * part.share}%` }} />
-                </span>
-              </th>
-              {!beside && <td class="num">{percent(part.share)}</td>}
-              <td class="num">{seconds(part.seconds)}</td>
-              {delta !== undefined && <td class={`num delta ${delta > 0 ? "more" : "less"}`}>{signed(seconds(delta), delta)}</td>}
-            </tr>
-          );
-        })}
+        {rows.map(({ part, other, name }, at) => (
+          <tr key={`${part.title} ${part.depth}`}>
+            <th scope="row" style={{ paddingLeft: `${part.depth * 14}px` }}>
+              <a href={link({ view: "panes", metric: name, call: undefined })}>
+                {part.depth > 1 ? below(part.title, layer(at)) : part.title}
+              </a>
+              <span class="meter wide" aria-hidden="true">
+                <span class={part.wait ? "wait hatched" : ""} style={{ width: `${100 * part.share}%` }} />
+              </span>
+            </th>
+            {!beside && <td class="num">{percent(part.share)}</td>}
+            <td class="num">{seconds(part.seconds)}</td>
+            {beside && <td class="num">{seconds(other?.seconds ?? 0)}</td>}
+            {beside && <td><Delta value={(other?.seconds ?? 0) - part.seconds} /></td>}
+          </tr>
+        ))}
       </tbody>
     </table>
   );

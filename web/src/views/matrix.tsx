@@ -4,7 +4,8 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../data";
 import { amountColour, differenceColour } from "../colours";
-import { amount, bytes, grouped, number, seconds, signed } from "../format";
+import { amount, bytes, change, grouped, number, seconds, signed } from "../format";
+import { ScaleKey } from "../scale";
 import { colour, type Hit, Picture } from "../canvas";
 import { of, type Shown } from "../runs";
 import { chosenSpan, SpanNote } from "../span";
@@ -47,6 +48,18 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
   // In a span it is known who waited for whom, and nothing else.
   const measure = t ? "wait" : (wantedMeasure ?? (hasWaits ? "wait" : "operations"));
   const unit = MEASURES.find(([id]) => id === measure)?.[2] ?? "occ";
+  const cells = useMemo(() => values(matrix, measure), [matrix, measure]);
+  const beside = useMemo(() => {
+    if (!matrix || !other?.present) return undefined;
+    const names = (it: Matrix) => [...it.row_names, ...it.column_names].join("\n");
+    return names(other) === names(matrix) ? values(other, measure) : undefined;
+  }, [matrix, other, measure]);
+  const most = useMemo(() => Math.max(...cells.values(), 0), [cells]);
+  const reach = useMemo(() => {
+    let far = 0;
+    if (beside) for (const at of new Set([...cells.keys(), ...beside.keys()])) far = Math.max(far, Math.abs((beside.get(at) ?? 0) - (cells.get(at) ?? 0)));
+    return far;
+  }, [cells, beside]);
   if (error) return <p class="empty" role="alert">{error}</p>;
   if (!matrix) return <p class="empty" aria-busy="true">Reading the report …</p>;
   if (!matrix.present) {
@@ -94,38 +107,33 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
             <h2>{MEASURES.find(([id]) => id === measure)?.[1]} from origin to target</h2>
             <span class="dim">{grouped(matrix.parties)} {plural(matrix.unit)}{matrix.step > 1 && `, ${matrix.step} in a cell`}</span>
             <span class="grow" />
-            <MatrixKey matrix={matrix} measure={measure} unit={unit} compared={other !== undefined} />
+            {beside ? <ScaleKey low={signed(amount(-reach, unit), -reach)} high={`+${amount(reach, unit)}`} diverging /> : <ScaleKey low="0" high={amount(most, unit)} />}
           </div>
-          {table ? <Cells matrix={matrix} measure={measure} unit={unit} /> : <Grid matrix={matrix} other={other} measure={measure} unit={unit} />}
+          {shown.second && !beside && (
+            <p class="pane-line">
+              {other ? `These are values of ${shown.names[0]} alone: ${shown.names[1]} has other processes.` : `These are values of ${shown.names[0]} alone.`}
+            </p>
+          )}
+          {table ? <Cells matrix={matrix} cells={cells} beside={beside} names={shown.names} measure={measure} unit={unit} />
+            : <Grid matrix={matrix} cells={cells} beside={beside} names={shown.names} most={most} reach={reach} unit={unit} />}
         </section>
-        <Pair shown={shown} matrix={matrix} query={query} />
+        <Pair shown={shown} matrix={matrix} other={other} query={query} />
       </div>
     </>
   );
 }
 
-function MatrixKey({ matrix, measure, unit, compared }: { matrix: Matrix; measure: string; unit: string; compared: boolean }): JSX.Element {
-  const most = Math.max(...values(matrix, measure).values(), 0);
-  return (
-    <span class="scale-key" aria-hidden="true">
-      {compared ? <>less <span class="ramp diverging" /> more</> : <>0 <span class="ramp cividis" /> {amount(most, unit)}</>}
-    </span>
-  );
-}
+type CellValues = Map<number, number>;
 
-function Grid({ matrix, other, measure, unit }: { matrix: Matrix; other: Matrix | undefined; measure: string; unit: string }): JSX.Element {
-  const cells = useMemo(() => values(matrix, measure), [matrix, measure]);
-  const beside = useMemo(() => {
-    const same = other && other.row_names.join("\n") === matrix.row_names.join("\n") && other.column_names.join("\n") === matrix.column_names.join("\n");
-    return same ? values(other, measure) : undefined;
-  }, [matrix, other, measure]);
-  const most = useMemo(() => Math.max(...cells.values(), 0), [cells]);
-  const reach = useMemo(() => {
-    if (!beside) return 0;
-    let far = 0;
-    for (const at of new Set([...cells.keys(), ...beside.keys()])) far = Math.max(far, Math.abs((beside.get(at) ?? 0) - (cells.get(at) ?? 0)));
-    return far;
-  }, [cells, beside]);
+function Grid({ matrix, cells, beside, names: runs, most, reach, unit }: {
+  matrix: Matrix;
+  cells: CellValues;
+  beside: CellValues | undefined;
+  names: [string, string];
+  most: number;
+  reach: number;
+  unit: string;
+}): JSX.Element {
   const [size, setSize] = useState({ width: 1, height: 1 });
   const [wide, high] = [matrix.column_names.length, matrix.row_names.length];
   const room = (width: number, height: number) => {
@@ -174,10 +182,12 @@ function Grid({ matrix, other, measure, unit }: { matrix: Matrix; other: Matrix 
     const { cell, left, top } = room(size.width, size.height);
     const at = row * wide + column;
     const value = cells.get(at) ?? 0;
-    const delta = beside ? (beside.get(at) ?? 0) - value : 0;
-    const change = beside ? `\n${signed(amount(delta, unit), delta)} beside it` : "";
+    const other = beside?.get(at) ?? 0;
+    const told = beside
+      ? `${runs[0]} ${amount(value, unit)}\n${runs[1]} ${amount(other, unit)}\nchange ${change(other - value, unit)}`
+      : amount(value, unit);
     return {
-      text: `${matrix.row_names[row]} → ${matrix.column_names[column]}\n${amount(value, unit)}${change}`,
+      text: `${matrix.row_names[row]} → ${matrix.column_names[column]}\n${told}`,
       x: left + (column + 0.5) * cell,
       y: top + (row + 0.5) * cell,
       row,
@@ -233,19 +243,30 @@ function fitting(context: CanvasRenderingContext2D, text: string, room: number):
 }
 
 /** The largest cells as a table. */
-function Cells({ matrix, measure, unit }: { matrix: Matrix; measure: string; unit: string }): JSX.Element {
+function Cells({ matrix, cells, beside, names, measure, unit }: {
+  matrix: Matrix;
+  cells: CellValues;
+  beside: CellValues | undefined;
+  names: [string, string];
+  measure: string;
+  unit: string;
+}): JSX.Element {
   const wide = matrix.column_names.length;
-  const list = [...values(matrix, measure)].sort((a, b) => b[1] - a[1]).slice(0, 500);
+  const all = [...new Set([...cells.keys(), ...(beside?.keys() ?? [])])].map((at) => ({ at, value: cells.get(at) ?? 0, other: beside?.get(at) ?? 0 }));
+  const size = (it: (typeof all)[number]) => (beside ? Math.abs(it.other - it.value) : it.value);
+  const list = all.sort((a, b) => size(b) - size(a) || a.at - b.at).slice(0, 500);
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="Largest cells">
       <table class="numbers">
-        <thead><tr><th scope="col">origin</th><th scope="col">target</th><th scope="col">{measure}</th></tr></thead>
+        <thead><tr><th scope="col">origin</th><th scope="col">target</th>{beside ? <><th scope="col">{names[0]}</th><th scope="col">{names[1]}</th><th scope="col">change</th></> : <th scope="col">{measure}</th>}</tr></thead>
         <tbody>
-          {list.map(([at, value]) => (
+          {list.map(({ at, value, other }) => (
             <tr key={at}>
               <th scope="row">{matrix.row_names[Math.floor(at / wide)]}</th>
               <td>{matrix.column_names[at % wide]}</td>
               <td class="num">{amount(value, unit)}</td>
+              {beside && <td class="num">{amount(other, unit)}</td>}
+              {beside && <td class={`num delta ${other > value ? "more" : "less"}`}>{change(other - value, unit)}</td>}
             </tr>
           ))}
         </tbody>
@@ -254,48 +275,61 @@ function Cells({ matrix, measure, unit }: { matrix: Matrix; measure: string; uni
   );
 }
 
-/** One pair in full, by kind. */
-function Pair({ shown, matrix, query }: { shown: Shown; matrix: Matrix; query: Record<string, string | undefined> }): JSX.Element {
+/** One pair in full, by kind; of both runs, if there are two. */
+function Pair({ shown, matrix, other, query }: { shown: Shown; matrix: Matrix; other: Matrix | undefined; query: Record<string, string | undefined> }): JSX.Element {
   const pair = /^(\d+)-(\d+)$/.exec(state.value["pair"] ?? "");
   const [row, column] = pair ? [Number(pair[1]), Number(pair[2])] : [undefined, undefined];
   const asked = ["put", "get", "atomic", "message"].map((kind) => ({
     kind,
-    answer: useAnswer<Matrix>(pair && matrix.kinds.includes(kind) ? of(shown.first, "matrix") : undefined, {
-      fold: query["fold"],
-      kinds: kind,
-      rows: `${row}-1`,
-      columns: `${column}-1`,
-    }).value,
+    answers: [shown.first, shown.second].map((run) =>
+      useAnswer<Matrix>(pair && run !== undefined && matrix.kinds.includes(kind) ? of(run, "matrix") : undefined, {
+        fold: query["fold"],
+        kinds: kind,
+        rows: `${row}-1`,
+        columns: `${column}-1`,
+      }).value),
   }));
-  const total = (name: "operations" | "bytes" | "seconds" | "wait") => matrix[name].reduce((sum, value) => sum + value, 0);
-  const facts = (of_cell: (name: "operations" | "bytes" | "seconds" | "wait") => number) => {
-    const [operations, size] = [of_cell("operations"), of_cell("bytes")];
-    return (
-      <dl class="finding-facts pad">
-        <dt>Operations</dt><dd class="num">{number(operations)}</dd>
-        <dt>Bytes</dt><dd class="num">{bytes(size)}</dd>
-        <dt>Mean size</dt><dd class="num">{operations > 0 ? bytes(Math.round(size / operations)) : "–"}</dd>
-        <dt>Time</dt><dd class="num">{seconds(of_cell("seconds"))}</dd>
-        <dt>Wait</dt><dd class="num">{seconds(of_cell("wait"))}</dd>
-      </dl>
-    );
-  };
+  const total = (it: Matrix | undefined, name: Figure) => it?.[name].reduce((sum, value) => sum + value, 0) ?? 0;
   return (
     <section class="pane pair" aria-label="Selected pair" tabIndex={0}>
       <div class="pane-head"><h2>{pair ? "Pair" : "All that is shown"}</h2></div>
       {!pair && (
         <>
-          {facts(total)}
+          <Figures names={shown.names} list={[(name) => total(matrix, name), ...(other ? [(name: Figure) => total(other, name)] : [])]} />
           <p class="empty">Select a cell to see the pair by kind; drag over cells to zoom.</p>
         </>
       )}
-      {asked.map(({ kind, answer }) => answer && pair && (
+      {asked.map(({ kind, answers: [first, second] }) => first && pair && (
         <div key={kind}>
           <h3 class="pad">{KIND_NAMES[kind]}</h3>
-          <p class="pad dim">{answer.row_names[0]} → {answer.column_names[0]}</p>
-          {facts((name) => answer[name][0] ?? 0)}
+          <p class="pad dim">{first.row_names[0]} → {first.column_names[0]}</p>
+          <Figures names={shown.names} list={[(name) => total(first, name), ...(second ? [(name: Figure) => total(second, name)] : [])]} />
         </div>
       ))}
     </section>
+  );
+}
+
+type Figure = "operations" | "bytes" | "seconds" | "wait";
+
+/** The figures of a cell, or of all cells, in each run. */
+function Figures({ names, list }: { names: [string, string]; list: ((name: Figure) => number)[] }): JSX.Element {
+  const mean = (of_cell: (name: Figure) => number) => (of_cell("operations") > 0 ? bytes(Math.round(of_cell("bytes") / of_cell("operations"))) : "–");
+  const rows: [string, (of_cell: (name: Figure) => number) => string][] = [
+    ["Operations", (it) => number(it("operations"))],
+    ["Bytes", (it) => bytes(it("bytes"))],
+    ["Mean size", mean],
+    ["Time", (it) => seconds(it("seconds"))],
+    ["Wait", (it) => seconds(it("wait"))],
+  ];
+  return (
+    <table class="numbers">
+      {list.length > 1 && <thead><tr><td />{names.map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>}
+      <tbody>
+        {rows.map(([name, text]) => (
+          <tr key={name}><th scope="row">{name}</th>{list.map((of_cell, at) => <td key={at} class="num">{text(of_cell)}</td>)}</tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

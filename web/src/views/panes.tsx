@@ -6,9 +6,11 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { ask, useAnswer } from "../data";
 import { amountColour, CLASS_COLOURS, differenceColour } from "../colours";
 import { amount, below, grouped, percent, share, signed, site } from "../format";
+import { ScaleKey } from "../scale";
 import { pathOf, pruned, type Tree } from "../model";
 import { type Models, of, parameters, type Selected, type Shown, useModels, useSelected, useSystem } from "../runs";
 import { go, link, state } from "../state";
+import { useParts, useWide } from "../splitter";
 import { TreeView, Twisty } from "../tree";
 import type { Metric, Spread, SystemNames, SystemValues } from "../types";
 import { ancestors, usePathValues } from "../values";
@@ -48,6 +50,8 @@ function ThreePanes({ shown, models }: { shown: Shown; models: Models }): JSX.El
   const selected = useSelected(models);
   const metric = models.metrics.list[selected.metric] as Metric;
   const mode = state.value["mode"] ?? "abs";
+  const across = useWide(1000);
+  const parts = useParts("panes", [1.1, 1.15, 0.75], !across, ["metrics", "call paths", "system"]);
   return (
     <>
       <div class="toolbar">
@@ -60,19 +64,18 @@ function ThreePanes({ shown, models }: { shown: Shown; models: Models }): JSX.El
         <label class="check">
           <input type="checkbox" checked={state.value["zero"] === "1"}
             onChange={(event) => go({ zero: event.currentTarget.checked ? "1" : undefined })} />
-          Rows without any
+          Show zero rows
         </label>
-        <span class="scale-key" aria-hidden="true">
-          {shown.second === undefined ? (
-            <>0 <span class="ramp cividis" /> all</>
-          ) : (
-            <>less <span class="ramp diverging" /> more</>
-          )}
-        </span>
+        {shown.second !== undefined && <span class="dim">Values of {shown.names[0]}, and the change to {shown.names[1]}</span>}
+        {shown.second === undefined
+          ? <ScaleKey low="0 %" high="100 % of the whole" />
+          : <ScaleKey low="-25 %" high="+25 % of the whole" diverging />}
       </div>
-      <div class="panes">
+      <div class="panes" style={parts.style}>
         <MetricPane shown={shown} models={models} selected={selected} mode={mode} />
+        {parts.line(0)}
         <CallPane shown={shown} models={models} selected={selected} mode={mode} />
+        {parts.line(1)}
         <SystemPane shown={shown} models={models} selected={selected} mode={mode} />
       </div>
       <Detail models={models} selected={selected} metric={metric} />
@@ -101,8 +104,13 @@ function Cells(props: {
   scale: Scale;
   name: ComponentChildren;
   mark?: string | undefined;
+  /** Whether the row has no value of its own. */
+  blank?: boolean;
 }): JSX.Element {
   const { value, other, scale } = props;
+  if (props.blank) {
+    return <><Twisty depth={props.depth} folds={props.folds} open={props.open} toggle={props.toggle} /><span class="name dim">{props.name}</span></>;
+  }
   const compared = other !== undefined;
   const delta = compared && value !== undefined ? other - value : 0;
   const part = value === undefined ? 0 : share(value, scale.whole);
@@ -306,12 +314,12 @@ function SystemPane({ shown, models, selected, mode }: PaneProps): JSX.Element {
   return (
     <Pane title="System" unit={selected.call === undefined ? "the whole program" : (models.calls.list[selected.call]?.name ?? "")}
       stale={spread.stale}
-      tools={<a class="small" href={link({ view: "spread" })}>Larger</a>}>
-      {system && wanted ? (
-        <SystemRows shown={shown} system={system} wanted={wanted} otherWanted={otherWanted} metric={metric} mode={mode} total={spread.value?.total} />
-      ) : (
-        <p class="empty">{wanted ? "…" : "The first run has no values here."}</p>
+      tools={<a class="small" href={link({ view: "spread" })}>Open in Spread</a>}>
+      {shown.second !== undefined && !otherWanted && wanted && <p class="pane-line">Only {shown.names[0]} has this.</p>}
+      {system && wanted && (
+        <SystemRows shown={shown} models={models} system={system} wanted={wanted} otherWanted={otherWanted} metric={metric} mode={mode} total={spread.value?.total} />
       )}
+      {!wanted && <p class="empty">{otherWanted ? `Only ${shown.names[1]} has this: ${amount(other.value?.total ?? 0, metric.unit)} over all locations.` : "No run has values here."}</p>}
       {spread.value && (
         <div class="pane-foot">
           <BoxPlot spread={spread.value} other={other.value} unit={metric.unit} compact />
@@ -343,6 +351,7 @@ function useChunks<T>(run: string | undefined, path: string, wanted: Record<stri
 
 function SystemRows(props: {
   shown: Shown;
+  models: Models;
   system: NonNullable<ReturnType<typeof useSystem>>;
   wanted: Record<string, unknown>;
   otherWanted: Record<string, unknown> | undefined;
@@ -355,7 +364,15 @@ function SystemRows(props: {
   const [chunks, setChunks] = useState<number[]>([0]);
   const names = useChunks<SystemNames>(props.shown.first, "system/names", {}, chunks);
   const values = useChunks<SystemValues>(props.shown.first, "system/values", props.wanted, chunks);
-  const others = useChunks<SystemValues>(props.otherWanted && props.shown.second, "system/values", props.otherWanted, chunks);
+  // Processes of the other run may have other numbers.
+  const rows = props.models.compared?.rows ?? undefined;
+  const otherRow = (item: number) => (rows ? (rows[item] ?? -1) : item);
+  const otherChunks = useMemo(() => {
+    if (!rows) return chunks;
+    const items = chunks.flatMap((chunk) => rows.slice(chunk * about.chunk, (chunk + 1) * about.chunk));
+    return [...new Set(items.filter((it) => it >= 0).map((it) => Math.floor(it / about.chunk)))];
+  }, [rows, chunks]);
+  const others = useChunks<SystemValues>(props.otherWanted && props.shown.second, "system/values", props.otherWanted, otherChunks);
   const picked = state.value["sys"] === undefined ? undefined : Number(state.value["sys"]);
   const small = about.rows <= 200;
   const [open, toggle] = useOpen(tree, picked, false, () =>
@@ -378,9 +395,9 @@ function SystemRows(props: {
     const folds = tree.count(item) > 0;
     // Values live at the leaves: what is unfolded has none of its own.
     const own = isOpen && folds;
-    const other = at(others, item, (chunk) => chunk.values) as number | undefined;
+    const other = otherRow(item) < 0 ? 0 : (at(others, otherRow(item), (chunk) => chunk.values) as number | undefined);
     return (
-      <Cells depth={depth} folds={folds} open={isOpen} toggle={() => toggle(item, !isOpen)}
+      <Cells depth={depth} folds={folds} open={isOpen} toggle={() => toggle(item, !isOpen)} blank={own}
         value={own ? 0 : valueOf(item)} other={props.otherWanted ? (own ? 0 : (other ?? 0)) : undefined}
         unit={metric.unit} scale={scale} name={nameOf(item)} />
     );

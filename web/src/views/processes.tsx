@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../data";
 import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
-import { grouped, percent, seconds, share, signed } from "../format";
+import { change, grouped, percent, seconds, share } from "../format";
 import { colour, type Hit, Picture } from "../canvas";
 import { of, type Shown } from "../runs";
 import { chosenSpan, SpanNote } from "../span";
@@ -26,7 +26,7 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
   const [table, setTable] = useState(false);
   if (error) return <p class="empty" role="alert">{error}</p>;
   if (!bars) return <p class="empty" aria-busy="true">Reading the report …</p>;
-  const present = bars.classes.filter((_, at) => (bars.whole[at] ?? 0) > 0);
+  const present = bars.classes.filter((_, at) => (bars.whole[at] ?? 0) > 0 || (other?.whole[at] ?? 0) > 0);
   const unit = by === "node" ? "nodes" : "processes";
   return (
     <>
@@ -45,9 +45,9 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
         </label>
         {bars.count > SHOWN && (
           <span class="pager">
-            <button type="button" class="small" disabled={from === 0} onClick={() => go({ from: Math.max(0, from - SHOWN) || undefined })}>Before</button>
+            <button type="button" class="small" disabled={from === 0} onClick={() => go({ from: Math.max(0, from - SHOWN) || undefined })}>Previous page</button>
             <span>{from + 1} to {Math.min(from + SHOWN, bars.count)} of {grouped(bars.count)} {unit}</span>
-            <button type="button" class="small" disabled={from + SHOWN >= bars.count} onClick={() => go({ from: from + SHOWN })}>After</button>
+            <button type="button" class="small" disabled={from + SHOWN >= bars.count} onClick={() => go({ from: from + SHOWN })}>Next page</button>
           </span>
         )}
         <SpanNote />
@@ -56,24 +56,31 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
       </div>
       <div class="processes">
         <section class={`pane${stale ? " stale" : ""}`} aria-label={`Time of ${unit}`}>
-          <div class="pane-head"><h2>Time of {unit}</h2><span class="dim">{grouped(bars.count)} {unit}</span></div>
-          {table ? <BarTable bars={bars} present={present} /> : <Stacks bars={bars} other={other} />}
+          <div class="pane-head"><h2>Time of {unit}</h2><span class="dim">{grouped(bars.count)} {unit}{other && `; left ${shown.names[0]}, right ${shown.names[1]}`}</span></div>
+          {table ? <BarTable bars={bars} other={other} names={shown.names} present={present} /> : <Stacks bars={bars} other={other} names={shown.names} />}
         </section>
         <section class="pane whole-pane" aria-label="The whole" tabIndex={0}>
           <div class="pane-head"><h2>The whole</h2><span class="dim">over all processes</span></div>
-          <Pie whole={bars.whole} classes={bars.classes} />
-          <Legend bars={bars} other={other} sort={sort} />
+          <div class="pies">
+            {[bars, ...(other ? [other] : [])].map((it, at) => (
+              <figure key={at}>
+                <Pie whole={it.whole} classes={it.classes} small={other !== undefined} />
+                {other && <figcaption>{shown.names[at]}</figcaption>}
+              </figure>
+            ))}
+          </div>
+          <Legend bars={bars} other={other} names={shown.names} sort={sort} />
         </section>
       </div>
     </>
   );
 }
 
-function Legend({ bars, other, sort }: { bars: Bars; other: Bars | undefined; sort: string }): JSX.Element {
+function Legend({ bars, other, names, sort }: { bars: Bars; other: Bars | undefined; names: [string, string]; sort: string }): JSX.Element {
   const total = bars.whole.reduce((sum, value) => sum + value, 0);
   return (
     <table class="numbers legend-table">
-      <thead class="hidden"><tr><th scope="col">class</th>{!other && <th scope="col">share</th>}<th scope="col">time</th>{other && <th scope="col">difference</th>}</tr></thead>
+      <thead class={other ? "" : "hidden"}><tr><th scope="col"><span class="hidden">class</span></th>{!other && <th scope="col">share</th>}<th scope="col">{other ? names[0] : "time"}</th>{other && <th scope="col">{names[1]}</th>}{other && <th scope="col">change</th>}</tr></thead>
       <tbody>
         {bars.classes.map((name, at) => {
           const value = bars.whole[at] ?? 0;
@@ -84,7 +91,8 @@ function Legend({ bars, other, sort }: { bars: Bars; other: Bars | undefined; so
               <th scope="row"><span class={`swatch${name === "wait" ? " hatched" : ""}`} style={{ backgroundColor: CLASS_COLOURS[name] ?? "" }} aria-hidden="true" /> {CLASS_NAMES[name]}</th>
               {!other && <td class="num">{percent(share(value, total))}</td>}
               <td class="num">{seconds(value)}</td>
-              {other && <td class={`num delta ${beside > value ? "more" : "less"}`}>{signed(seconds(beside - value), beside - value)}</td>}
+              {other && <td class="num">{seconds(beside)}</td>}
+              {other && <td class={`num delta ${beside > value ? "more" : "less"}`}>{change(beside - value, "sec")}</td>}
             </tr>
           );
         })}
@@ -93,7 +101,7 @@ function Legend({ bars, other, sort }: { bars: Bars; other: Bars | undefined; so
   );
 }
 
-function Pie({ whole, classes }: { whole: number[]; classes: string[] }): JSX.Element {
+function Pie({ whole, classes, small }: { whole: number[]; classes: string[]; small: boolean }): JSX.Element {
   const total = whole.reduce((sum, value) => sum + value, 0);
   let from = 0;
   const point = (part: number, radius: number) => {
@@ -102,7 +110,7 @@ function Pie({ whole, classes }: { whole: number[]; classes: string[] }): JSX.El
   };
   const text = classes.map((name, at) => `${CLASS_NAMES[name]} ${percent(share(whole[at] ?? 0, total))}`).join(", ");
   return (
-    <svg class="pie" viewBox="0 0 100 100" role="img" aria-label={`The whole time: ${text}`}>
+    <svg class={`pie${small ? " small-pie" : ""}`} viewBox="0 0 100 100" role="img" aria-label={`The whole time: ${text}`}>
       <defs>
         <pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
           <rect width="4" height="4" fill={CLASS_COLOURS["wait"]} />
@@ -152,7 +160,7 @@ function hatch(context: CanvasRenderingContext2D): CanvasPattern | string {
   return context.createPattern(tile, "repeat") ?? (CLASS_COLOURS["wait"] as string);
 }
 
-function Stacks({ bars, other }: { bars: Bars; other: Bars | undefined }): JSX.Element {
+function Stacks({ bars, other, names }: { bars: Bars; other: Bars | undefined; names: [string, string] }): JSX.Element {
   const totals = useMemo(() => bars.names.map((_, bar) => bars.values.reduce((sum, row) => sum + (row[bar] ?? 0), 0)), [bars]);
   const besideAt = useMemo(() => new Map(other?.names.map((name, at) => [name, at]) ?? []), [other]);
   const totalBeside = (bar: number) => {
@@ -226,7 +234,7 @@ function Stacks({ bars, other }: { bars: Bars; other: Bars | undefined }): JSX.E
       .filter((part) => part.value > 0)
       .sort((a, b) => b.value - a.value);
     const lines = parts.slice(0, 6).map((part) => `${CLASS_NAMES[part.name]} ${seconds(part.value)}, ${percent(share(part.value, totals[bar] ?? 0))}`);
-    const beside = other ? [`beside it ${seconds(totalBeside(bar))}`] : [];
+    const beside = other ? [`${names[1]}: ${seconds(totalBeside(bar))}`] : [];
     return {
       text: [`${bars.names[bar]}: ${seconds(totals[bar] ?? 0)}`, ...lines, ...beside].join("\n"),
       x: box.left + (bar + 0.5) * box.bar,
@@ -251,16 +259,22 @@ function Stacks({ bars, other }: { bars: Bars; other: Bars | undefined }): JSX.E
   );
 }
 
-function BarTable({ bars, present }: { bars: Bars; present: string[] }): JSX.Element {
+function BarTable({ bars, other, names, present }: { bars: Bars; other: Bars | undefined; names: [string, string]; present: string[] }): JSX.Element {
+  const beside = new Map(other?.names.map((name, at) => [name, at]) ?? []);
+  const cell = (of_run: Bars | undefined, kind: string, bar: number | undefined) =>
+    of_run && bar !== undefined ? seconds(of_run.values[of_run.classes.indexOf(kind)]?.[bar] ?? 0) : "–";
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="Time as a table">
       <table class="numbers">
-        <thead><tr><th scope="col">process</th>{present.map((name) => <th key={name} scope="col">{CLASS_NAMES[name]}</th>)}</tr></thead>
+        <thead><tr><th scope="col">process</th>{present.flatMap((kind) => (other ? names : [""]).map((name) => <th key={kind + name} scope="col">{CLASS_NAMES[kind]}{name && `, ${name}`}</th>))}</tr></thead>
         <tbody>
           {bars.names.map((name, bar) => (
             <tr key={bar}>
               <th scope="row">{name}</th>
-              {present.map((kind) => <td key={kind} class="num">{seconds(bars.values[bars.classes.indexOf(kind)]?.[bar] ?? 0)}</td>)}
+              {present.flatMap((kind) => [
+                <td key={kind} class="num">{cell(bars, kind, bar)}</td>,
+                other && <td key={`${kind}-other`} class="num">{cell(other, kind, beside.get(name))}</td>,
+              ])}
             </tr>
           ))}
         </tbody>

@@ -3,8 +3,9 @@
 import type { JSX } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../data";
-import { amountRgb, differenceRgb } from "../colours";
-import { amount, grouped, percent } from "../format";
+import { amountRgb, differenceRgb, textOn } from "../colours";
+import { amount, change, grouped, percent } from "../format";
+import { ScaleKey } from "../scale";
 import { colour, type Hit, Picture } from "../canvas";
 import { pathOf } from "../model";
 import { type Models, of, parameters, type Shown, useModels, useSelected } from "../runs";
@@ -81,6 +82,13 @@ function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Eleme
   const topologies = useAnswer<Topologies>(of(shown.first, "topologies")).value;
   const layout = state.value["map"] ?? (topologies && topologies.topologies.length > 0 ? "0" : undefined);
   const [table, setTable] = useState(false);
+  // Values of the other run in the order of this one's locations.
+  const beside = useMemo(() => {
+    if (!row.value || !otherRow.value || shown.second === undefined) return undefined;
+    const [places, values] = [models.compared?.locations, otherRow.value];
+    return places ? Float64Array.from(row.value, (_, at) => values[places[at] ?? -1] ?? 0) : values;
+  }, [row.value, otherRow.value, models, shown.second]);
+  const reach = useMemo(() => row.value?.reduce((far, value, at) => Math.max(far, Math.abs((beside?.[at] ?? value) - value)), 0) ?? 0, [row.value, beside]);
   return (
     <>
       <div class="toolbar">
@@ -110,16 +118,17 @@ function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Eleme
         <label class="check"><input type="checkbox" checked={table} onChange={(event) => setTable(event.currentTarget.checked)} /> As a table</label>
       </div>
       {spread.error && <p class="empty" role="alert">{spread.error}</p>}
-      {!wanted && <p class="empty">The first run has no values here.</p>}
+      {!wanted && <p class="empty">{otherWanted ? `Only ${shown.names[1]} has this call path: select another, or exchange the runs.` : "No run has values here."}</p>}
       {spread.value && (
         <div class="spread">
           <section class="pane" aria-label="Five numbers" tabIndex={0}>
             <div class="pane-head"><h2>Spread over locations</h2></div>
             <div class="pad"><BoxPlot spread={spread.value} other={other.value} unit={metric.unit} /></div>
-            <Numbers spread={spread.value} unit={metric.unit} />
+            {other.value && <p class="pad dim">above {shown.names[0]}, below {shown.names[1]}</p>}
+            <Numbers spread={spread.value} other={other.value} names={shown.names} unit={metric.unit} />
             <h3 class="pad">Histogram</h3>
-            <Histogram spread={spread.value} unit={metric.unit} />
-            <h3 class="pad">Locations with the most</h3>
+            {row.value && <Histogram rows={[row.value, ...(otherRow.value ? [otherRow.value] : [])]} names={shown.names} unit={metric.unit} />}
+            <h3 class="pad">Locations with the most{shown.second && ` in ${shown.names[0]}`}</h3>
             <ol class="worst">
               {spread.value.worst.map((it) => (
                 <li key={it.location}>
@@ -131,15 +140,14 @@ function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Eleme
             </ol>
           </section>
           <section class={`pane${row.stale ? " stale" : ""}`} aria-label="Map of locations">
-            <div class="pane-head"><h2>{otherRow.value ? "Difference at every location" : "Every location"}</h2>
-              <span class="dim">{grouped(spread.value.locations.count)} locations</span><span class="grow" />
-              <span class="scale-key" aria-hidden="true">
-                {otherRow.value ? <>less <span class="ramp diverging" /> more</> : <>{amount(spread.value.locations.min, metric.unit)} <span class="ramp cividis" /> {amount(spread.value.locations.max, metric.unit)}</>}
-              </span>
+            <div class="pane-head"><h2>{beside ? "Change at every location" : "Every location"}</h2>
+              <span class="dim">{grouped(spread.value.locations.count)} locations{beside && `, from ${shown.names[0]} to ${shown.names[1]}`}</span><span class="grow" />
+              {beside ? <ScaleKey low={change(-reach, metric.unit)} high={change(reach, metric.unit)} diverging />
+                : <ScaleKey low="0" high={amount(spread.value.locations.max, metric.unit)} />}
             </div>
             {row.value && (table
-              ? <LocationTable run={shown.first} row={row.value} unit={metric.unit} />
-              : <HeatMap run={shown.first} row={row.value} other={otherRow.value} unit={metric.unit} topologies={topologies} layout={layout === "rows" ? undefined : layout} />)}
+              ? <LocationTable run={shown.first} row={row.value} other={beside} names={shown.names} unit={metric.unit} />
+              : <HeatMap run={shown.first} row={row.value} other={beside} names={shown.names} reach={reach} unit={metric.unit} topologies={topologies} layout={layout === "rows" ? undefined : layout} />)}
           </section>
         </div>
       )}
@@ -157,7 +165,7 @@ export function BoxPlot(props: { spread: Spread; other?: Spread | undefined; uni
     `least ${amount(it.min, props.unit)}, quartiles ${amount(it.q1, props.unit)}, ${amount(it.median, props.unit)}, ${amount(it.q3, props.unit)}, greatest ${amount(it.max, props.unit)}`;
   return (
     <figure class={`box${props.compact ? " compact" : ""}`}>
-      <svg viewBox={`0 0 200 ${boxes.length * rowHeight}`} preserveAspectRatio="none" role="img" aria-label={`Spread over locations: ${boxes.map(text).join("; beside it: ")}`}>
+      <svg viewBox={`0 0 200 ${boxes.length * rowHeight}`} preserveAspectRatio="none" role="img" aria-label={`Spread over locations: ${boxes.map(text).join("; the other run: ")}`}>
         {boxes.map((it, at) => {
           const middle = at * rowHeight + rowHeight / 2;
           return (
@@ -181,7 +189,7 @@ export function BoxPlot(props: { spread: Spread; other?: Spread | undefined; uni
   );
 }
 
-function Numbers({ spread, unit }: { spread: Spread; unit: string }): JSX.Element {
+function Numbers({ spread, other, names, unit }: { spread: Spread; other: Spread | undefined; names: [string, string]; unit: string }): JSX.Element {
   const rows: [string, (it: FiveNumbers) => string][] = [
     ["count", (it) => grouped(it.count)],
     ["min", (it) => amount(it.min, unit)],
@@ -192,32 +200,51 @@ function Numbers({ spread, unit }: { spread: Spread; unit: string }): JSX.Elemen
     ["mean", (it) => amount(it.mean, unit)],
     ["imbalance", (it) => percent(it.imbalance)],
   ];
+  // Where every process is one location, both have the same numbers.
+  const same = spread.processes.count === spread.locations.count;
+  const columns: [string, FiveNumbers][] = other
+    ? [[names[0], spread.locations], [names[1], other.locations]]
+    : same ? [["processes", spread.processes]] : [["processes", spread.processes], ["locations", spread.locations]];
   return (
     <table class="numbers">
-      <thead><tr><th scope="col">statistic</th><th scope="col">processes</th><th scope="col">locations</th></tr></thead>
+      <thead><tr><th scope="col">statistic</th>{columns.map(([name]) => <th key={name} scope="col">{name}</th>)}</tr></thead>
       <tbody>
         {rows.map(([name, text]) => (
-          <tr key={name}><th scope="row">{name}</th><td class="num">{text(spread.processes)}</td><td class="num">{text(spread.locations)}</td></tr>
+          <tr key={name}><th scope="row">{name}</th>{columns.map(([column, it]) => <td key={column} class="num">{text(it)}</td>)}</tr>
         ))}
       </tbody>
     </table>
   );
 }
 
-function Histogram({ spread, unit }: { spread: Spread; unit: string }): JSX.Element {
-  const most = Math.max(...spread.histogram, 1);
-  const step = 200 / spread.histogram.length;
+/** Number of steps of a histogram. */
+const STEPS = 32;
+
+/** How many locations have how much, from 0 on; of both runs on the same scale. */
+function Histogram({ rows, names, unit }: { rows: Float64Array[]; names: [string, string]; unit: string }): JSX.Element {
+  const high = Math.max(...rows.map((row) => row.reduce((most, value) => Math.max(most, value), 0)));
+  const counts = rows.map((row) => {
+    const list = new Array<number>(STEPS).fill(0);
+    row.forEach((value) => {
+      const step = high > 0 ? Math.min(STEPS - 1, Math.max(0, Math.floor((STEPS * value) / high))) : 0;
+      list[step] = (list[step] ?? 0) + 1;
+    });
+    return list;
+  });
+  const most = Math.max(...counts.flat(), 1);
+  const step = 200 / STEPS;
+  const wide = (step - 0.8) / rows.length;
+  const text = counts.map((list, run) => `${rows.length > 1 ? `${names[run]}: ` : ""}${list.join(", ")}`).join("; ");
   return (
     <figure class="histogram">
-      <svg viewBox="0 0 200 60" preserveAspectRatio="none" role="img"
-        aria-label={`How many locations have how much, from ${amount(spread.locations.min, unit)} to ${amount(spread.locations.max, unit)}: ${spread.histogram.join(", ")}`}>
-        {spread.histogram.map((count, at) => (
-          <rect key={at} x={at * step + 0.4} width={step - 0.8} y={60 - (58 * count) / most} height={(58 * count) / most}>
-            <title>{grouped(count)}</title>
+      <svg viewBox="0 0 200 60" preserveAspectRatio="none" role="img" aria-label={`How many locations have how much, from 0 to ${amount(high, unit)}: ${text}`}>
+        {counts.map((list, run) => list.map((count, at) => (
+          <rect key={`${run} ${at}`} class={run === 0 ? "bar-a" : "bar-b"} x={at * step + 0.4 + run * wide} width={wide} y={60 - (58 * count) / most} height={(58 * count) / most}>
+            <title>{grouped(count)} from {amount((at * high) / STEPS, unit)} to {amount(((at + 1) * high) / STEPS, unit)}{rows.length > 1 && `, ${names[run]}`}</title>
           </rect>
-        ))}
+        )))}
       </svg>
-      <figcaption><span class="num">{amount(spread.locations.min, unit)}</span><span class="num">{amount(spread.locations.max, unit)}</span></figcaption>
+      <figcaption><span class="num">0</span><span class="dim">at most {grouped(most)} locations</span><span class="num">{amount(high, unit)}</span></figcaption>
     </figure>
   );
 }
@@ -240,22 +267,22 @@ function HeatMap(props: {
   run: string;
   row: Float64Array;
   other: Float64Array | undefined;
+  names: [string, string];
+  /** Greatest change of a location. */
+  reach: number;
   unit: string;
   topologies: Topologies | undefined;
   layout: string | undefined;
 }): JSX.Element {
-  const { row, unit } = props;
-  const other = props.other && props.other.length === row.length ? props.other : undefined;
+  const { row, unit, other, reach } = props;
   const grid = useMemo(() => gridOf(row.length, props.topologies, props.layout), [row.length, props.topologies, props.layout]);
-  const [min, max, reach] = useMemo(() => {
-    let [low, high, far] = [Infinity, -Infinity, 0];
-    row.forEach((value, at) => {
-      low = Math.min(low, value);
-      high = Math.max(high, value);
-      if (other) far = Math.max(far, Math.abs((other[at] ?? 0) - value));
-    });
-    return [low, high, far];
-  }, [row, other]);
+  // From 0, so that equal values look equal.
+  const max = useMemo(() => row.reduce((most, value) => Math.max(most, value), 0), [row]);
+  const partOf = (location: number): number => {
+    const value = row[location] ?? 0;
+    if (other) return reach === 0 ? 0.5 : 0.5 + ((other[location] ?? 0) - value) / (2 * reach);
+    return max > 0 ? Math.max(0, value) / max : 0;
+  };
   const name = useName(props.run);
   const [size, setSize] = useState({ width: 1, height: 1 });
   const scale = (width: number, height: number) => {
@@ -272,16 +299,11 @@ function HeatMap(props: {
       const [r, g, b] = other ? differenceRgb(at / 127.5 - 1) : amountRgb(at / 255);
       return (255 << 24) | (b << 16) | (g << 8) | r;
     });
-    const range = max - min > 1e-9 * Math.abs(max) ? max - min : 0;
     for (let y = 0; y < grid.height; y++) {
       for (let x = 0; x < grid.width; x++) {
         const location = grid.at(x, y);
         if (location < 0) continue;
-        const value = row[location] ?? 0;
-        const part = other
-          ? reach === 0 ? 0.5 : 0.5 + ((other[location] ?? 0) - value) / (2 * reach)
-          : range > 0 ? (value - min) / range : max > 0 ? 1 : 0;
-        pixels[y * grid.width + x] = palette[Math.round(255 * part)] ?? 0;
+        pixels[y * grid.width + x] = palette[Math.round(255 * partOf(location))] ?? 0;
       }
     }
     const tile = new OffscreenCanvas(grid.width, grid.height);
@@ -306,10 +328,9 @@ function HeatMap(props: {
       context.font = `12px ${colour("--font")}`;
       context.textAlign = "center";
       context.textBaseline = "middle";
-      row.forEach((value, location) => {
+      row.forEach((_, location) => {
         const [x, y] = grid.place(location);
-        const part = other ? 1 : range > 0 ? (value - min) / range : 1;
-        context.fillStyle = part > 0.55 ? "#111" : "#fff";
+        context.fillStyle = textOn(other ? differenceRgb(2 * partOf(location) - 1) : amountRgb(partOf(location)));
         if (x >= 0) context.fillText(name(location), left + (x + 0.5) * cell, top + (y + 0.5) * cell, cell - 8);
       });
     }
@@ -320,9 +341,12 @@ function HeatMap(props: {
     const [x, y] = grid.place(location);
     if (x < 0) return undefined;
     const value = row[location] ?? 0;
-    const beside = other ? `\nbeside it ${amount(other[location] ?? 0, unit)}` : "";
+    const then = other?.[location] ?? 0;
+    const told = other
+      ? `${props.names[0]} ${amount(value, unit)}\n${props.names[1]} ${amount(then, unit)}\nchange ${change(then - value, unit)}`
+      : amount(value, unit);
     return {
-      text: `${name(location)}\n${amount(value, unit)}${beside}`,
+      text: `${name(location)}\n${told}`,
       x: left + (x + 0.5) * cell,
       y: top + (y + 0.5) * cell,
       location,
@@ -347,7 +371,13 @@ function HeatMap(props: {
   );
 }
 
-function LocationTable({ run, row, unit }: { run: string; row: Float64Array; unit: string }): JSX.Element {
+function LocationTable({ run, row, other, names: runs, unit }: {
+  run: string;
+  row: Float64Array;
+  other: Float64Array | undefined;
+  names: [string, string];
+  unit: string;
+}): JSX.Element {
   const [first, setFirst] = useState(0);
   const names = useAnswer<LocationNames>(of(run, "locations"), { first: first || undefined }).value;
   const end = Math.min(first + 1024, row.length);
@@ -355,16 +385,19 @@ function LocationTable({ run, row, unit }: { run: string; row: Float64Array; uni
     <div class="table-scroll" tabIndex={0} role="region" aria-label="Values of locations">
       {row.length > 1024 && (
         <p class="pad">
-          <button type="button" class="small" disabled={first === 0} onClick={() => setFirst(first - 1024)}>Before</button>{" "}
+          <button type="button" class="small" disabled={first === 0} onClick={() => setFirst(first - 1024)}>Previous page</button>{" "}
           {grouped(first)} to {grouped(end - 1)} of {grouped(row.length)}{" "}
-          <button type="button" class="small" disabled={end >= row.length} onClick={() => setFirst(first + 1024)}>After</button>
+          <button type="button" class="small" disabled={end >= row.length} onClick={() => setFirst(first + 1024)}>Next page</button>
         </p>
       )}
       <table class="numbers">
-        <thead><tr><th scope="col">location</th><th scope="col">value</th></tr></thead>
+        <thead><tr><th scope="col">location</th>{other ? <><th scope="col">{runs[0]}</th><th scope="col">{runs[1]}</th><th scope="col">change</th></> : <th scope="col">value</th>}</tr></thead>
         <tbody>
           {Array.from(row.subarray(first, end), (value, at) => (
-            <tr key={at}><th scope="row">{names?.first === first ? names.names[at] : first + at}</th><td class="num">{amount(value, unit)}</td></tr>
+            <tr key={at}><th scope="row">{names?.first === first ? names.names[at] : first + at}</th><td class="num">{amount(value, unit)}</td>
+              {other && <td class="num">{amount(other[first + at] ?? 0, unit)}</td>}
+              {other && <td class="num">{change((other[first + at] ?? 0) - value, unit)}</td>}
+            </tr>
           ))}
         </tbody>
       </table>

@@ -2,15 +2,16 @@
 //!
 //! The root with most time is the program, whatever its name. Below equal callers, calls of the same function match. If
 //! a caller calls a function in several places, these match by their order in the source, so that a line added above them
-//! does no harm; if the runs differ in the number of these places, by file and line.
+//! does no harm; if the runs differ in the number of these places, by file and line. Several calls in one line match by their
+//! order too, or as one if the runs differ in their number.
 
 use std::collections::BTreeMap;
 
 use cubex::{CnodeId, Result};
 
-use super::run::{Run, TIME};
+use super::run::{Run, TIME, find_metric};
 use crate::path;
-use crate::query::Flavour;
+use crate::query::{Flavour, Query};
 
 /// Calls of one function in one run, by file and line.
 type Places = BTreeMap<(String, u64), Vec<CnodeId>>;
@@ -24,21 +25,51 @@ struct Node {
     cnodes: Vec<Vec<CnodeId>>,
 }
 
-/// Call trees of several runs as one, without start-up and shutdown.
+/// A report whose call tree is matched with those of others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side<'q> {
+    pub(super) query: &'q Query,
+    /// Calls that are left out, with everything below them.
+    pub(super) left_out: &'q [CnodeId],
+}
+
+/// Call trees of several runs as one.
 #[derive(Debug)]
 pub(super) struct Forest {
     nodes: Vec<Node>,
 }
 
+/// A call path of two reports, or of one of them. See [`matched_calls`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatchedCall {
+    /// Index of the caller in the list, or `None` for a root. Callers come before what they call.
+    pub parent: Option<usize>,
+    /// Call paths of each report: one, none if the report lacks it, or several calls in one line that cannot be told apart.
+    pub calls: [Vec<CnodeId>; 2],
+}
+
+/// Matches the call paths of two reports with each other as [`compare`](super::compare) does it, start-up and shutdown
+/// included. Every call path of both reports is in the list once.
+pub fn matched_calls(first: &Query, second: &Query) -> Vec<MatchedCall> {
+    let side = |query| Side { query, left_out: &[] };
+    let forest = Forest::of(&[side(first), side(second)]);
+    let one = |node: Node| {
+        let mut calls = node.cnodes.into_iter();
+        let calls = [calls.next().unwrap_or_default(), calls.next().unwrap_or_default()];
+        MatchedCall { parent: node.parent, calls }
+    };
+    forest.nodes.into_iter().map(one).collect()
+}
+
 impl Forest {
-    /// Matches the call paths of some runs.
-    pub(super) fn of(runs: &[&Run]) -> Self {
+    /// Matches the call paths of some reports.
+    pub(super) fn of(runs: &[Side<'_>]) -> Self {
         let mut forest = Self { nodes: Vec::new() };
         let mut roots = vec![Vec::new(); runs.len()];
         let mut others: Vec<Vec<CnodeId>> = vec![Vec::new(); runs.len()];
         for ((run, root), others) in runs.iter().zip(&mut roots).zip(&mut others) {
             let meta = run.query.meta();
-            let totals = run.metric(TIME).and_then(|it| run.query.totals(it).ok());
+            let totals = find_metric(run.query, TIME).and_then(|it| run.query.totals(it).ok());
             let time =
                 |it: &CnodeId| totals.as_ref().map_or(0.0, |all| all.get(*it, Flavour::Inclusive));
             let program = meta.root_cnodes().max_by(|a, b| time(a).total_cmp(&time(b)));
@@ -58,7 +89,7 @@ impl Forest {
     /// Adds a call path, and everything below it.
     fn add(
         &mut self,
-        runs: &[&Run],
+        runs: &[Side<'_>],
         parent: Option<usize>,
         label: String,
         cnodes: Vec<Vec<CnodeId>>,
@@ -69,7 +100,7 @@ impl Forest {
             .map(|(run, list)| {
                 let meta = run.query.meta();
                 let children = list.iter().flat_map(|it| meta.cnode_children(*it));
-                children.filter(|it| !run.is_outside(*it)).collect()
+                children.filter(|it| !run.left_out.contains(it)).collect()
             })
             .collect();
         let number = self.nodes.len();
@@ -78,7 +109,7 @@ impl Forest {
     }
 
     /// Matches calls that matching call paths make.
-    fn match_calls(&mut self, runs: &[&Run], parent: Option<usize>, calls: &[Vec<CnodeId>]) {
+    fn match_calls(&mut self, runs: &[Side<'_>], parent: Option<usize>, calls: &[Vec<CnodeId>]) {
         // Calls of each function: for each run, the places of the calls in the order of the source.
         let mut functions: BTreeMap<String, Vec<Places>> = BTreeMap::new();
         for (at, (run, list)) in runs.iter().zip(calls).enumerate() {
@@ -120,7 +151,15 @@ impl Forest {
                     Some(site) => format!("{function}@{site}"),
                     None => function.clone(),
                 };
-                self.add(runs, parent, label, cnodes);
+                let calls = in_one_line(cnodes);
+                let count = calls.len();
+                for (nth, cnodes) in (1..).zip(calls) {
+                    let label = match count {
+                        1 => label.clone(),
+                        _ => format!("{label} (call {nth} on this line)"),
+                    };
+                    self.add(runs, parent, label, cnodes);
+                }
             }
         }
     }
@@ -166,4 +205,17 @@ impl Forest {
         steps.reverse();
         steps.join(path::SEPARATOR)
     }
+}
+
+/// Tells calls in one line apart by their order, if all runs that have any have equally many. The list has one list of calls for
+/// each run, and the result has such a list for each call.
+fn in_one_line(cnodes: Vec<Vec<CnodeId>>) -> Vec<Vec<Vec<CnodeId>>> {
+    let mut counts = cnodes.iter().map(Vec::len).filter(|it| *it > 0);
+    let count = counts.next().unwrap_or(0);
+    if count < 2 || counts.any(|it| it != count) {
+        return vec![cnodes];
+    }
+    let nth =
+        |at: usize| cnodes.iter().map(move |list| list.get(at).copied().into_iter().collect());
+    (0..count).map(|at| nth(at).collect()).collect()
 }

@@ -13,8 +13,11 @@ use std::collections::BTreeMap;
 
 use cubex::Result;
 
+use crate::format;
+
 use forest::Forest;
-pub use run::{Efficiencies, Run};
+pub use forest::{MatchedCall, matched_calls};
+pub use run::{Efficiencies, Extent, Run};
 pub use series::{Growth, Scaling, Series, series};
 pub use spread::{Judgement, Spread};
 
@@ -129,7 +132,7 @@ pub fn compare(
     threshold: f64,
 ) -> Result<Comparison> {
     let all: Vec<&Run> = before.iter().chain(after).collect();
-    let forest = Forest::of(&all);
+    let forest = Forest::of(&all.iter().map(|it| it.side()).collect::<Vec<_>>());
     let split = before.len();
     let halves = |values: &[Option<f64>]| {
         let (a, b) = values.split_at(split);
@@ -206,4 +209,18 @@ pub fn compare(
 /// Returns the mean, or 0 of nothing.
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Returns the sentence that sums a comparison of lengths up, such as `51.0 % faster: 3.372 s, then 1.650 s`. The terminal and the
+/// page begin with it.
+pub fn verdict(lengths: [f64; 2], judgement: Judgement) -> String {
+    let [before, after] = lengths;
+    let size = format::percent(if before > 0.0 { (after / before - 1.0).abs() } else { 0.0 });
+    let verdict = match judgement {
+        Judgement::More => format!("{size} slower"),
+        Judgement::Less => format!("{size} faster"),
+        Judgement::Same | Judgement::Unjudged => "no difference beyond chance".into(),
+    };
+    let [before, after] = lengths.map(format::seconds);
+    format!("{verdict}: {before}, then {after}")
 }

@@ -6,24 +6,66 @@ use cubex::{CnodeId, MetricId, Result};
 use dwell_model::operation::Operation;
 use dwell_model::registry;
 
+use super::forest::Side;
 use crate::findings::{Efficiency, Findings};
 use crate::query::{Call, Flavour, Query};
 
 /// Unique name of the metric of time.
 pub(super) const TIME: &str = "time";
 
-/// A report that is compared with others. Start-up and shutdown are the calls that start or end a runtime, with everything
+/// Length and time of a run without start-up and shutdown, which are the calls that start or end a runtime, with everything
 /// below them.
+#[derive(Clone, Debug, Default)]
+pub struct Extent {
+    /// Calls of start-up and shutdown, the outermost ones.
+    outside: Vec<CnodeId>,
+    /// Time of the location with the longest run in seconds.
+    pub length: f64,
+    /// Time of all locations in seconds.
+    pub time: f64,
+}
+
+impl Extent {
+    /// Reads the times of a run from its report. A report without a metric of time has none.
+    ///
+    /// # Errors
+    /// Fails if the report is damaged.
+    pub fn of(query: &Query) -> Result<Self> {
+        let meta = query.meta();
+        let is_outside = |cnode: CnodeId| {
+            let name = meta.callee(cnode).map_or("", |it| it.name);
+            let operation = registry::find(name).map(|(_, row)| row.operation);
+            matches!(operation, Some(Operation::Initialise | Operation::Finalise))
+        };
+        let mut extent = Self::default();
+        let mut around: Vec<CnodeId> = meta.root_cnodes().collect();
+        while let Some(cnode) = around.pop() {
+            match is_outside(cnode) {
+                true => extent.outside.push(cnode),
+                false => around.extend(meta.cnode_children(cnode)),
+            }
+        }
+        if let Some(metric) = find_metric(query, TIME) {
+            let mut row = query.row(metric, Call::All)?;
+            for &cnode in &extent.outside {
+                let less = query.row(metric, Call::Path(cnode, Flavour::Inclusive))?;
+                row.iter_mut().zip(less).for_each(|(value, less)| *value -= less);
+            }
+            extent.length = row.iter().copied().fold(0.0, f64::max);
+            extent.time = row.iter().sum();
+        }
+        Ok(extent)
+    }
+}
+
+/// A report that is compared with others.
 #[derive(Debug)]
 pub struct Run {
     /// Name of the run for people, such as its directory.
     pub name: String,
     /// The report of the run, for what a comparison does not answer.
     pub query: Query,
-    /// Calls of start-up and shutdown, the outermost ones.
-    outside: Vec<CnodeId>,
-    length: f64,
-    time: f64,
+    extent: Extent,
     efficiency: Option<Efficiency>,
 }
 
@@ -40,41 +82,18 @@ impl Run {
     }
 
     fn new(name: String, query: Query, efficiency: Option<Efficiency>) -> Result<Self> {
-        let meta = query.meta();
-        let is_outside = |cnode: CnodeId| {
-            let name = meta.callee(cnode).map_or("", |it| it.name);
-            let operation = registry::find(name).map(|(_, row)| row.operation);
-            matches!(operation, Some(Operation::Initialise | Operation::Finalise))
-        };
-        let mut outside: Vec<CnodeId> = Vec::new();
-        let mut around: Vec<CnodeId> = meta.root_cnodes().collect();
-        while let Some(cnode) = around.pop() {
-            match is_outside(cnode) {
-                true => outside.push(cnode),
-                false => around.extend(meta.cnode_children(cnode)),
-            }
-        }
-        let (mut length, mut time) = (0.0, 0.0);
-        if let Some(metric) = meta.find_metric(TIME) {
-            let mut row = query.row(metric, Call::All)?;
-            for &cnode in &outside {
-                let less = query.row(metric, Call::Path(cnode, Flavour::Inclusive))?;
-                row.iter_mut().zip(less).for_each(|(value, less)| *value -= less);
-            }
-            length = row.iter().copied().fold(0.0, f64::max);
-            time = row.iter().sum();
-        }
-        Ok(Self { name, query, outside, length, time, efficiency })
+        let extent = Extent::of(&query)?;
+        Ok(Self { name, query, extent, efficiency })
     }
 
     /// Returns the time of the location with the longest run in seconds, without start-up and shutdown.
     pub fn length(&self) -> f64 {
-        self.length
+        self.extent.length
     }
 
     /// Returns the time of all locations in seconds, without start-up and shutdown.
     pub fn time(&self) -> f64 {
-        self.time
+        self.extent.time
     }
 
     /// Returns the number of processes of the run, which are the location groups of its report.
@@ -87,14 +106,19 @@ impl Run {
         self.efficiency.as_ref().map(Efficiencies::of)
     }
 
-    /// Returns `true` if a call path is a call of start-up or shutdown. Call paths below it are not asked for.
-    pub(super) fn is_outside(&self, cnode: CnodeId) -> bool {
-        self.outside.contains(&cnode)
+    /// Returns what of the run is matched with other runs: all but start-up and shutdown.
+    pub(super) fn side(&self) -> Side<'_> {
+        Side { query: &self.query, left_out: &self.extent.outside }
     }
 
     pub(super) fn metric(&self, name: &str) -> Option<MetricId> {
-        self.query.meta().find_metric(name).filter(|it| self.query.is_readable(*it))
+        find_metric(&self.query, name)
     }
+}
+
+/// Returns the metric of this unique name, if the report stores its values.
+pub(super) fn find_metric(query: &Query, name: &str) -> Option<MetricId> {
+    query.meta().find_metric(name).filter(|it| query.is_readable(*it))
 }
 
 /// Efficiencies of one run or of several, each a part of 1.

@@ -59,7 +59,7 @@ pub fn series(runs: &mut [Run], waits: &[String], threshold: f64) -> Result<Seri
     runs.sort_by_key(Run::processes);
     let all: Vec<&Run> = runs.iter().collect();
     let mut waiting = vec![0.0; all.len()];
-    let forest = Forest::of(&all);
+    let forest = Forest::of(&all.iter().map(|it| it.side()).collect::<Vec<_>>());
     for metric in waits.iter().filter(|it| described(&all, it).is_some()) {
         for (_, values) in forest.values(&all, metric)? {
             waiting.iter_mut().zip(values).for_each(|(sum, it)| *sum += it.unwrap_or(0.0));

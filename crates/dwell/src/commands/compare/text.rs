@@ -10,14 +10,8 @@ use crate::terminal::visible;
 
 /// Returns the sentence that sums a comparison up, such as `51.0 % faster: 3.372 s, then 1.650 s`.
 pub(super) fn verdict(comparison: &Comparison) -> String {
-    let [before, after] = comparison.lengths.map(format::seconds);
-    let size = format::percent(comparison.change().abs());
-    let verdict = match comparison.judgement {
-        Judgement::More => format!("{size} slower"),
-        Judgement::Less => format!("{size} faster"),
-        Judgement::Same | Judgement::Unjudged => "no difference beyond chance".into(),
-    };
-    format!("{verdict}: {before}, then {after}, without start-up and shutdown")
+    let verdict = dwell_report::verdict(comparison.lengths, comparison.judgement);
+    format!("{verdict}, without start-up and shutdown")
 }
 
 /// Returns the sentence about what such runs can show.
