@@ -3,6 +3,7 @@
 //! * [`parquet`] writes tables: locations, call paths, values, findings, waits, operations and events, for pandas, Polars, `DuckDB`
 //!   and whatever else reads Parquet. [`TABLES`] describes their columns.
 //! * [`perfetto`] writes a trace for Perfetto: calls as slices, operations and waits as flows.
+//! * [`cut`] writes a part of an archive as a new archive of OTF2.
 //!
 //! Everything is made of what lies in the directory of an archive: the events, the report and the findings of its analysis, and the
 //! dependency log. Locations are read in parallel, one after the other from its begin to its end, so that memory depends on the
@@ -13,6 +14,7 @@
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic))]
 
+mod cut;
 mod events;
 mod operation;
 mod parquet;
@@ -30,6 +32,7 @@ use std::{fmt, io};
 use dwell_analyze::log::LogError;
 
 pub use crate::parquet::{Written, parquet};
+pub use cut::{Copied, Cut, cut};
 pub use perfetto::perfetto;
 pub use run::Run;
 pub use table::{Column, Kind, Table};
@@ -49,6 +52,8 @@ pub enum Error {
     Report(dwell_report::Error),
     /// A table cannot be written: its name and the reason.
     Parquet(&'static str, ::parquet::errors::ParquetError),
+    /// A cut has no time in it: its end is not after its begin, or the run has ended before it.
+    Empty,
     /// The dependency log has another number of locations than the archive, and belongs to another run.
     OtherRun,
 }
@@ -61,6 +66,9 @@ impl fmt::Display for Error {
             Self::Log(error) => error.fmt(f),
             Self::Report(error) => error.fmt(f),
             Self::Parquet(table, error) => write!(f, "the table {table}: {error}"),
+            Self::Empty => f.write_str(
+                "there is nothing between --from and --to, which count from the first event of the run",
+            ),
             Self::OtherRun => f.write_str(
                 "the archive, its report and its dependency log have different numbers of locations; analyse the archive again",
             ),
@@ -93,7 +101,7 @@ impl std::error::Error for Error {
             Self::Log(error) => Some(error),
             Self::Report(error) => Some(error),
             Self::Parquet(_, error) => Some(error),
-            Self::OtherRun => None,
+            Self::Empty | Self::OtherRun => None,
         }
     }
 }

@@ -54,7 +54,7 @@ enum Command {
     View(commands::view::Args),
     /// Show what every process did when: a picture in the terminal, or as a file.
     Timeline(commands::timeline::Args),
-    /// Export a run for others: one HTML file, tables for pandas and DuckDB, or a trace for Perfetto.
+    /// Export a run: one HTML file, tables for pandas and DuckDB, a trace for Perfetto, a part of the archive.
     Export(commands::export::Args),
     /// Compare two reports; exit code 1 if something got worse.
     Compare(commands::compare::Args),

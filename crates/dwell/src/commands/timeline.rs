@@ -68,12 +68,12 @@ pub(crate) struct Args {
 }
 
 /// Parses a time after the first event.
-fn time(text: &str) -> Result<u64, String> {
+pub(crate) fn time(text: &str) -> Result<u64, String> {
     parse_duration(text).ok_or_else(|| "a time such as 1.5s or 20ms is wanted".into())
 }
 
 /// Parses a range of numbers.
-fn numbers(text: &str) -> Result<Range<u32>, String> {
+pub(crate) fn numbers(text: &str) -> Result<Range<u32>, String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (first.parse(), last.parse::<u32>()) {
         (Ok(first), Ok(last)) if first <= last && last < u32::MAX => Ok(first..last + 1),

@@ -1,6 +1,6 @@
 //! `dwell export` as other tools see it: they read what it writes, and find what the run has.
 
-#[allow(dead_code)] // Other tests use more of it.
+mod cut;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
 mod perfetto;

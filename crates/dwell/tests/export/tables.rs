@@ -56,7 +56,7 @@ fn sum(found: &Value, table: &str, column: &str) -> f64 {
 }
 
 /// Returns what a query of `DuckDB` finds in the tables of a directory: names and numbers.
-fn query(directory: &Path, query: &str) -> BTreeMap<String, Vec<i64>> {
+pub(crate) fn query(directory: &Path, query: &str) -> BTreeMap<String, Vec<i64>> {
     let code = "import duckdb, json, sys\n\
                 print(json.dumps({row[0]: [int(it or 0) for it in row[1:]] for row in duckdb.sql(sys.argv[1]).fetchall()}))";
     let mut python = python("TABLES", "duckdb").unwrap();

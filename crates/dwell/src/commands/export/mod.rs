@@ -1,5 +1,6 @@
 //! `dwell export`: a run as a file that others can open, and in the formats of other tools.
 
+mod cut;
 mod html;
 mod perfetto;
 mod tables;
@@ -24,13 +25,17 @@ and events if they are wanted. The book lists their columns and has recipes for 
 Perfetto: processes and threads have slices for their calls and for their waits. Flows lead from operations to their \
 targets, from messages to their receivers, and from waits to what ended them.
 
+OTF2: calls that are open when the span begins are entered there, and those that are open at its end are left there. \
+All definitions are kept. Times count from the first event: 1.5, 1.5s, 1500ms, 20us.
+
 Exit code: 0 if everything is included, 1 if damaged parts of the report were left out, 2 if the file cannot \
 be written.
 
 Examples:
   dwell export run --html -o run.html
   dwell export run --parquet tables
-  dwell export run --perfetto run.pftrace")]
+  dwell export run --perfetto run.pftrace
+  dwell export run --otf2 part --from 1.2 --to 1.3 --locations 0-15 --calls 'shmem_*'")]
 pub(crate) struct Args {
     /// The run: its directory, or for HTML a `.cubex` file. Without it, the newest `dwell-*` directory here.
     report: Option<PathBuf>,
@@ -41,6 +46,8 @@ pub(crate) struct Args {
     /// Write the table of events as well.
     #[arg(long, requires = "parquet", help_heading = "Tables")]
     events: bool,
+    #[command(flatten)]
+    part: cut::Part,
 }
 
 /// The format to write; HTML unless another one is named.
@@ -56,6 +63,9 @@ struct Format {
     /// Write a trace for Perfetto (ui.perfetto.dev) to this file.
     #[arg(long, value_name = "FILE", help_heading = "Formats")]
     perfetto: Option<PathBuf>,
+    /// Write a part of the archive, or all of it, as a new archive to this directory.
+    #[arg(long, value_name = "DIR", help_heading = "Formats")]
+    otf2: Option<PathBuf>,
 }
 
 /// Arguments of the page.
@@ -67,8 +77,8 @@ struct Page {
         short,
         long,
         value_name = "FILE",
-        required_unless_present_any = ["parquet", "perfetto"],
-        conflicts_with_all = ["parquet", "perfetto"]
+        required_unless_present_any = ["parquet", "perfetto", "otf2"],
+        conflicts_with_all = ["parquet", "perfetto", "otf2"]
     )]
     output: Option<PathBuf>,
     /// Include another report for comparison; may be given several times.
@@ -88,6 +98,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if let Some(file) = &args.format.perfetto {
         return perfetto::run(&path, file);
+    }
+    if let Some(directory) = &args.format.otf2 {
+        return cut::run(&path, directory, &args.part);
     }
     html::run(&path, &args.page)
 }

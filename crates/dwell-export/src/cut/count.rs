@@ -1,0 +1,139 @@
+//! The first reading: which messages and collectives a location has in the span.
+
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
+
+use dwell_analyze::LocationNumber;
+use otf2::Event;
+use otf2::read::{EventRecord, Visitor};
+
+use super::calls::Calls;
+use super::{Channel, Gathering, Source, channel};
+use crate::Result;
+
+/// What a location has in the span.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Numbers of messages, as ranges that rise. A channel that was used before the span only has none.
+    pub(super) messages: HashMap<Channel, Vec<Range<u64>>>,
+    /// Collectives in the order of their begins; `None` for one with a number of its own or without an end.
+    pub(super) collectives: Vec<Option<(Gathering, u64)>>,
+    /// Numbers of the collectives of each communicator and window that the location has in the span.
+    pub(super) gatherings: HashMap<Gathering, Range<u64>>,
+}
+
+pub(super) fn count(source: &Source<'_>, location: LocationNumber) -> Result<Seen> {
+    let Some(id) = source.layout.id(location) else { return Ok(Seen::default()) };
+    let mut reader = source.archive.events(id)?;
+    let mut counting = Counting {
+        source,
+        me: location,
+        calls: Calls::default(),
+        has_begun: false,
+        begun: Vec::new(),
+        numbers: HashMap::new(),
+        channels: HashMap::new(),
+        seen: Seen::default(),
+        events: 0,
+    };
+    reader.visit(&mut counting)?;
+    (source.progress)(counting.events);
+    Ok(counting.seen)
+}
+
+struct Counting<'a> {
+    source: &'a Source<'a>,
+    me: LocationNumber,
+    calls: Calls,
+    has_begun: bool,
+    /// Open collectives: whether the cut keeps each, and its place in the list if it is in the span.
+    begun: Vec<(bool, Option<usize>)>,
+    /// Numbers of the next collective and message.
+    numbers: HashMap<Gathering, u64>,
+    channels: HashMap<Channel, u64>,
+    seen: Seen,
+    events: u64,
+}
+
+impl Counting<'_> {
+    /// Begins the span: collectives that are open belong to it.
+    fn begin(&mut self) {
+        self.has_begun = true;
+        for (_, place) in self.begun.iter_mut().filter(|it| it.0) {
+            *place = Some(self.seen.collectives.len());
+            self.seen.collectives.push(None);
+        }
+        let own = self.numbers.iter().map(|(of, next)| (*of, *next..*next));
+        self.seen.gatherings = own.collect();
+    }
+
+    fn end_collective(&mut self, of: Gathering, is_numbered: bool) {
+        let Some((true, place)) = self.begun.pop() else { return };
+        if is_numbered {
+            return;
+        }
+        let next = self.numbers.entry(of).or_default();
+        let number = *next;
+        *next += 1;
+        if let Some(place) = place {
+            if let Some(it) = self.seen.collectives.get_mut(place) {
+                *it = Some((of, number));
+            }
+            self.seen.gatherings.entry(of).or_insert(number..number).end = number + 1;
+        }
+    }
+}
+
+impl Visitor for Counting<'_> {
+    fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()> {
+        let Source { layout, span, chosen, .. } = self.source;
+        self.events += 1;
+        if !self.has_begun && record.time >= span.from {
+            self.begin();
+        }
+        let is_after = record.time >= span.to;
+        if is_after && self.begun.is_empty() {
+            return ControlFlow::Break(());
+        }
+        match record.event {
+            Event::Enter(it) => {
+                self.calls.enter(chosen, it.region, otf2::List::default());
+            }
+            Event::Leave(_) => {
+                self.calls.leave();
+            }
+            Event::MpiCollectiveBegin(_) | Event::RmaCollectiveBegin(_) => {
+                let is_kept = self.calls.is_kept(chosen);
+                let is_inside = is_kept && self.has_begun && !is_after;
+                let place = is_inside.then_some(self.seen.collectives.len());
+                if is_inside {
+                    self.seen.collectives.push(None);
+                }
+                self.begun.push((is_kept, place));
+            }
+            Event::MpiCollectiveEnd(it) => {
+                self.end_collective(Gathering::Communicator(it.communicator), false);
+            }
+            Event::RmaCollectiveEnd(it) => {
+                let is_numbered = layout.sequence(record.attributes).is_some();
+                self.end_collective(Gathering::Window(it.win), is_numbered);
+            }
+            other if !is_after => {
+                if let Some(channel) = channel(layout, &other, self.me) {
+                    let next = self.channels.entry(channel).or_default();
+                    let number = *next + layout.skipped(record.attributes);
+                    *next = number + 1;
+                    let list = self.seen.messages.entry(channel).or_default();
+                    if self.has_begun && self.calls.is_kept(chosen) {
+                        match list.last_mut().filter(|it| it.end == number) {
+                            Some(last) => last.end = number + 1,
+                            None => list.push(number..number + 1),
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,266 @@
+//! Writes a part of an archive as a new archive: a span of time, some locations, some calls.
+//!
+//! The new archive has all definitions, and events of the chosen locations only. Calls that are open when the span begins are entered at its
+//! begin, and those that are open at its end are left there, so that enters and leaves are balanced. So are other things that
+//! have a begin and an end: collectives, requests, held locks.
+//!
+//! Messages and collectives are matched by their order, by other tools too: the third send with the third receive. If the span
+//! has a send but not its receive, all later messages would be matched wrongly. So events are read twice. The
+//! first time counts what is where ([`count`]), and the second time copies ([`copy`]) messages of which the span has both ends, and
+//! collectives that it has at all locations. Calls of others stay, without the records of what they did.
+//!
+//! Threads of a process have no common order of messages. Those of processes with several threads are copied as they are.
+
+mod calls;
+mod copy;
+mod count;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::path::Path;
+
+use dwell_analyze::{Layout, LocationNumber};
+use otf2::id::{CommRef, LocationRef, RmaWinRef, Time};
+use otf2::read::Definitions;
+use otf2::write::{ArchiveWriter, Options};
+use otf2::{Archive, Definition, Event};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+
+use crate::{Error, Result};
+use calls::Chosen;
+use count::Seen;
+
+/// What to copy from an archive. The default is everything.
+#[derive(Clone, Debug, Default)]
+pub struct Cut {
+    /// Nanoseconds after the first event of the run at which the span begins; its events belong to the cut.
+    pub from: Option<u64>,
+    /// Nanoseconds after the first event of the run at which the span ends; its events do not belong to the cut.
+    pub to: Option<u64>,
+    /// Locations by their numbers in the report, or none for all of them.
+    pub locations: Vec<Range<u32>>,
+    /// Pattern of the names of regions to keep, with everything that they call, in which `*` stands for any characters and `?`
+    /// for one. Without it, all calls are kept.
+    pub calls: Option<String>,
+}
+
+/// What a cut contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Number of locations with events.
+    pub locations: u64,
+    /// Number of events, among them the enters and leaves at the ends of the span.
+    pub events: u64,
+    /// Number of messages at one end and of collectives at one location that the span cuts, whose records are left out.
+    pub left_out: u64,
+}
+
+/// Writes a part of an archive to a directory, which must not contain an archive. `progress` is told the number of events that were
+/// read since it was called last, from any thread; all events are read twice.
+///
+/// # Errors
+/// If the archive cannot be read, if nothing is left of it, or if the new one cannot be written.
+pub fn cut(
+    archive: &Archive,
+    cut: &Cut,
+    directory: &Path,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Copied> {
+    let definitions = archive.definitions()?;
+    let layout = Layout::of(&definitions);
+    let wanted: Vec<LocationNumber> = (0..layout.locations())
+        .filter(|it| cut.locations.is_empty() || cut.locations.iter().any(|all| all.contains(it)))
+        .map(LocationNumber::new)
+        .collect();
+    let span = span(archive, &definitions, &layout, cut)?;
+    let source = Source { archive, layout, span, chosen: Chosen::of(&definitions, cut), progress };
+    let seen = wanted.par_iter().map(|it| Ok((*it, count::count(&source, *it)?)));
+    let seen = seen.collect::<Result<Vec<_>>>()?;
+    let whole = Whole::of(&source, &seen);
+    let anchor = archive.anchor();
+    let options = Options {
+        events_chunk: anchor.events_chunk,
+        defs_chunk: anchor.defs_chunk,
+        machine: anchor.machine.clone(),
+        creator: anchor.creator.clone(),
+        description: anchor.description.clone(),
+        properties: anchor.properties.clone(),
+        trace_id: anchor.trace_id,
+        ..Options::default()
+    };
+    let writer = ArchiveWriter::create(directory, "traces", options)?;
+    let copied = seen.par_iter().map(|(location, seen)| {
+        let Some(id) = source.layout.id(*location) else { return Ok(None) };
+        copy::copy(&source, (*location, id), seen, &whole, &writer).map(|it| Some((id, it)))
+    });
+    let copied: BTreeMap<LocationRef, (u64, u64)> =
+        copied.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+    for location in definitions.locations().filter(|it| !copied.contains_key(&it.id)) {
+        writer.events(location.id)?.finish()?;
+        writer.local_definitions(location.id)?.finish()?;
+    }
+    write_definitions(archive, span, &copied, &writer)?;
+    writer.finish()?;
+    Ok(Copied {
+        locations: copied.values().filter(|it| it.0 > 0).count() as u64,
+        events: copied.values().map(|it| it.0).sum(),
+        left_out: copied.values().map(|it| it.1).sum(),
+    })
+}
+
+/// What both readings need.
+struct Source<'a> {
+    archive: &'a Archive,
+    layout: Layout,
+    span: Span,
+    chosen: Chosen,
+    progress: &'a (dyn Fn(u64) + Sync),
+}
+
+/// The span in ticks of the archive, without its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    from: Time,
+    to: Time,
+    /// Time of the last event of the run, if the span has no end.
+    last: Time,
+}
+
+/// Returns the span of a cut.
+fn span(archive: &Archive, definitions: &Definitions, layout: &Layout, cut: &Cut) -> Result<Span> {
+    let all: Vec<LocationRef> =
+        (0..layout.locations()).filter_map(|it| layout.id(LocationNumber::new(it))).collect();
+    let first = |id: &LocationRef| archive.events(*id)?.peek_time().map_err(Error::from);
+    let first = all.par_iter().map(first).collect::<Result<Vec<_>>>()?;
+    let first = first.into_iter().flatten().min().unwrap_or(Time(0));
+    let clock = definitions.clock();
+    let resolution = clock.map_or(1_000_000_000, |it| it.timer_resolution);
+    let ticks = |nanoseconds: u64| {
+        let exact = u128::from(nanoseconds) * u128::from(resolution) / 1_000_000_000;
+        Time(first.0.saturating_add(u64::try_from(exact).unwrap_or(u64::MAX)))
+    };
+    let end = clock.map_or(u64::MAX, |it| it.global_offset.saturating_add(it.trace_length));
+    let from = ticks(cut.from.unwrap_or(0));
+    let to = cut.to.map_or(Time(u64::MAX), ticks);
+    if from >= to || from.0 > end {
+        return Err(Error::Empty);
+    }
+    Ok(Span { from, to, last: Time(end) })
+}
+
+/// Messages that are received in the order in which they were sent: direction, communicator, first locations of both processes, tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Channel {
+    is_send: bool,
+    communicator: CommRef,
+    sender: u32,
+    receiver: u32,
+    tag: u32,
+}
+
+/// What the members of a collective share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Gathering {
+    Communicator(CommRef),
+    Window(RmaWinRef),
+}
+
+/// Returns the channel of a message that a record sends or receives.
+fn channel(layout: &Layout, event: &Event<'_>, me: LocationNumber) -> Option<Channel> {
+    let (is_send, rank, communicator, tag) = match event {
+        Event::MpiSend(it) => (true, it.receiver, it.communicator, it.msg_tag),
+        Event::MpiIsend(it) => (true, it.receiver, it.communicator, it.msg_tag),
+        Event::MpiRecv(it) => (false, it.sender, it.communicator, it.msg_tag),
+        Event::MpiIrecv(it) => (false, it.sender, it.communicator, it.msg_tag),
+        _ => return None,
+    };
+    let partner = layout.partner(communicator, rank, me)?.place();
+    let own = layout.siblings(me).start.place();
+    let (sender, receiver) = if is_send { (own, partner) } else { (partner, own) };
+    Some(Channel { is_send, communicator, sender, receiver, tag })
+}
+
+/// What all locations have in the span.
+#[derive(Debug, Default)]
+struct Whole {
+    /// Numbers of the messages of each channel that the span has at this end, as ranges that rise.
+    messages: HashMap<Channel, Vec<Range<u64>>>,
+    /// First locations of the processes whose messages are counted: those with one thread.
+    counted: std::collections::HashSet<u32>,
+    /// Numbers of the collectives that the span has at all locations.
+    collectives: HashMap<Gathering, Range<u64>>,
+}
+
+impl Whole {
+    fn of(source: &Source<'_>, seen: &[(LocationNumber, Seen)]) -> Self {
+        let mut whole = Self::default();
+        for (location, seen) in seen {
+            if is_alone(&source.layout, *location) {
+                whole.counted.insert(location.place());
+                let messages = seen.messages.iter();
+                whole.messages.extend(messages.map(|(channel, it)| (*channel, it.clone())));
+            }
+            for (of, own) in &seen.gatherings {
+                let all = whole.collectives.entry(*of).or_insert(0..u64::MAX);
+                *all = all.start.max(own.start)..all.end.min(own.end);
+            }
+        }
+        whole
+    }
+
+    /// Returns `true` if the span has the other end of a message, or if that is not known.
+    fn has_other_end(&self, channel: Channel, number: u64) -> bool {
+        let other = if channel.is_send { channel.receiver } else { channel.sender };
+        let own = if channel.is_send { channel.sender } else { channel.receiver };
+        if !self.counted.contains(&other) || !self.counted.contains(&own) {
+            return true;
+        }
+        // What the other process never records, as receives of a runtime inside of itself, cannot be matched wrongly.
+        let other_end = Channel { is_send: !channel.is_send, ..channel };
+        let Some(list) = self.messages.get(&other_end) else { return true };
+        let after = list.partition_point(|it| it.end <= number);
+        list.get(after).is_some_and(|it| it.contains(&number))
+    }
+}
+
+/// Returns `true` if a location is the only one of its process.
+fn is_alone(layout: &Layout, location: LocationNumber) -> bool {
+    let all = layout.siblings(location);
+    all.start.place() + 1 == all.end.place()
+}
+
+/// Copies the global definitions, with the new numbers of events and the length of the span.
+fn write_definitions(
+    archive: &Archive,
+    span: Span,
+    copied: &BTreeMap<LocationRef, (u64, u64)>,
+    writer: &ArchiveWriter,
+) -> Result<()> {
+    let mut output = writer.global_definitions()?;
+    let mut reader = archive.global_definitions()?;
+    while let Some(definition) = reader.next()? {
+        match definition {
+            // The writer has no fields of records of later versions.
+            Definition::Unknown(_) => {}
+            Definition::Location(mut it) => {
+                it.number_of_events = copied.get(&it.id).map_or(0, |it| it.0);
+                output.write(it)?;
+            }
+            Definition::ClockProperties(mut it) => {
+                let later = span.from.0.saturating_sub(it.global_offset);
+                if it.realtime_timestamp != u64::MAX {
+                    let nanoseconds =
+                        u128::from(later) * 1_000_000_000 / u128::from(it.timer_resolution.max(1));
+                    let nanoseconds = u64::try_from(nanoseconds).unwrap_or(0);
+                    it.realtime_timestamp = it.realtime_timestamp.saturating_add(nanoseconds);
+                }
+                it.global_offset = span.from.0;
+                it.trace_length = span.to.min(span.last).0.saturating_sub(span.from.0);
+                output.write(it)?;
+            }
+            other => output.write(other)?,
+        }
+    }
+    output.finish()?;
+    Ok(())
+}
