@@ -1,6 +1,8 @@
 //! A run: the archive, the report of its analysis and its dependency log, which have the same numbers of locations and call paths.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use dwell_analyze::log::DependencyLog;
 use dwell_analyze::{Layout, LocationNumber};
@@ -34,6 +36,24 @@ pub struct Run {
     pub(crate) begin: u64,
     /// Number of events of each location.
     pub(crate) events: Vec<u64>,
+    pub(crate) damage: Damage,
+}
+
+/// Damage that was found while locations were read, by location.
+#[derive(Debug, Default)]
+pub(crate) struct Damage(Mutex<BTreeMap<u32, String>>);
+
+impl Damage {
+    /// Remembers that the events of a location end with an error.
+    pub(crate) fn add(&self, location: LocationNumber, error: &otf2::Error) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(location.place(), error.to_string());
+    }
+
+    pub(crate) fn list(&self) -> Vec<String> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.values().cloned().collect()
+    }
 }
 
 impl Run {
@@ -70,12 +90,30 @@ impl Run {
             location.map_or(0, |it| it.number_of_events)
         };
         let events = (0..locations).map(count).collect();
-        Ok(Self { archive, definitions, layout, log, query, findings, paths, begin, events })
+        let damage = Damage::default();
+        Ok(Self {
+            archive,
+            definitions,
+            layout,
+            log,
+            query,
+            findings,
+            paths,
+            begin,
+            events,
+            damage,
+        })
     }
 
     /// Returns the number of events of all locations, which is what progress of an export counts.
     pub fn events(&self) -> u64 {
         self.events.iter().sum()
+    }
+
+    /// Returns the damage that exports have found in the trace so far, by location. The events of a damaged location are exported
+    /// up to the damage.
+    pub fn damage(&self) -> Vec<String> {
+        self.damage.list()
     }
 
     /// Divides the locations into parts of consecutive ones with about equally many events.

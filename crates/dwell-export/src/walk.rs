@@ -104,7 +104,9 @@ pub(crate) fn walk<S: Sink>(
     if let Some(error) = walker.failed.take() {
         return Err(error);
     }
-    result?;
+    if let Err(error) = result {
+        run.damage.add(location, &error);
+    }
     walker.finish()
 }
 

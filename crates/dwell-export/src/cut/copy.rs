@@ -56,7 +56,8 @@ pub(super) fn copy(
     if let Some(error) = copying.failed.take() {
         return Err(error.into());
     }
-    result?;
+    // The first reading has told what is damaged.
+    drop(result);
     copying.leave_all()?;
     let left_out = copying.left_out;
     let events = copying.output.finish()?.events;

@@ -36,7 +36,9 @@ pub(super) fn count(source: &Source<'_>, location: LocationNumber) -> Result<See
         seen: Seen::default(),
         events: 0,
     };
-    reader.visit(&mut counting)?;
+    if let Err(error) = reader.visit(&mut counting) {
+        source.damage.add(location, &error);
+    }
     (source.progress)(counting.events);
     Ok(counting.seen)
 }

@@ -26,6 +26,7 @@ use otf2::write::{ArchiveWriter, Options};
 use otf2::{Archive, Definition, Event};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
+use crate::run::Damage;
 use crate::{Error, Result};
 use calls::Chosen;
 use count::Seen;
@@ -45,7 +46,7 @@ pub struct Cut {
 }
 
 /// What a cut contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
     /// Number of locations with events.
     pub locations: u64,
@@ -53,6 +54,8 @@ pub struct Copied {
     pub events: u64,
     /// Number of messages at one end and of collectives at one location that the span cuts, whose records are left out.
     pub left_out: u64,
+    /// Damage of the archive, by location. The events of a damaged location are copied up to the damage.
+    pub damage: Vec<String>,
 }
 
 /// Writes a part of an archive to a directory, which must not contain an archive. `progress` is told the number of events that were
@@ -73,7 +76,8 @@ pub fn cut(
         .map(LocationNumber::new)
         .collect();
     let span = span(archive, &definitions, &layout, cut)?;
-    let source = Source { archive, layout, span, chosen: Chosen::of(&definitions, cut), progress };
+    let chosen = Chosen::of(&definitions, cut);
+    let source = Source { archive, layout, span, chosen, damage: Damage::default(), progress };
     let seen = wanted.par_iter().map(|it| Ok((*it, count::count(&source, *it)?)));
     let seen = seen.collect::<Result<Vec<_>>>()?;
     let whole = Whole::of(&source, &seen);
@@ -105,6 +109,7 @@ pub fn cut(
         locations: copied.values().filter(|it| it.0 > 0).count() as u64,
         events: copied.values().map(|it| it.0).sum(),
         left_out: copied.values().map(|it| it.1).sum(),
+        damage: source.damage.list(),
     })
 }
 
@@ -114,6 +119,7 @@ struct Source<'a> {
     layout: Layout,
     span: Span,
     chosen: Chosen,
+    damage: Damage,
     progress: &'a (dyn Fn(u64) + Sync),
 }
 

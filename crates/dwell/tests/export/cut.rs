@@ -78,7 +78,7 @@ fn a_span_of_a_run_is_an_archive_with_the_waits_of_the_run() {
         let (first, last) =
             (about["first_time"].as_u64().unwrap(), about["last_time"].as_u64().unwrap());
         let (from, to) = ((last - first) / 10 * 3, (last - first) / 10 * 7);
-        let times = (format!("{}ns", from), format!("{}ns", to));
+        let times = (format!("{from}ns"), format!("{to}ns"));
         export(&run, &["--otf2", path(&part), "--from", &times.0, "--to", &times.1]);
         let found = balanced(&part, first + from..=first + to);
         assert!(found.values().all(|it| it.0 > 1), "{name}: {found:?}");
@@ -163,4 +163,28 @@ fn locations_and_calls_are_chosen() {
     let output = dwell(&["export", path(&run), "--otf2", path(&late), "--from", "1h"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(!late.exists(), "nothing is written: {}", text(&output.stderr));
+}
+
+#[test]
+fn a_damaged_archive_is_exported_up_to_the_damage() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path().join("run");
+    synthetic(&run, &["halo", "--ranks", "4", "--rounds", "40"]);
+    let file = run.join("traces/2.evt");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 16].fill(0xee);
+    std::fs::write(&file, bytes).unwrap();
+    let (tables, trace) = (directory.path().join("tables"), directory.path().join("run.pftrace"));
+    let part = directory.path().join("part");
+    for args in
+        [["--parquet", path(&tables)], ["--perfetto", path(&trace)], ["--otf2", path(&part)]]
+    {
+        let output = dwell(&["export", path(&run), args[0], args[1]]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {told}");
+        assert!(told.contains("damaged: ") && told.contains("2.evt"), "{args:?}: {told}");
+    }
+    let found = balanced(&part, 0..=u64::MAX);
+    assert!(found[&2].1 > 100 && found[&2].1 < found[&1].1, "{found:?}");
 }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use crate::commands::{analyze, view};
 use crate::runs;
+use crate::terminal::{note, visible};
 
 /// Arguments of `dwell export`.
 #[derive(Debug, clap::Args)]
@@ -28,7 +29,7 @@ targets, from messages to their receivers, and from waits to what ended them.
 OTF2: calls that are open when the span begins are entered there, and those that are open at its end are left there. \
 All definitions are kept. Times count from the first event: 1.5, 1.5s, 1500ms, 20us.
 
-Exit code: 0 if everything is included, 1 if damaged parts of the report were left out, 2 if the file cannot \
+Exit code: 0 if everything is included, 1 if damaged parts of the run were left out, 2 if the file cannot \
 be written.
 
 Examples:
@@ -103,4 +104,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return cut::run(&path, directory, &args.part);
     }
     html::run(&path, &args.page)
+}
+
+/// Tells the damage of a trace, and returns the exit code.
+fn told(damage: &[String]) -> ExitCode {
+    for text in damage {
+        note!("damaged: {}", visible(text));
+    }
+    ExitCode::from(u8::from(!damage.is_empty()))
 }

@@ -16,5 +16,5 @@ pub(super) fn run(path: &Path, file: &Path) -> anyhow::Result<ExitCode> {
     let bytes = dwell_export::perfetto(&run, file, &|events| bar.inc(events));
     bar.finish_and_clear();
     line!("{}: {}", file.display(), format::bytes(bytes? as f64))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(super::told(&run.damage()))
 }

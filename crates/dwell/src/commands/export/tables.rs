@@ -22,7 +22,7 @@ pub(super) fn run(path: &Path, to: &Path, with_events: bool) -> anyhow::Result<E
         let file = to.join(it.table).with_extension("parquet");
         line!("{}: {} rows", file.display(), format::grouped(it.rows))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(super::told(&run.damage()))
 }
 
 /// Opens an archive that was analysed, with its report, findings and dependency log.
