@@ -3,6 +3,7 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { savePicture } from "./save";
 import { painted, said } from "./state";
 
 /** What is under a point. */
@@ -46,6 +47,8 @@ export interface PictureProps {
   onPick?: (hit: Hit) => void;
   onArea?: (from: Hit, to: Hit) => void;
   onClear?: () => void;
+  /** What a file with the picture is called. */
+  file?: string;
   /** Drawn again when one of these changes. */
   depends: unknown[];
   children?: ComponentChildren;
@@ -170,6 +173,14 @@ export function Picture(props: PictureProps): JSX.Element {
           width: `${Math.abs(area.to.x - area.from.x)}px`,
           height: `${Math.abs(area.to.y - area.from.y)}px`,
         }} />
+      )}
+      {props.file && (
+        <span class="save">
+          {(["svg", "png"] as const).map((kind) => (
+            <button key={kind} type="button" class="small" title={`Save the picture as ${kind.toUpperCase()}`}
+              onClick={() => savePicture(props.file as string, kind, props.draw, size.width, size.height)}>{kind.toUpperCase()}</button>
+          ))}
+        </span>
       )}
       {props.children}
     </div>

@@ -16,6 +16,11 @@ type Parameters = Record<string, string | number | boolean | undefined | null>;
 export const admitted = signal<"asking" | "yes" | "no">("asking");
 export const refusal = signal("");
 
+/** Whether the server did not answer the last question. */
+export const ended = signal(false);
+
+const ENDED = "dwell view has ended. Start it again, and open the address that it prints.";
+
 const SECRET = "dwell-secret";
 let embedded: Map<string, unknown> | undefined;
 let secret = "";
@@ -33,6 +38,23 @@ async function unpack(text: string): Promise<Map<string, unknown>> {
   const all = JSON.parse(await new Response(stream).text()) as Record<string, unknown>;
   return new Map(Object.entries(all));
 }
+
+/** Asks the server, which may have ended. */
+async function call(path: string, options: RequestInit): Promise<Response> {
+  try {
+    const answer = await fetch(path, options);
+    ended.value = false;
+    return answer;
+  } catch {
+    ended.value = true;
+    throw new Refusal(0, ENDED);
+  }
+}
+
+// Somebody puts a new address into a tab that is open: only what is behind the # changes.
+addEventListener("hashchange", () => {
+  if (new URLSearchParams(location.hash.slice(1)).has("code")) void enter().catch(() => (admitted.value = "no"));
+});
 
 /** Exchanges the code in the address for a secret, and takes it out of the address. */
 export async function enter(): Promise<void> {
@@ -61,7 +83,7 @@ export async function admit(address: string): Promise<void> {
 }
 
 async function exchange(code: string): Promise<void> {
-  const answer = await fetch("/api/v1/session", {
+  const answer = await call("/api/v1/session", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ code }),
@@ -69,6 +91,7 @@ async function exchange(code: string): Promise<void> {
   const body = (await answer.json()) as Partial<Session & Refused>;
   if (body.secret) {
     secret = body.secret;
+    refusal.value = "";
     sessionStorage.setItem(SECRET, secret);
   } else if (!secret) {
     refusal.value = body.error ?? "";
@@ -113,7 +136,7 @@ async function fetchAnswer(what: string): Promise<unknown> {
     }
     return answer;
   }
-  const answer = await fetch(`/api/v1/${what}`, { headers: { authorization: `Bearer ${secret}` } });
+  const answer = await call(`/api/v1/${what}`, { headers: { authorization: `Bearer ${secret}` } });
   if (!answer.ok) {
     const body = (await answer.json().catch(() => ({}))) as Partial<Refused>;
     if (answer.status === 401) admitted.value = "no";

@@ -76,6 +76,16 @@ export function signed(text: string, value: number): string {
   return value > 0 ? `+${text}` : text;
 }
 
+/** An amount in a few letters, for places where there is no room: three digits tell enough there. */
+export function short(value: number, unit: string): string {
+  const text = amount(value, unit);
+  const [, digits, rest] = /^(-?[\d,.]+)(.*)$/.exec(text) ?? [];
+  if (digits === undefined || rest === undefined) return text;
+  const size = Number(digits.replaceAll(",", ""));
+  if (!Number.isFinite(size) || Number.isInteger(size)) return text;
+  return `${size.toFixed(Math.abs(size) >= 100 ? 0 : Math.abs(size) >= 10 ? 1 : 2)}${rest}`;
+}
+
 /** A change in the unit of what changed; equal values have none. */
 export function change(delta: number, unit: string): string {
   return delta === 0 ? "=" : signed(amount(delta, unit), delta);
@@ -102,4 +112,16 @@ export function site(call: { file: string | null; line: number | null } | undefi
 /** The end of a path of files. */
 export function fileName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** Names without what all of them begin with, if something is left of each: `0`, `1` for `PE 0`, `PE 1`. */
+export function withoutCommon(names: string[]): { common: string; rest: string[] } {
+  const first = names[0] ?? "";
+  let length = first.length;
+  for (const name of names) while (length > 0 && !name.startsWith(first.slice(0, length))) length -= 1;
+  // Digits belong together.
+  while (length > 0 && /\d/.test(first[length - 1] ?? "")) length -= 1;
+  if (names.length < 2 || names.some((name) => name.length === length)) return { common: "", rest: names };
+  const common = first.slice(0, length);
+  return { common: common.trim(), rest: names.map((name) => name.slice(length).replaceAll(common, "")) };
 }

@@ -4,7 +4,7 @@ import { render, type JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import "./style.css";
-import { admit, admitted, enter, pending, refusal } from "./data";
+import { admit, admitted, ended, enter, pending, refusal } from "./data";
 import { hit } from "./canvas";
 import { runName, type Shown, useRuns } from "./runs";
 import { go, isDark, isFirst, link, said, theme, view, type View, VIEWS } from "./state";
@@ -209,6 +209,11 @@ function App(): JSX.Element | null {
   return (
     <>
       <Head {...props} />
+      {ended.value && (
+        <p class="ended" role="alert">
+          <strong>dwell view has ended.</strong> What this page has read is still here, and nothing else. Start it again, and open the address that it prints.
+        </p>
+      )}
       <main class={`view view-${view.value}`} key={view.value}>
         {view.value !== "findings" && <h1 class="hidden">{TITLES[view.value]}</h1>}
         {view.value === "findings" && <Findings {...props} />}

@@ -2,7 +2,9 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { colour } from "./canvas";
 import { said } from "./state";
+import { SvgContext } from "./svg";
 
 /** Copies a text. Pages that came over a network without encryption have no clipboard, but can copy what is selected. */
 async function toClipboard(text: string): Promise<void> {
@@ -31,4 +33,34 @@ export function CopyTable({ rows }: { rows: () => string[][] }): JSX.Element {
     );
   };
   return <button type="button" class="small" onClick={copy}>{done ? "Copied" : "Copy table"}</button>;
+}
+
+function download(name: string, content: Blob): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** Draws a picture into a room of so many pixels. */
+export type Draw = (context: CanvasRenderingContext2D, width: number, height: number) => void;
+
+/** Saves a picture as it stands on the screen: as SVG for papers, or as PNG with twice its pixels. */
+export function savePicture(name: string, kind: "svg" | "png", draw: Draw, width: number, height: number): void {
+  if (kind === "svg") {
+    const context = new SvgContext(width, height, colour("--panel"));
+    draw(context as unknown as CanvasRenderingContext2D, width, height);
+    download(`${name}.svg`, new Blob([context.text()], { type: "image/svg+xml" }));
+    return;
+  }
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [2 * width, 2 * height];
+  const context = canvas.getContext("2d");
+  if (!context) return;
+  context.scale(2, 2);
+  context.fillStyle = colour("--panel");
+  context.fillRect(0, 0, width, height);
+  draw(context, width, height);
+  canvas.toBlob((blob) => blob && download(`${name}.png`, blob));
 }

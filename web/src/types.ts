@@ -351,7 +351,12 @@ origin: Array<number>, target: Array<number>, operations: Array<number>, bytes: 
 /**
  * Kinds of communication that occur in the whole matrix.
  */
-kinds: Array<string>, };
+kinds: Array<string>,
+/**
+ * Waits that it has: `all` with a known partner, `progress` of one-sided operations only, or `none` if the report was not
+ * searched for waits.
+ */
+waits: string, };
 
 export type TimelineAbout = {
 /**
@@ -490,6 +495,10 @@ too_many: boolean, totals: Array<TimelineTotal>, };
 export type TimelineTotal = { call: number | null, class: number, count: number, seconds: number, };
 
 export type Bars = { classes: Array<string>,
+/**
+ * True if the report was searched for waits. Otherwise their time is not known, and part of that of other classes.
+ */
+searched: boolean,
 /**
  * Seconds of each class over all locations.
  */

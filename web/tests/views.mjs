@@ -8,6 +8,7 @@ import AxeBuilder from "@axe-core/playwright";
 import { baselines, book, gallery, timelineBook } from "./pictures.mjs";
 import { textsOfTheTerminal } from "./format.mjs";
 import { comparisons } from "./compare.mjs";
+import { truths } from "./truths.mjs";
 import { timelines } from "./timeline.mjs";
 import { analysed, asked, dwell, go, hostile, open, others, root, serve, settled } from "./setup.mjs";
 
@@ -188,7 +189,7 @@ export const tests = {
       for (let y = box.y; y < box.y + box.height; y += 6) {
         for (let x = box.x; x < box.x + box.width; x += 6) {
           const hit = __dwell.hit(x, y);
-          if (hit) found.set(`${hit.row} ${hit.column}`, { ...hit, at: [x, y] });
+          if (hit && hit.sum === undefined) found.set(`${hit.row} ${hit.column}`, { ...hit, at: [x, y] });
         }
       }
       return [...found.values()];
@@ -218,7 +219,7 @@ export const tests = {
     await page.keyboard.press("Escape");
     await settled(page);
     assert.doesNotMatch(page.url(), /rows=/);
-    await page.getByLabel("Folded by node").check();
+    await page.getByLabel("By node").check();
     await settled(page);
     assert.match(await page.locator(".matrix .pane").first().innerText(), /1 node/);
     await page.getByLabel("As a table").check();
@@ -301,6 +302,7 @@ export const tests = {
   },
 
   ...comparisons(runs, tab),
+  ...truths(runs, tab),
 
   ...timelines(() => runs()[0], tab, accessible),
 

@@ -384,7 +384,15 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
         // The totals need no data of single locations.
         let (names_of, numbers, values) = (Vec::new(), Vec::new(), Vec::new());
         let count = meta.groups().len() as u32;
-        return Ok(Bars { classes: names, whole, count, names: names_of, numbers, values });
+        return Ok(Bars {
+            classes: names,
+            searched: run.is_searched(),
+            whole,
+            count,
+            names: names_of,
+            numbers,
+            values,
+        });
     }
     let classes = match in_span {
         Some(_) => None,
@@ -457,6 +465,7 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
     };
     Ok(Bars {
         classes: names,
+        searched: run.is_searched(),
         whole,
         count: order.len() as u32,
         names: shown.iter().map(|at| name(at).to_owned()).collect(),

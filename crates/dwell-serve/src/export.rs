@@ -141,6 +141,7 @@ pub fn export(
     }
     for (number, run) in runs.iter().enumerate() {
         timeline(&mut all, number, run);
+        waits_between(&mut all, number, run);
     }
     for (number, run) in runs.iter().enumerate() {
         metrics_everywhere(&mut all, number, run);
@@ -185,6 +186,23 @@ fn first_screens(all: &mut Collection<'_>, number: usize, run: &Run) {
     }
     for chunk in 0..run.system.len().div_ceil(CHUNK) {
         all.ask(&of("system/names"), &chunk_parameter(chunk));
+    }
+}
+
+/// Largest number of findings whose waits between processes are exported.
+const MOST_FINDINGS: usize = 50;
+
+/// Requests the waits between processes: all, and those of each finding. The index of the timeline has them.
+fn waits_between(all: &mut Collection<'_>, number: usize, run: &Run) {
+    let of = format!("runs/{number}/matrix");
+    for fold in ["", "fold=node&"] {
+        all.ask(&of, &format!("{fold}waits=1"));
+    }
+    let findings = run.findings.iter().flat_map(|it| &it.findings).take(MOST_FINDINGS);
+    for (at, _) in findings.enumerate() {
+        for fold in ["", "&fold=node"] {
+            all.ask(&of, &format!("finding={at}{fold}&waits=1"));
+        }
     }
 }
 

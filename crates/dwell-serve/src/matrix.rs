@@ -11,8 +11,8 @@ use crate::types::Matrix;
 /// The largest number of rows and of columns in an answer.
 const MOST: u32 = 192;
 
-/// Returns part of the matrix. Parameters are `kinds` (all if not given), `fold=node`, and `rows` and `columns` as
-/// `first-count`.
+/// Returns part of the matrix. Parameters are `kinds` (all if not given), `fold=node`, `rows` and `columns` as
+/// `first-count`, and `waits=1` for waits of all kinds, which the index of the timeline has, or of one `finding`.
 pub(crate) fn matrix(run: &Run, parameters: &Parameters<'_>) -> Result<Matrix, Fault> {
     let pairs = run.pairs()?;
     let empty = Pairs::default();
@@ -37,27 +37,36 @@ pub(crate) fn matrix(run: &Run, parameters: &Parameters<'_>) -> Result<Matrix, F
     let (height, width) = (rows.1.div_ceil(step), columns.1.div_ceil(step));
     let mut cells = vec![Flow::default(); (height * width) as usize];
     let mut kinds = BTreeSet::new();
-    // In a span of time it is known who waited for whom, and nothing else.
-    let in_span = crate::span::waits_between(run, parameters, &all.parties)?;
-    let in_span = in_span.map(|waits| {
+    let waits = crate::span::waits_between(run, parameters, &all.parties)?;
+    let has_waits = waits.is_some();
+    let waits = waits.map(|waits| {
         let one = |((origin, target), time): ((u32, u32), u64)| {
             let flow = Flow { wait_seconds: time as f64 / 1e9, ..Flow::default() };
-            Pair { origin, target, kind: Kind::Message, flow }
+            (Pair { origin, target, kind: Kind::Message, flow }, true)
         };
-        let mut list: Vec<Pair> = waits.into_iter().map(one).collect();
-        list.sort_by_key(|it| (it.origin, it.target));
+        let mut list: Vec<(Pair, bool)> = waits.into_iter().map(one).collect();
+        list.sort_by_key(|(it, _)| (it.origin, it.target));
         list
     });
-    let is_wanted = |kind: Kind| in_span.is_some() || is_wanted(kind);
-    for pair in in_span.as_ref().unwrap_or(&all.list) {
-        kinds.insert(pair.kind);
+    // In a span of time it is known who waited for whom, and nothing else.
+    let in_span = parameters.get("t").is_some();
+    let communication = all.list.iter().filter(|_| !in_span).map(|pair| {
+        let mut pair = *pair;
+        // The waits for progress are among the others.
+        pair.flow.wait_seconds = if has_waits { 0.0 } else { pair.flow.wait_seconds };
+        (pair, false)
+    });
+    for (pair, is_wait) in waits.into_iter().flatten().chain(communication) {
+        if !is_wait {
+            kinds.insert(pair.kind);
+        }
         let of = |party: u32| place.get(party as usize).copied();
         let (Some(origin), Some(target)) = (of(pair.origin), of(pair.target)) else { continue };
         let inside = |at: u32, (first, length): (u32, u32)| {
             at.checked_sub(first).filter(|&at| at < length).map(|at| at / step)
         };
         if let (true, Some(row), Some(column)) =
-            (is_wanted(pair.kind), inside(origin, rows), inside(target, columns))
+            (is_wait || is_wanted(pair.kind), inside(origin, rows), inside(target, columns))
             && let Some(cell) = cells.get_mut((row * width + column) as usize)
         {
             cell.add(&pair.flow);
@@ -92,6 +101,12 @@ pub(crate) fn matrix(run: &Run, parameters: &Parameters<'_>) -> Result<Matrix, F
         seconds: Vec::new(),
         wait: Vec::new(),
         kinds: kinds.into_iter().map(|kind| kind.name().to_owned()).collect(),
+        waits: match (has_waits, run.is_searched()) {
+            (true, _) => "all",
+            (false, true) => "progress",
+            (false, false) => "none",
+        }
+        .into(),
     };
     for (at, cell) in (0..).zip(&cells) {
         if *cell != Flow::default() {

@@ -51,7 +51,7 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
         None => {
             let (findings, entries) = computed(run, times.run)?;
             let waits = computed_waits(&entries);
-            (findings, entries, run.query.wait_metrics().first().map(|_| waits))
+            (findings, entries, run.is_searched().then_some(waits))
         }
     };
     let more = entries.len();

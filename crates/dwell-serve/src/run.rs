@@ -147,6 +147,11 @@ impl Run {
         }
     }
 
+    /// Returns `true` if the report was searched for waits. A profile was not: its waits are not 0 but unknown.
+    pub(crate) fn is_searched(&self) -> bool {
+        self.findings.is_some() || !self.query.wait_metrics().is_empty()
+    }
+
     pub(crate) fn property(&self, name: &str) -> Option<&str> {
         self.properties.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

@@ -220,14 +220,34 @@ pub(crate) fn findings(run: &Run, parameters: &Parameters<'_>) -> Result<Timelin
     Ok(TimelineFindings { seconds: seconds.collect() })
 }
 
-/// Returns how long parties waited for each other in the span that the parameters name, in nanoseconds, or `None` if they name none.
-/// `names` are the parties of the communication matrix: processes or nodes.
+/// Returns the call path and the kind of wait of a finding.
+fn wait_of_finding(run: &Run, at: u32) -> Result<(Option<CallPath>, Wait)> {
+    let finding = run.findings.as_ref().and_then(|it| it.findings.get(at as usize));
+    let found = finding.and_then(|it| {
+        let what = *Wait::ALL.iter().find(|wait| wait.about().id == it.pattern)?;
+        Some((Some(CallPath(it.call_path)), what))
+    });
+    found.ok_or(Fault::Bad("there is no such finding".into()))
+}
+
+/// Returns how long parties waited for each other, in nanoseconds: in the span that the parameters name, or in the whole run if they
+/// want all waits (`waits=1`), or `None` if they want neither. `finding` restricts it to one finding. `names` are the parties of
+/// the communication matrix: processes or nodes.
 pub(crate) fn waits_between(
     run: &Run,
     parameters: &Parameters<'_>,
     names: &[String],
 ) -> Result<Option<HashMap<(u32, u32), u64>>> {
-    let Some((index, span)) = chosen(run, parameters)? else { return Ok(None) };
+    let whole = || {
+        let index = timeline::index(run).filter(|_| parameters.get("waits") == Some("1"))?;
+        let span = index.span();
+        Some((index, span))
+    };
+    let Some((index, span)) = chosen(run, parameters)?.or_else(whole) else { return Ok(None) };
+    let only = match parameters.number("finding")? {
+        Some(at) => Some(wait_of_finding(run, at)?),
+        None => None,
+    };
     let meta = run.query.meta();
     let numbers: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
     let party = |it: LocationId| {
@@ -240,7 +260,8 @@ pub(crate) fn waits_between(
     let party = |it: Location| parties.get(it.0 as usize).copied().flatten();
     type Waits = HashMap<(u32, u32), u64>;
     let add = |sums: &mut Waits, location: Location, slice: &Slice, time: u64| {
-        let culprit = slice.wait.and_then(|it| party(it.culprit));
+        let wait = slice.wait.filter(|it| only.is_none_or(|only| (slice.path, it.what) == only));
+        let culprit = wait.and_then(|it| party(it.culprit));
         if let (Some(waiter), Some(culprit)) = (party(location), culprit) {
             *sums.entry((waiter, culprit)).or_default() += time;
         }

@@ -390,6 +390,9 @@ crossing! {
         wait: Vec<f64>,
         /// Kinds of communication that occur in the whole matrix.
         kinds: Vec<String>,
+        /// Waits that it has: `all` with a known partner, `progress` of one-sided operations only, or `none` if the report was not
+        /// searched for waits.
+        waits: String,
     }
 
     /// What there is of a timeline. Times are nanoseconds after the first event.
@@ -585,6 +588,8 @@ crossing! {
     /// Time by class of activity, as bars of processes or nodes.
     struct Bars {
         classes: Vec<String>,
+        /// True if the report was searched for waits. Otherwise their time is not known, and part of that of other classes.
+        searched: bool,
         /// Seconds of each class over all locations.
         whole: Vec<f64>,
         /// Number of bars in total.

@@ -133,7 +133,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
   const hasWaits = metrics.list.some((it) => it.wait && it.readable) && metric.name === "time" && !chosenSpan();
   const waits = useWaits(shown, models, hasWaits);
   const two = shown.second !== undefined;
-  const arrangement = (ARRANGEMENTS.find(([id]) => id === state.value["rows"])?.[0] ?? "tree");
+  const arrangement = (ARRANGEMENTS.find(([id]) => id === state.value["as"])?.[0] ?? "tree");
   const rows = useMemo(() => rowsOf(calls, arrangement), [calls, arrangement]);
   const total = Math.max(values?.total[0] ?? 0, values?.total[1] ?? 0);
   const of_rows = useMemo(() => summed(rows, values), [rows, values]);
@@ -239,7 +239,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
         </label>
         <label>
           Show{" "}
-          <select value={arrangement} onChange={(event) => go({ rows: event.currentTarget.value === "tree" ? undefined : event.currentTarget.value, marks: undefined, sort: undefined })}>
+          <select value={arrangement} onChange={(event) => go({ as: event.currentTarget.value === "tree" ? undefined : event.currentTarget.value, marks: undefined, sort: undefined })}>
             {ARRANGEMENTS.map(([id, name]) => <option key={id} value={id}>{name}</option>)}
           </select>
         </label>

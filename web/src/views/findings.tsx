@@ -479,7 +479,9 @@ function Part({ finding, at, part, models, beside }: {
         <a href={to("panes")}>Where it waits</a>
         <a href={to("calls")}>Call path and source</a>
         <a href={to("spread")}>Which processes</a>
-        <a href={link({ view: "matrix", measure: "wait", finding: at })}>Between whom</a>
+        {finding.targets.length > 0 && (
+          <a href={link({ view: "matrix", measure: "wait", finding: at, part: part || undefined, waits: "finding", kinds: undefined, rows: undefined, columns: undefined, pair: undefined, t: undefined })}>Between whom</a>
+        )}
         {finding.worst && (
           <a href={link({ view: "timeline", finding: at, part: part || undefined, instance: undefined, t: undefined, sel: undefined, rows: undefined })}>When</a>
         )}

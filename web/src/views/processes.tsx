@@ -64,7 +64,7 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
           <div class="pies">
             {[bars, ...(other ? [other] : [])].map((it, at) => (
               <figure key={at}>
-                <Pie whole={it.whole} classes={it.classes} small={other !== undefined} />
+                <Pie whole={it.whole} classes={it.classes} searched={it.searched} small={other !== undefined} />
                 {other && <figcaption>{shown.names[at]}</figcaption>}
               </figure>
             ))}
@@ -101,14 +101,14 @@ function Legend({ bars, other, names, sort }: { bars: Bars; other: Bars | undefi
   );
 }
 
-function Pie({ whole, classes, small }: { whole: number[]; classes: string[]; small: boolean }): JSX.Element {
+function Pie({ whole, classes, searched, small }: { whole: number[]; classes: string[]; searched: boolean; small: boolean }): JSX.Element {
   const total = whole.reduce((sum, value) => sum + value, 0);
   let from = 0;
   const point = (part: number, radius: number) => {
     const angle = 2 * Math.PI * part - Math.PI / 2;
     return `${(50 + radius * Math.cos(angle)).toFixed(3)} ${(50 + radius * Math.sin(angle)).toFixed(3)}`;
   };
-  const text = classes.map((name, at) => `${CLASS_NAMES[name]} ${percent(share(whole[at] ?? 0, total))}`).join(", ");
+  const text = classes.filter((name) => searched || name !== "wait").map((name, at) => `${CLASS_NAMES[name]} ${percent(share(whole[at] ?? 0, total))}`).join(", ");
   return (
     <svg class={`pie${small ? " small-pie" : ""}`} viewBox="0 0 100 100" role="img" aria-label={`The whole time: ${text}`}>
       <defs>
@@ -130,8 +130,17 @@ function Pie({ whole, classes, small }: { whole: number[]; classes: string[]; sm
         from = to;
         return shape;
       })}
-      <text x="50" y="49" text-anchor="middle" class="pie-number">{percent(share(whole[classes.indexOf("wait")] ?? 0, total))}</text>
-      <text x="50" y="57" text-anchor="middle" class="pie-word">waiting</text>
+      {searched ? (
+        <>
+          <text x="50" y="49" text-anchor="middle" class="pie-number">{percent(share(whole[classes.indexOf("wait")] ?? 0, total))}</text>
+          <text x="50" y="57" text-anchor="middle" class="pie-word">waiting</text>
+        </>
+      ) : (
+        <>
+          <text x="50" y="49" text-anchor="middle" class="pie-word">not searched</text>
+          <text x="50" y="57" text-anchor="middle" class="pie-word">for waits</text>
+        </>
+      )}
     </svg>
   );
 }

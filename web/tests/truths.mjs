@@ -1,0 +1,87 @@
+// What was not computed is never 0, no way leads nowhere, and a server that has ended is said to have ended.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { asked, go, hasShmem, open, recorded, serve, settled } from "./setup.mjs";
+
+export function truths(runs, tab) {
+  return {
+    async "a profile does not say 0 of waits that nobody has looked for"(browser) {
+      const profile = resolve("../tests/data/reference/mpi_waits/profile.cubex");
+      const { page, context, problems } = await tab(browser, { runs: [profile, runs()[0]] });
+      await go(page, { view: "findings" });
+      const text = await page.locator("main").innerText();
+      assert.match(text, /not searched for waits/);
+      assert.doesNotMatch(text, /Waits take|No call waits/);
+      await go(page, { view: "processes" });
+      assert.match(await page.locator(".pie").first().innerHTML(), /not searched/);
+      assert.doesNotMatch(await page.locator(".whole-pane").innerText(), /Waiting/);
+      await go(page, { view: "calls" });
+      assert.equal(await page.getByRole("columnheader", { name: "Waits" }).count(), 0);
+      // Beside a run that was searched.
+      await go(page, { view: "findings", with: "1" });
+      assert.match((await page.locator(".headline").innerText()).replaceAll("\n", " "), /not searched for waits.*Waits take/);
+      await go(page, { view: "findings", run: "1", with: "0" });
+      assert.match(await page.locator(".finding").first().innerText(), /not searched for waits/);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
+    async "matrix: a finding leads to its own waits, of whatever kind"(browser) {
+      if (!hasShmem()) return;
+      const halo = recorded("late_halo", "halo-waits");
+      const { page, context, problems } = await tab(browser, { runs: [halo] });
+      const findings = JSON.parse(readFileSync(join(halo, "findings.json"), "utf8")).findings;
+      assert.equal(findings[0].pattern, "late_signal");
+      await page.getByRole("link", { name: "Between whom" }).first().click();
+      await settled(page);
+      assert.match(await page.locator(".toolbar").innerText(), /Late Signal of shmem_long_wait_until at late_halo\.c/);
+      const box = await page.locator("canvas").boundingBox();
+      const cells = await page.evaluate((box) => {
+        const found = new Map();
+        for (let y = box.y; y < box.y + box.height; y += 6) {
+          for (let x = box.x; x < box.x + box.width; x += 6) {
+            const hit = __dwell.hit(x, y);
+            if (hit?.value) found.set(`${hit.origin} ${hit.target}`, hit);
+          }
+        }
+        return [...found.values()];
+      }, box);
+      // Everything that the finding waits is in the matrix, at who waits and for whom.
+      const sum = cells.reduce((all, it) => all + it.value, 0);
+      assert.ok(Math.abs(sum - findings[0].seconds) < 1e-3 * findings[0].seconds, `${sum} ${findings[0].seconds}`);
+      for (const [side, list] of [["origin", findings[0].origins], ["target", findings[0].targets]]) {
+        for (const { who, seconds } of list) {
+          const found = cells.filter((it) => it[side] === who).reduce((all, it) => all + it.value, 0);
+          assert.ok(Math.abs(found - seconds) < 1e-3 * sum, `${side} ${who}: ${found} ${seconds}`);
+        }
+      }
+      // All waits are more than those of one finding.
+      await page.getByRole("link", { name: "Show all waits" }).click();
+      await settled(page);
+      const all = (await asked(page, "runs/0/matrix?waits=1")).wait.reduce((a, b) => a + b, 0);
+      assert.ok(all > sum * 1.01, `${all} ${sum}`);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
+    async "an address works in any tab, and a server that has ended is said to have ended"(browser) {
+      const { address, pid } = await serve(...runs());
+      const [place, code] = address.split("#");
+      const { page, context } = await open(browser, `${place}#v=1&view=calls`);
+      assert.match(await page.locator("main").innerText(), /no key/);
+      // Put into the address line of this tab: only what is behind the # changes.
+      await page.evaluate((hash) => (location.hash = hash), code);
+      await page.locator(".headline").waitFor();
+      assert.doesNotMatch(page.url(), /code=/);
+      await settled(page);
+      process.kill(pid);
+      await page.waitForFunction(() => fetch("/").then(() => false, () => true));
+      await page.evaluate(() => (location.hash = "v=1&view=spread"));
+      await page.locator("[role=alert]", { hasText: "dwell view has ended" }).first().waitFor();
+      assert.doesNotMatch(await page.locator("body").innerText(), /Failed to fetch/);
+      await context.close();
+    },
+  };
+}
