@@ -76,16 +76,16 @@ fn halo(
 fn programs_may_have_other_names_and_lines() {
     let directory = tempfile::tempdir().unwrap();
     let make = |name, calls: Vec<Call>| report(directory.path(), name, 4, &calls);
-    let before = make("a", halo("halo", 3.0, 1.0, [0.5, 0.5], [21, 22]));
+    let before = make("a", halo("halo", 3.0, 1.0, [1.5, 0.5], [21, 22]));
     let after = make("b", halo("halo_fixed", 1.0, 1.0, [0.1, 0.5], [24, 25]));
     let found = compared(&[before], &[after]);
-    // Start-up and shutdown do not count: 2.0, then 1.6.
-    assert!((found.change() + 0.2).abs() < 1e-9, "{found:?}");
+    // Start-up and shutdown do not count: 3.0, then 1.6.
+    assert!((found.change() + 1.4 / 3.0).abs() < 1e-9, "{found:?}");
     assert_eq!(found.judgement, Judgement::Less);
     let [only] = found.differences.as_slice() else { panic!("{found:?}") };
     assert_eq!(only.path, "(program) / shmem_long_wait_until@halo.c:24");
-    assert_eq!((only.before, only.after), (Some(2.0), Some(0.4)));
-    assert!((only.share.unwrap() + 1.6 / 8.0).abs() < 1e-9);
+    assert_eq!((only.before, only.after), (Some(6.0), Some(0.4)));
+    assert!((only.share.unwrap() + 5.6 / 12.0).abs() < 1e-9);
     assert_eq!(only.judgement, Judgement::Less);
 }
 

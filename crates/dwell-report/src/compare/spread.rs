@@ -5,8 +5,9 @@
 //! values are distributed, and one run that was disturbed does not decide. With fewer runs nothing is known about the
 //! spread, and the difference must be above [`DEFAULT`] of the run.
 
-/// Spread that is assumed of sets with fewer than three runs, as a part of the run.
-pub(super) const DEFAULT: f64 = 0.1;
+/// Spread that is assumed of sets with fewer than three runs, as a part of the run. Equal runs of a program that computes
+/// for less than a second differed by up to 21 % on a quiet virtual machine: see docs/src/compare.md.
+pub(super) const DEFAULT: f64 = 0.25;
 
 /// Least number of runs in a set whose spread says something.
 const FEW: usize = 3;
@@ -211,9 +212,9 @@ mod tests {
 
     #[test]
     fn single_runs_differ_by_more_than_the_default() {
-        assert_eq!(judged(&[100.0], &[109.0]), Judgement::Same);
-        assert_eq!(judged(&[100.0], &[111.0]), Judgement::More);
-        assert_eq!(judged(&[100.0], &[89.0]), Judgement::Less);
+        assert_eq!(judged(&[100.0], &[120.0]), Judgement::Same);
+        assert_eq!(judged(&[100.0], &[130.0]), Judgement::More);
+        assert_eq!(judged(&[100.0], &[70.0]), Judgement::Less);
     }
 
     /// Counts by trial how often five values are all above five others.

@@ -23,7 +23,7 @@ several places of the source match by their order there.
 
 The runs after the change are slower if they are longer by more than --threshold and by more than chance. With three \
 runs or more on both sides, a rank-sum test decides what is chance (at most 1 in 100, or as little as so few runs can \
-show); with fewer, differences up to 10 % of the run count as chance. The last line says which slowdown such runs show \
+show); with fewer, differences up to 25 % of the run count as chance. The last line says which slowdown such runs show \
 in 19 of 20 cases.
 
 Exit code: 0 if the runs are not slower, 1 if they are, 2 if they cannot be compared.
