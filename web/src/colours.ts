@@ -12,7 +12,7 @@ export const CLASS_COLOURS: Record<string, string> = {
   collective: "#009988",
   lock: "#ee7733",
   io: "#ee3377",
-  runtime: "#888888",
+  runtime: "#5f6b78",
   wait: "#cc3311",
 };
 

@@ -82,7 +82,7 @@ export function short(value: number, unit: string): string {
   const [, digits, rest] = /^(-?[\d,.]+)(.*)$/.exec(text) ?? [];
   if (digits === undefined || rest === undefined) return text;
   const size = Number(digits.replaceAll(",", ""));
-  if (!Number.isFinite(size) || Number.isInteger(size)) return text;
+  if (!Number.isFinite(size) || !digits.includes(".")) return text;
   return `${size.toFixed(Math.abs(size) >= 100 ? 0 : Math.abs(size) >= 10 ? 1 : 2)}${rest}`;
 }
 

@@ -87,16 +87,30 @@ export interface Selected {
   exclusive: boolean;
 }
 
-export function useSelected(models: Models): Selected {
+/** The metric that most is waited in, so that views open where there is something to see. */
+export function useInterest(models: Models): { metric: number } | undefined {
+  return useMemo(() => {
+    const { list, tree } = models.metrics;
+    const waits = list.map((_, at) => at).filter((at) => list[at]?.wait && list[at]?.readable && tree.count(at) === 0);
+    const best = waits.sort((a, b) => (list[b]?.value ?? 0) - (list[a]?.value ?? 0))[0];
+    return best === undefined || !list[best]?.value ? undefined : { metric: best };
+  }, [models]);
+}
+
+/** What the address selects; where it names no metric, the one that is given, or time. */
+export function useSelected(models: Models, fallback?: number, fallbackCall?: number): Selected {
   const { metric, own, call, self } = state.value;
   return useMemo(() => {
     const { list } = models.metrics;
+    if (metric === undefined && call === undefined && fallback !== undefined && list[fallback]?.readable) {
+      return { metric: fallback, own: own === "1", call: fallbackCall === undefined || fallbackCall < 0 ? undefined : fallbackCall, exclusive: false };
+    }
     let at = list.findIndex((it) => it.name === metric);
     if (at < 0) at = list.findIndex((it) => it.name === "time" && it.readable);
     if (at < 0) at = Math.max(0, list.findIndex((it) => it.readable));
     const item = call === undefined ? undefined : models.calls.byKey.get(call);
     return { metric: at, own: own === "1", call: item, exclusive: self === "1" && item !== undefined };
-  }, [models, metric, own, call, self]);
+  }, [models, metric, own, call, self, fallback, fallbackCall]);
 }
 
 /** The parameters of a selection for a run; nothing if the run lacks it. */

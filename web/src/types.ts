@@ -518,4 +518,12 @@ numbers: Array<number>,
 /**
  * Seconds of each class: a list with one value for each bar.
  */
-values: Array<Array<number>>, };
+values: Array<Array<number>>,
+/**
+ * Number of processes or nodes that a bar stands for: with more than one, values are means.
+ */
+step: number,
+/**
+ * Least and greatest waiting among those of each bar, in seconds; empty if each bar stands for one.
+ */
+least_wait: Array<number>, most_wait: Array<number>, };

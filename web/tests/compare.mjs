@@ -87,6 +87,36 @@ export function comparisons(runs, tab) {
       await context.close();
     },
 
+    async "two runs: waits of the matrix are compared once both are known"(browser) {
+      // The index of the second run is not there yet.
+      const other = analysed("sor", "sor-unindexed", "--ranks", "16", "--iterations", "12");
+      const { page, context, problems } = await tab(browser, { runs: [runs()[0], other] });
+      await go(page, { view: "matrix", with: "1", measure: "wait" });
+      const [a, b] = await Promise.all(["0", "1"].map((run) => asked(page, `runs/${run}/matrix?waits=1`)));
+      assert.equal(a.waits, "all");
+      assert.equal(b.waits, "all");
+      const most = (it) => it.wait.map((value, at) => [`${it.origin[at]} ${it.target[at]}`, value]);
+      const then = new Map(most(b));
+      const box = await page.locator("canvas").boundingBox();
+      const texts = await page.evaluate((box) => {
+        const found = {};
+        for (let y = box.y; y < box.y + box.height; y += 6) {
+          for (let x = box.x; x < box.x + box.width; x += 6) {
+            const hit = __dwell.hit(x, y);
+            if (hit?.row !== undefined) found[`${hit.row} ${hit.column}`] = hit.text;
+          }
+        }
+        return found;
+      }, box);
+      const { module: format } = await runnerImport(new URL("../src/format.ts", import.meta.url).pathname);
+      for (const [place, value] of most(a)) {
+        const change = format.change((then.get(place) ?? 0) - value, "sec");
+        assert.ok(texts[place].endsWith(`change ${change}`), `${place}: ${texts[place]}, ${change}`);
+      }
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
     async "two runs: processes are matched by their names, not by their places"(browser) {
       const many = analysed("sor", "sor-48", "--ranks", "48");
       const { page, context, problems } = await tab(browser, { runs: [runs()[0], many] });

@@ -8,6 +8,7 @@ import AxeBuilder from "@axe-core/playwright";
 import { baselines, book, gallery, timelineBook } from "./pictures.mjs";
 import { textsOfTheTerminal } from "./format.mjs";
 import { comparisons } from "./compare.mjs";
+import { tables } from "./tables.mjs";
 import { truths } from "./truths.mjs";
 import { timelines } from "./timeline.mjs";
 import { analysed, asked, dwell, go, hostile, open, others, root, serve, settled } from "./setup.mjs";
@@ -118,7 +119,7 @@ export const tests = {
 
   async "panes: a selection refills those to its right, by mouse and by keys"(browser) {
     const { page, context, problems } = await tab(browser);
-    await go(page, { view: "panes" });
+    await go(page, { view: "panes", metric: "time" });
     const metrics = await asked(page, "runs/0/metrics");
     const time = metrics.metrics.findIndex((it) => it.name === "time");
     const values = await asked(page, `runs/0/calls/values?metric=${time}`);
@@ -303,6 +304,7 @@ export const tests = {
 
   ...comparisons(runs, tab),
   ...truths(runs, tab),
+  ...tables(runs, tab),
 
   ...timelines(() => runs()[0], tab, accessible),
 

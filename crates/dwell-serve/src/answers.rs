@@ -392,6 +392,9 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
             names: names_of,
             numbers,
             values,
+            step: 1,
+            least_wait: Vec::new(),
+            most_wait: Vec::new(),
         });
     }
     let classes = match in_span {
@@ -442,6 +445,7 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
     let value =
         |class: usize, at: usize| all.get(class).and_then(|it| it.get(at)).copied().unwrap_or(0.0);
     let mut order = used;
+    let bands = parameters.number("bands")?.unwrap_or(0).min(MOST as u32) as usize;
     if let Some(sort) = parameters.get("sort").filter(|it| *it != "number") {
         let class = Class::ALL.iter().position(|it| it.name() == sort);
         let of = |at: usize| match class {
@@ -449,20 +453,53 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
             None => (0..all.len()).map(|class| value(class, at)).sum(),
         };
         let by = |a: &usize, b: &usize| of(*b).total_cmp(&of(*a)).then(a.cmp(b));
-        // Only the bars of this answer need be sorted.
+        // Only the bars of this answer need be sorted; bands are of all.
         let end = from.saturating_add(count);
-        if end < order.len() {
+        if end < order.len() && bands == 0 {
             order.select_nth_unstable_by(end, by);
             order.get_mut(..end).unwrap_or_default().sort_by(by);
         } else {
             order.sort_by(by);
         }
     }
-    let shown: Vec<usize> = order.iter().copied().skip(from).take(count).collect();
     let name = |&at: &usize| match by_node {
         true => meta.system_node(dwell_report::SystemNodeId(at as u32)).map_or("?", |it| it.name),
         false => meta.group(dwell_report::GroupId(at as u32)).map_or("?", |it| it.name),
     };
+    if bands > 0 && order.len() > bands {
+        let step = order.len().div_ceil(bands);
+        let waiting = Class::ALL.iter().position(|it| *it == Class::Wait).unwrap_or(0);
+        let groups: Vec<&[usize]> = order.chunks(step).collect();
+        let mean = |class: usize, group: &[usize]| {
+            group.iter().map(|&at| value(class, at)).sum::<f64>() / group.len().max(1) as f64
+        };
+        let extreme = |by: fn(f64, f64) -> f64, begin: f64| -> Vec<f64> {
+            let one = |group: &&[usize]| group.iter().map(|&at| value(waiting, at)).fold(begin, by);
+            groups.iter().map(one).collect()
+        };
+        let title = |group: &&[usize]| match (group.first(), group.last()) {
+            (Some(first), Some(last)) if first != last => {
+                format!("{} … {}", name(first), name(last))
+            }
+            (Some(only), _) => name(only).to_owned(),
+            _ => String::new(),
+        };
+        return Ok(Bars {
+            classes: names,
+            searched: run.is_searched(),
+            whole,
+            count: order.len() as u32,
+            names: groups.iter().map(title).collect(),
+            numbers: groups.iter().filter_map(|it| Some(*it.first()? as u32)).collect(),
+            values: (0..all.len())
+                .map(|class| groups.iter().map(|group| mean(class, group)).collect())
+                .collect(),
+            step: step as u32,
+            least_wait: extreme(f64::min, f64::INFINITY),
+            most_wait: extreme(f64::max, 0.0),
+        });
+    }
+    let shown: Vec<usize> = order.iter().copied().skip(from).take(count).collect();
     Ok(Bars {
         classes: names,
         searched: run.is_searched(),
@@ -473,5 +510,8 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
         values: (0..all.len())
             .map(|class| shown.iter().map(|&at| value(class, at)).collect())
             .collect(),
+        step: 1,
+        least_wait: Vec::new(),
+        most_wait: Vec::new(),
     })
 }

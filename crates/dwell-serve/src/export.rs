@@ -172,9 +172,12 @@ fn first_screens(all: &mut Collection<'_>, number: usize, run: &Run) {
     }
     all.ask(&of("bars"), "count=0");
     for by in ["", "by=node&"] {
-        all.ask(&of("bars"), &format!("{by}count=256"));
-        for sort in Class::ALL.iter().map(|class| class.name()).chain(["all"]) {
-            all.ask(&of("bars"), &format!("{by}count=256&sort={sort}"));
+        let parts = ["bands=128&"].into_iter().filter(|_| run.query.meta().groups().len() > 256);
+        for part in parts.chain([""]) {
+            all.ask(&of("bars"), &format!("{part}{by}count=256"));
+            for sort in Class::ALL.iter().map(|class| class.name()).chain(["all"]) {
+                all.ask(&of("bars"), &format!("{part}{by}count=256&sort={sort}"));
+            }
         }
     }
     for fold in ["", "fold=node"] {

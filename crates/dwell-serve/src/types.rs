@@ -600,6 +600,11 @@ crossing! {
         numbers: Vec<u32>,
         /// Seconds of each class: a list with one value for each bar.
         values: Vec<Vec<f64>>,
+        /// Number of processes or nodes that a bar stands for: with more than one, values are means.
+        step: u32,
+        /// Least and greatest waiting among those of each bar, in seconds; empty if each bar stands for one.
+        least_wait: Vec<f64>,
+        most_wait: Vec<f64>,
     }
 }
 

@@ -93,6 +93,8 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
   const cells = useMemo(() => values(matrix, measure), [matrix, measure]);
   const beside = useMemo(() => {
     if (!matrix || !other?.present) return undefined;
+    // Some waits of one run and all of the other are not the same thing.
+    if (measure === "wait" && matrix.waits !== other.waits) return undefined;
     const names = (it: Matrix) => [...it.row_names, ...it.column_names].join("\n");
     return names(other) === names(matrix) ? values(other, measure) : undefined;
   }, [matrix, other, measure]);
@@ -114,7 +116,7 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
   const chosen = kinds ? kinds.split(",") : matrix.kinds;
   const zoomed = rows !== undefined || columns !== undefined;
   const isLog = state.value["scale"] === "log" && !beside;
-  const title = measure === "wait" ? "Waits of each process (row) for another (column)" : `${MEASURES.find(([id]) => id === measure)?.[1]} from origin (row) to target (column)`;
+  const title = measure === "wait" ? `Waits of each ${matrix.unit} (row) for another (column)` : `${MEASURES.find(([id]) => id === measure)?.[1]} from origin (row) to target (column)`;
   return (
     <>
       <div class="toolbar">
@@ -164,7 +166,7 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
         <CopyTable rows={() => [["origin", "target", measure], ...[...cells].map(([at, value]) => [
           matrix.row_names[Math.floor(at / matrix.column_names.length)] ?? "", matrix.column_names[at % matrix.column_names.length] ?? "", String(value)])]} />
       </div>
-      <div class="matrix">
+      <div class={`matrix${shown.second ? " two" : ""}`}>
         <section class={`pane${stale ? " stale" : ""}`} aria-label="Communication matrix">
           <div class="pane-head">
             <h2>{title}</h2>
@@ -174,8 +176,10 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
               : <ScaleKey low={isLog && most > 0 ? amount(least, unit) : "0"} high={amount(most, unit)} />}
           </div>
           {shown.second && !beside && (
-            <p class="pane-line">
-              {found ? `These are waits of ${shown.names[0]} alone.`
+            <p class="pane-line" aria-busy={indexBeside.state === "making" ? "true" : undefined}>
+              {indexBeside.state === "making" ? `These are values of ${shown.names[0]} alone, until those of ${shown.names[1]} are read: ${percent(indexBeside.done)}.`
+                : measure === "wait" && other && other.waits !== matrix.waits ? `These are waits of ${shown.names[0]} alone: ${other.waits === "none" ? `${shown.names[1]} was not searched for waits` : "only one of the runs has waits of all kinds"}.`
+                : found ? `These are waits of ${shown.names[0]} alone.`
                 : other ? `These are values of ${shown.names[0]} alone: ${shown.names[1]} has other processes.` : `These are values of ${shown.names[0]} alone.`}
             </p>
           )}
@@ -230,7 +234,7 @@ function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit }: 
     const least = Math.max(1, Math.min((width - names - 40 - sumRoom) / wide, 110));
     // Column names stand upright where they do not fit.
     const isUpright = 7.2 * widest(columnNames.rest) + 6 > least && widest(columnNames.rest) > 3;
-    const top = isUpright ? Math.min(130, 34 + 6.8 * widest(columnNames.rest)) : 48;
+    const top = isUpright ? Math.min(150, 44 + 7.2 * widest(columnNames.rest)) : 48;
     const down = hasSums ? (isWritten ? 34 : 26) : 0;
     const tall = Math.max(1, Math.min((height - top - down - 16) / high, 110));
     const square = Math.min(least, tall);

@@ -12,7 +12,7 @@ import { type Models, of, parameters, type Selected, type Shown, useModels, useS
 import { go, link, state } from "../state";
 import { useParts, useWide } from "../splitter";
 import { TreeView, Twisty } from "../tree";
-import type { Metric, Spread, SystemNames, SystemValues } from "../types";
+import type { Metric, Overview, Spread, SystemNames, SystemValues } from "../types";
 import { ancestors, usePathValues } from "../values";
 import { BoxPlot } from "./spread";
 
@@ -47,7 +47,10 @@ export function Panes({ shown }: { shown: Shown }): JSX.Element {
 }
 
 function ThreePanes({ shown, models }: { shown: Shown; models: Models }): JSX.Element {
-  const selected = useSelected(models);
+  const overview = useAnswer<Overview>(of(shown.first, "overview")).value;
+  const worst = overview?.findings[overview.entries[0]?.findings[0] ?? -1];
+  const call = worst?.call == null ? undefined : models.calls.from[0][worst.call];
+  const selected = useSelected(models, worst?.metric ?? undefined, call);
   const metric = models.metrics.list[selected.metric] as Metric;
   const mode = state.value["mode"] ?? "abs";
   const across = useWide(1000);
@@ -115,12 +118,13 @@ function Cells(props: {
   const delta = compared && value !== undefined ? other - value : 0;
   const part = value === undefined ? 0 : share(value, scale.whole);
   const fill = compared ? differenceColour(Math.max(-1, Math.min(1, 4 * share(delta, scale.whole)))) : amountColour(part);
-  const none = value === undefined || (value === 0 && !other);
+  // A whole is all of itself: that says nothing.
+  const none = value === undefined || (value === 0 && !other) || (!compared && value === scale.whole && props.depth === 0);
   return (
     <>
       <Twisty depth={props.depth} folds={props.folds} open={props.open} toggle={props.toggle} />
       <span class={`square${none ? " none" : ""}`} style={none ? {} : { backgroundColor: fill }} aria-hidden="true" />
-      <span class={`value num${none ? " dim" : ""}`}>{value === undefined ? "…" : written(value, props.unit, scale)}</span>
+      <span class={`value num${value ? "" : " dim"}`}>{value === undefined ? "…" : written(value, props.unit, scale)}</span>
       {compared && <span class={`value num delta ${delta > 0 ? "more" : delta < 0 ? "less" : "dim"}`}>{delta === 0 ? "=" : signed(written(delta, props.unit, scale), delta)}</span>}
       <span class="name">
         {props.mark && <span class="class-mark" style={{ backgroundColor: CLASS_COLOURS[props.mark] ?? "" }} aria-hidden="true" />}

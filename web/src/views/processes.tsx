@@ -4,26 +4,33 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../data";
 import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
-import { change, grouped, percent, seconds, share } from "../format";
+import { change, grouped, percent, seconds, share, withoutCommon } from "../format";
+import { CopyTable } from "../save";
 import { colour, type Hit, Picture } from "../canvas";
-import { of, type Shown } from "../runs";
+import { of, type Shown, useSystem } from "../runs";
 import { chosenSpan, SpanNote } from "../span";
 import { go, state } from "../state";
 import type { Bars } from "../types";
 
-/** Bars on a screen. */
+/** Bars on a screen; of more processes there are bands. */
 const SHOWN = 256;
+const BANDS = 128;
 
 export function Processes({ shown }: { shown: Shown }): JSX.Element {
   const sort = state.value["order"] ?? "number";
   const by = state.value["by"];
   const from = Number(state.value["from"] ?? 0);
+  const system = useSystem(shown.first)?.about;
+  // Many processes stand in bands until one of these is opened.
+  const many = (system?.processes ?? 0) > SHOWN && state.value["from"] === undefined;
   // The span of the timeline, if it shows a part of the run.
   const t = chosenSpan();
-  const query = { t, sort: sort === "number" ? undefined : sort, by, from: from || undefined, count: SHOWN };
-  const { value: bars, error, stale } = useAnswer<Bars>(of(shown.first, "bars"), query);
+  const query = { t, sort: sort === "number" ? undefined : sort, by, from: from || undefined, count: SHOWN, bands: many ? BANDS : undefined };
+  const { value: bars, error, stale } = useAnswer<Bars>(system ? of(shown.first, "bars") : undefined, query);
   const other = useAnswer<Bars>(shown.second && of(shown.second, "bars"), { ...query, t: undefined, sort: undefined }).value;
   const [table, setTable] = useState(false);
+  const hidden = state.value["hide"] === "compute";
+  const [drawn, drawnBeside] = useMemo(() => [bars, other].map((it) => (it && hidden ? without(it, "compute") : it)), [bars, other, hidden]);
   if (error) return <p class="empty" role="alert">{error}</p>;
   if (!bars) return <p class="empty" aria-busy="true">Reading the report …</p>;
   const present = bars.classes.filter((_, at) => (bars.whole[at] ?? 0) > 0 || (other?.whole[at] ?? 0) > 0);
@@ -43,9 +50,14 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
           <input type="checkbox" checked={by === "node"} onChange={(event) => go({ by: event.currentTarget.checked ? "node" : undefined, from: undefined })} />
           By node
         </label>
-        {bars.count > SHOWN && (
+        <label class="check">
+          <input type="checkbox" checked={hidden} onChange={(event) => go({ hide: event.currentTarget.checked ? "compute" : undefined })} />
+          Hide computing
+        </label>
+        {bars.count > SHOWN && !many && (
           <span class="pager">
-            <button type="button" class="small" disabled={from === 0} onClick={() => go({ from: Math.max(0, from - SHOWN) || undefined })}>Previous page</button>
+            <button type="button" class="small" onClick={() => go({ from: undefined })}>All {grouped(bars.count)} {unit} in bands</button>
+            <button type="button" class="small" disabled={from === 0} onClick={() => go({ from: Math.max(0, from - SHOWN) })}>Previous page</button>
             <span>{from + 1} to {Math.min(from + SHOWN, bars.count)} of {grouped(bars.count)} {unit}</span>
             <button type="button" class="small" disabled={from + SHOWN >= bars.count} onClick={() => go({ from: from + SHOWN })}>Next page</button>
           </span>
@@ -53,11 +65,12 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
         <SpanNote />
         <span class="grow" />
         <label class="check"><input type="checkbox" checked={table} onChange={(event) => setTable(event.currentTarget.checked)} /> As a table</label>
+        <CopyTable rows={() => [["process", ...bars.classes], ...bars.names.map((name, bar) => [name, ...bars.values.map((row) => String(row[bar] ?? 0))])]} />
       </div>
-      <div class="processes">
+      <div class={`processes${shown.second ? " two" : ""}`}>
         <section class={`pane${stale ? " stale" : ""}`} aria-label={`Time of ${unit}`}>
-          <div class="pane-head"><h2>Time of {unit}</h2><span class="dim">{grouped(bars.count)} {unit}{other && `; left ${shown.names[0]}, right ${shown.names[1]}`}</span></div>
-          {table ? <BarTable bars={bars} other={other} names={shown.names} present={present} /> : <Stacks bars={bars} other={other} names={shown.names} />}
+          <div class="pane-head"><h2>Time of {unit}</h2><span class="dim">{grouped(bars.count)} {unit}{bars.step > 1 && `, means of ${bars.step} each; lines from the least to the most waiting`}{other && `; left ${shown.names[0]}, right ${shown.names[1]}`}</span></div>
+          {table ? <BarTable bars={bars} other={other} names={shown.names} present={present} /> : <Stacks bars={drawn ?? bars} other={drawnBeside} names={shown.names} />}
         </section>
         <section class="pane whole-pane" aria-label="The whole" tabIndex={0}>
           <div class="pane-head"><h2>The whole</h2><span class="dim">over all processes</span></div>
@@ -74,6 +87,12 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
       </div>
     </>
   );
+}
+
+/** Bars without a class, so that small parts of the time can be seen. */
+function without(bars: Bars, name: string): Bars {
+  const at = bars.classes.indexOf(name);
+  return { ...bars, values: bars.values.map((row, kind) => (kind === at ? row.map(() => 0) : row)) };
 }
 
 function Legend({ bars, other, names, sort }: { bars: Bars; other: Bars | undefined; names: [string, string]; sort: string }): JSX.Element {
@@ -177,6 +196,7 @@ function Stacks({ bars, other, names }: { bars: Bars; other: Bars | undefined; n
     return at === undefined ? 0 : (other?.values.reduce((sum, row) => sum + (row[at] ?? 0), 0) ?? 0);
   };
   const most = Math.max(...totals, ...(other ? bars.names.map((_, bar) => totalBeside(bar)) : []), 1e-300);
+  const { common, rest: labels } = useMemo(() => withoutCommon(bars.names), [bars]);
   const [size, setSize] = useState({ width: 1, height: 1 });
   const room = (width: number, height: number) => {
     const [left, top, bottom] = [88, 14, 30];
@@ -225,15 +245,25 @@ function Stacks({ bars, other, names }: { bars: Bars; other: Bars | undefined; n
       } else {
         column(bars.values, bar, x, wide);
       }
+      // Waiting is on top: where it begins at the process of the band that waits most, and at the one that waits least.
+      const [least, greatest] = [bars.least_wait[bar], bars.most_wait[bar]];
+      if (least !== undefined && greatest !== undefined && bars.searched) {
+        const y = (waiting: number) => base - (box.height * ((totals[bar] ?? 0) - waiting)) / most;
+        context.fillStyle = `color-mix(in srgb, ${colour("--text")} 60%, transparent)`;
+        context.fillRect(x + wide / 2 - 0.5, y(greatest), 1, y(least) - y(greatest));
+      }
     });
     context.fillStyle = colour("--text-dim");
     context.textAlign = "center";
     context.textBaseline = "top";
-    const longest = Math.max(...bars.names.map((name) => name.length), 1);
-    const every = Math.max(1, Math.ceil((longest * 6.6 + 10) / box.bar));
+    const longest = Math.max(...labels.map((name) => name.length), 1);
+    const every = Math.max(1, Math.ceil((longest * 7.2 + 14) / box.bar));
     for (let bar = 0; bar < bars.names.length; bar += every) {
-      context.fillText(bars.names[bar] ?? "", box.left + (bar + 0.5) * box.bar - gap / 2, base + 8);
+      if (box.left + (bar + 0.5) * box.bar + longest * 3.6 > width && bar > 0) continue;
+      context.fillText(labels[bar] ?? "", box.left + (bar + 0.5) * box.bar - gap / 2, base + 8);
     }
+    context.textAlign = "left";
+    if (common) context.fillText(common, 14, base + 8);
   };
   const hitOf = (bar: number): Hit | undefined => {
     if (bar < 0 || bar >= bars.names.length) return undefined;
@@ -245,7 +275,12 @@ function Stacks({ bars, other, names }: { bars: Bars; other: Bars | undefined; n
     const lines = parts.slice(0, 6).map((part) => `${CLASS_NAMES[part.name]} ${seconds(part.value)}, ${percent(share(part.value, totals[bar] ?? 0))}`);
     const beside = other ? [`${names[1]}: ${seconds(totalBeside(bar))}`] : [];
     return {
-      text: [`${bars.names[bar]}: ${seconds(totals[bar] ?? 0)}`, ...lines, ...beside].join("\n"),
+      text: [
+        `${bars.names[bar]}: ${seconds(totals[bar] ?? 0)}${bars.step > 1 ? " on average" : ""}`,
+        ...lines,
+        ...(bars.step > 1 && bars.searched ? [`waiting from ${seconds(bars.least_wait[bar] ?? 0)} to ${seconds(bars.most_wait[bar] ?? 0)}`] : []),
+        ...beside,
+      ].join("\n"),
       x: box.left + (bar + 0.5) * box.bar,
       y: box.top + box.height * (1 - Math.min(1, (totals[bar] ?? 0) / most)) + 6,
       bar,
@@ -263,6 +298,10 @@ function Stacks({ bars, other, names }: { bars: Bars; other: Bars | undefined; n
         return y < box.top || y > box.top + box.height ? undefined : hitOf(Math.floor((x - box.left) / box.bar));
       }}
       step={(from, dx) => (from ? (hitOf((from["bar"] as number) + dx) ?? from) : hitOf(0))}
+      file="processes"
+      onPick={(hit) => {
+        if (bars.step > 1) go({ from: (hit["bar"] as number) * bars.step });
+      }}
       depends={[bars, other]}
     />
   );

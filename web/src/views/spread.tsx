@@ -4,11 +4,12 @@ import type { JSX } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../data";
 import { amountRgb, differenceRgb, textOn } from "../colours";
-import { amount, change, grouped, percent } from "../format";
+import { amount, change, grouped, percent, short } from "../format";
+import { CopyTable } from "../save";
 import { ScaleKey } from "../scale";
 import { colour, type Hit, Picture } from "../canvas";
 import { pathOf } from "../model";
-import { type Models, of, parameters, type Shown, useModels, useSelected } from "../runs";
+import { type Models, of, parameters, type Shown, useInterest, useModels, useSelected } from "../runs";
 import { SpanNote } from "../span";
 import { go, link, state } from "../state";
 import type { FiveNumbers, LocationNames, Metric, Spread, Topologies } from "../types";
@@ -71,7 +72,7 @@ function gridOf(count: number, topologies: Topologies | undefined, wanted: strin
 }
 
 function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Element {
-  const selected = useSelected(models);
+  const selected = useSelected(models, useInterest(models)?.metric);
   const metric = models.metrics.list[selected.metric] as Metric;
   const wanted = parameters(models, selected, 0);
   const otherWanted = shown.second === undefined ? undefined : parameters(models, selected, 1);
@@ -111,11 +112,12 @@ function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Eleme
               {topologies.topologies.map((it, at) => (
                 <option key={at} value={String(at)}>{it.name || "topology"} ({it.sizes.join(" × ")})</option>
               ))}
-              <option value="rows">one behind the other</option>
+              <option value="rows">in rows</option>
             </select>
           </label>
         )}
         <label class="check"><input type="checkbox" checked={table} onChange={(event) => setTable(event.currentTarget.checked)} /> As a table</label>
+        {row.value && <CopyTable rows={() => [["location", "value"], ...Array.from(row.value ?? [], (value, at) => [String(at), String(value)])]} />}
       </div>
       {spread.error && <p class="empty" role="alert">{spread.error}</p>}
       {!wanted && <p class="empty">{otherWanted ? `Only ${shown.names[1]} has this call path: select another, or exchange the runs.` : "No run has values here."}</p>}
@@ -181,9 +183,9 @@ export function BoxPlot(props: { spread: Spread; other?: Spread | undefined; uni
         })}
       </svg>
       <figcaption>
-        <span class="num">{amount(low === 0 ? boxes[0]?.min ?? 0 : low, props.unit)}</span>
-        <span class="dim">imbalance <span class="num">{percent(boxes[0]?.imbalance ?? 0)}</span></span>
-        <span class="num">{amount(boxes[0]?.max ?? 0, props.unit)}</span>
+        <span class="num">{low === 0 ? "0" : amount(low, props.unit)}</span>
+        <span class="dim">imbalance <span class="num">{boxes.map((it) => percent(it.imbalance)).join(", then ")}</span></span>
+        <span class="num">{amount(high, props.unit)}</span>
       </figcaption>
     </figure>
   );
@@ -244,7 +246,7 @@ function Histogram({ rows, names, unit }: { rows: Float64Array[]; names: [string
           </rect>
         )))}
       </svg>
-      <figcaption><span class="num">0</span><span class="dim">at most {grouped(most)} locations</span><span class="num">{amount(high, unit)}</span></figcaption>
+      <figcaption><span class="num">0</span><span class="dim">at most {grouped(most)} {most === 1 ? "location" : "locations"}</span><span class="num">{amount(high, unit)}</span></figcaption>
     </figure>
   );
 }
@@ -331,7 +333,11 @@ function HeatMap(props: {
       row.forEach((_, location) => {
         const [x, y] = grid.place(location);
         context.fillStyle = textOn(other ? differenceRgb(2 * partOf(location) - 1) : amountRgb(partOf(location)));
-        if (x >= 0) context.fillText(name(location), left + (x + 0.5) * cell, top + (y + 0.5) * cell, cell - 8);
+        if (x < 0) return;
+        const delta = (other?.[location] ?? 0) - (row[location] ?? 0);
+        const [across, down] = [left + (x + 0.5) * cell, top + (y + 0.5) * cell];
+        context.fillText(name(location), across, down - 9, cell - 8);
+        context.fillText(other ? change(delta, unit) : short(row[location] ?? 0, unit), across, down + 9, cell - 6);
       });
     }
   };
@@ -366,6 +372,7 @@ function HeatMap(props: {
         const [x, y] = from ? grid.place(from["location"] as number) : [0, 0];
         return hitOf(grid.at(x + dx, y + dy)) ?? from;
       }}
+      file="locations"
       depends={[row, other, grid, name]}
     />
   );

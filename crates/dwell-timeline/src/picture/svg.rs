@@ -19,7 +19,7 @@ const COLOURS: [(Class, &str, &str); crate::CLASSES] = [
     (Class::Collective, "#009988", "collective"),
     (Class::Lock, "#ee7733", "locks, flags, fences"),
     (Class::Io, "#ee3377", "files"),
-    (Class::Runtime, "#888888", "runtime, other"),
+    (Class::Runtime, "#5f6b78", "runtime, other"),
     (Class::Wait, "#cc3311", "waiting"),
 ];
 
