@@ -25,6 +25,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use dwell_mpi::Launch;
 
 /// Shows where one-sided parallel programs dwell in wait states, why, and what would remove the wait.
 #[derive(Debug, Parser)]
@@ -58,6 +59,8 @@ enum Command {
     Export(commands::export::Args),
     /// Compare two reports; exit code 1 if something got worse.
     Compare(commands::compare::Args),
+    /// Answer questions of an assistant about runs, over standard input and output (Model Context Protocol).
+    Mcp(commands::mcp::Args),
     /// Estimate the size of a trace from a profile, and write a filter that keeps it small.
     Score(commands::score::Args),
     /// Make an archive from the files of a killed or crashed run.
@@ -81,6 +84,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // A launcher passes output on, perhaps into a file. That of Open MPI lets its processes believe in a terminal.
+    if Launch::detect().is_some() {
+        console::set_colors_enabled(false);
+    }
     let result = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
         Command::Recover(args) => commands::recover::run(&args),
@@ -99,6 +106,7 @@ fn main() -> ExitCode {
         Command::Timeline(args) => commands::timeline::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Mcp(args) => commands::mcp::run(&args),
         Command::Score(args) => commands::score::run(&args),
         Command::Synth(args) => commands::synth::run(&args),
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),

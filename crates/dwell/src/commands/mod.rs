@@ -12,6 +12,7 @@ pub(crate) mod instrument;
 pub(crate) mod link_flags;
 pub(crate) mod ls;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod print;
 pub(crate) mod recover;
 pub(crate) mod report;

@@ -112,6 +112,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(fails(args, &comparison))))
 }
 
+/// Compares two sets of runs by time and all waits, and returns the document that `--json` prints.
+pub(super) fn as_json(
+    before: impl IntoIterator<Item = impl AsRef<Path>>,
+    after: impl IntoIterator<Item = impl AsRef<Path>>,
+) -> anyhow::Result<serde_json::Value> {
+    let (before, after) = (open_all(before)?, open_all(after)?);
+    let mut metrics = vec!["time".to_owned()];
+    metrics.extend(waits(before.iter().chain(&after)));
+    let comparison = dwell_report::compare(&before, &after, &metrics, 0.02)?;
+    Ok(serde_json::to_value(document::of(&comparison, &before, &after))?)
+}
+
 /// Returns `true` if the comparison fails a gate.
 fn fails(args: &Args, comparison: &Comparison) -> bool {
     comparison.is_slower() || args.paths && comparison.worse().next().is_some()

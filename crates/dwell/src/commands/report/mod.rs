@@ -1,6 +1,6 @@
 //! `dwell report`: contents of a report as tables.
 
-mod views;
+pub(super) mod views;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -207,7 +207,7 @@ fn is_archive(directory: &Path) -> bool {
 }
 
 /// Returns the only call path that a text means. Fails if none or several match.
-fn one_path(query: &Query, text: &str) -> anyhow::Result<CnodeId> {
+pub(super) fn one_path(query: &Query, text: &str) -> anyhow::Result<CnodeId> {
     match query.find_paths(text).as_slice() {
         [cnode] => Ok(*cnode),
         [] => bail!("no call path `{}`; list them with `dwell report --tree time`", visible(text)),

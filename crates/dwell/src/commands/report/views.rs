@@ -215,7 +215,7 @@ fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> R
 }
 
 /// Returns call paths ranked by their exclusive value of a metric.
-pub(super) fn ranking(
+pub(in crate::commands) fn ranking(
     query: &Query,
     metric: MetricId,
     below: Option<CnodeId>,
@@ -251,7 +251,7 @@ pub(super) fn ranking(
 
 /// Returns the call tree with the values of a metric, `depth` levels deep. Only rows of call paths that are shown, and
 /// of their children, are read.
-pub(super) fn tree(
+pub(in crate::commands) fn tree(
     query: &Query,
     metric: MetricId,
     below: Option<CnodeId>,
@@ -380,7 +380,7 @@ pub(super) fn locations(
 }
 
 /// Returns all metrics with their values.
-pub(super) fn metrics(query: &Query, below: Option<CnodeId>) -> Result<Listing> {
+pub(in crate::commands) fn metrics(query: &Query, below: Option<CnodeId>) -> Result<Listing> {
     let meta = query.meta();
     let (mut rows, mut levels) = (Vec::new(), Vec::new());
     let mut stack: Vec<(MetricId, usize)> =

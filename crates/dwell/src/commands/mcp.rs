@@ -1,0 +1,270 @@
+//! `dwell mcp`: answers questions of an assistant about runs, over standard input and output.
+//!
+//! The protocol is the Model Context Protocol. The server reads the reports of the runs that were named when it was
+//! started, and nothing else: questions name runs, not files. It opens no connection and writes no file. Every answer is
+//! bounded, and figures carry their unit in their name.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail, ensure};
+use cubex::CnodeId;
+use dwell_report::Query;
+use rmcp::handler::server::router::tool::ToolRouter;
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::{CallToolResult, ContentBlock, ServerCapabilities, ServerConfig};
+use rmcp::schemars::JsonSchema;
+use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{compare, report};
+use crate::profile;
+
+/// Arguments of `dwell mcp`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "An assistant starts this command and speaks with it over standard input and output. Its settings name \
+    the command and the runs it may ask about, as in\n\n  \
+    {\"command\": \"dwell\", \"args\": [\"mcp\", \"before\", \"after\"]}"
+)]
+pub(crate) struct Args {
+    /// The runs to answer questions about: experiment directories that were analysed, or `.cubex` files.
+    #[arg(required = true)]
+    runs: Vec<PathBuf>,
+}
+
+/// Largest number of rows of a table or of children in a tree.
+const MOST_ROWS: usize = 100;
+
+/// Largest number of levels of a tree.
+const MOST_LEVELS: usize = 12;
+
+/// Largest number of bytes of an answer.
+const MOST_BYTES: usize = 200_000;
+
+/// Answers questions about runs.
+#[derive(Clone, Debug)]
+struct Server {
+    /// Names by which questions mean runs, and their paths.
+    runs: Arc<Vec<(String, PathBuf)>>,
+    tool_router: ToolRouter<Self>,
+}
+
+/// A question about one run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+struct OfRun {
+    /// Name of the run, as `runs` lists it.
+    run: String,
+    /// Largest number of rows in the answer, 1 to 100; 10 if it is left out.
+    top: Option<usize>,
+}
+
+/// A question about the call tree of a run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+struct OfTree {
+    /// Name of the run, as `runs` lists it.
+    run: String,
+    /// Unique name of a metric, as `metrics` lists it; `time` if it is left out.
+    metric: Option<String>,
+    /// Call path below which the tree begins, as `call_path` names it in other answers; the whole program if it is left out.
+    call_path: Option<String>,
+    /// Largest number of children of each call, 1 to 100; 10 if it is left out.
+    top: Option<usize>,
+    /// Number of levels, 1 to 12; 6 if it is left out.
+    depth: Option<usize>,
+}
+
+/// A question about two sets of runs.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+struct OfTwo {
+    /// Names of the runs before a change.
+    before: Vec<String>,
+    /// Names of the runs after the change.
+    after: Vec<String>,
+    /// Largest number of call paths in the answer, 1 to 100; 10 if it is left out.
+    top: Option<usize>,
+}
+
+fn rows(top: Option<usize>) -> usize {
+    top.unwrap_or(10).clamp(1, MOST_ROWS)
+}
+
+/// Turns the answer to a question into that of the protocol. A mistake is an answer too, which the assistant can read.
+fn answered(answer: Result<Value>) -> CallToolResult {
+    let told = |text: String| CallToolResult::error(vec![ContentBlock::text(text)]);
+    match answer {
+        Ok(value) if value.to_string().len() > MOST_BYTES => {
+            told("the answer is too long; ask for fewer rows or levels".into())
+        }
+        Ok(value) => CallToolResult::structured(value),
+        Err(error) => told(crate::terminal::explained(&error)),
+    }
+}
+
+#[tool_router]
+impl Server {
+    #[tool(
+        description = "Lists the runs that can be asked about, with processes, length in seconds and waits in seconds."
+    )]
+    fn runs(&self) -> CallToolResult {
+        let about = |(name, path): &(String, PathBuf)| {
+            let mut row = json!({ "run": name });
+            if let Ok(findings) = read_findings(path) {
+                for key in
+                    ["processes", "length_seconds", "run_seconds", "waits_seconds", "efficiency"]
+                {
+                    row[key] = findings[key].clone();
+                }
+            }
+            row
+        };
+        answered(Ok(json!({ "runs": self.runs.iter().map(about).collect::<Vec<_>>() })))
+    }
+
+    #[tool(
+        description = "Returns where a run waits: call paths ranked by their waits, with seconds, who waits on whom, why, and a remedy."
+    )]
+    fn findings(&self, question: Parameters<OfRun>) -> CallToolResult {
+        answered(self.part_of_findings(&question.0, "findings"))
+    }
+
+    #[tool(
+        description = "Returns what made processes of a run wait: what a process did longer than others, the seconds of waits that it cost, and at which calls."
+    )]
+    fn causes(&self, question: Parameters<OfRun>) -> CallToolResult {
+        answered(self.part_of_findings(&question.0, "causes"))
+    }
+
+    #[tool(
+        description = "Lists the metrics of a run as a tree, with their units and their sums over all locations."
+    )]
+    fn metrics(&self, question: Parameters<OfRun>) -> CallToolResult {
+        let answer = || -> Result<Value> {
+            let query = self.open(&question.0.run)?;
+            Ok(json!({ "metrics": report::views::metrics(&query, None)?.to_json() }))
+        };
+        answered(answer())
+    }
+
+    #[tool(
+        description = "Returns the call tree of a run with the values of a metric over all locations: inclusive, own, share, and the place in the source."
+    )]
+    fn call_tree(&self, question: Parameters<OfTree>) -> CallToolResult {
+        answered(self.tree(&question.0))
+    }
+
+    #[tool(
+        description = "Returns the lines of the source from which a run calls its runtime, ranked by the seconds spent there over all locations."
+    )]
+    fn source_lines(&self, question: Parameters<OfRun>) -> CallToolResult {
+        let answer = || -> Result<Value> {
+            let query = self.open(&question.0.run)?;
+            let time =
+                query.meta().find_metric("time").context("the report has no metric `time`")?;
+            let listing = report::views::ranking(&query, time, None, rows(question.0.top))?;
+            Ok(json!({ "unit": "sec", "lines": listing.to_json() }))
+        };
+        answered(answer())
+    }
+
+    #[tool(
+        description = "Compares runs before and after a change: a verdict that respects the spread of the runs, lengths in seconds, efficiencies, and the call paths that changed."
+    )]
+    fn compare(&self, question: Parameters<OfTwo>) -> CallToolResult {
+        let answer = || -> Result<Value> {
+            let [before, after] = [&question.0.before, &question.0.after].map(|names| {
+                names.iter().map(|name| self.path(name)).collect::<Result<Vec<&PathBuf>>>()
+            });
+            let mut answer = compare::as_json(before?, after?)?;
+            if let Some(list) = answer["differences"].as_array_mut() {
+                list.truncate(rows(question.0.top));
+            }
+            Ok(answer)
+        };
+        answered(answer())
+    }
+}
+
+impl Server {
+    fn path(&self, name: &str) -> Result<&PathBuf> {
+        let found = self.runs.iter().find(|(known, _)| known == name);
+        found.map(|(_, path)| path).with_context(|| {
+            let names: Vec<&str> = self.runs.iter().map(|(name, _)| name.as_str()).collect();
+            format!("no run `{name}`; the runs are {}", names.join(", "))
+        })
+    }
+
+    fn open(&self, name: &str) -> Result<Query> {
+        Ok(Query::open(&report::find(self.path(name)?)?)?)
+    }
+
+    fn part_of_findings(&self, question: &OfRun, part: &str) -> Result<Value> {
+        let mut findings = read_findings(self.path(&question.run)?)?;
+        let Some(list) = findings[part].as_array_mut() else { bail!("the run has no {part}") };
+        let all = list.len();
+        list.truncate(rows(question.top));
+        Ok(json!({ part: list, "of": all, "run_seconds": findings["run_seconds"] }))
+    }
+
+    fn tree(&self, question: &OfTree) -> Result<Value> {
+        let query = self.open(&question.run)?;
+        let name = question.metric.as_deref().unwrap_or("time");
+        let metric = query.meta().find_metric(name);
+        let metric = metric.with_context(|| format!("no metric `{name}`; `metrics` lists them"))?;
+        let below: Option<CnodeId> = match &question.call_path {
+            Some(text) => Some(report::one_path(&query, text)?),
+            None => None,
+        };
+        let depth = question.depth.unwrap_or(6).clamp(1, MOST_LEVELS);
+        let tree = report::views::tree(&query, metric, below, rows(question.top), depth)?;
+        let unit = query.meta().metric(metric).map_or("", |metric| metric.uom);
+        Ok(json!({ "metric": name, "unit": unit, "tree": tree.to_json() }))
+    }
+}
+
+fn read_findings(path: &std::path::Path) -> Result<Value> {
+    let directory = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+    let file = directory.join("findings.json");
+    let text = fs::read(&file).with_context(|| {
+        format!("{}: not analysed yet; next: dwell analyze {}", path.display(), path.display())
+    })?;
+    serde_json::from_slice(&text).with_context(|| file.display().to_string())
+}
+
+#[tool_handler(router = self.tool_router)]
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_instructions(
+            "Measurements of parallel programs: where processes wait, why, and what changed between runs. Ask for `runs` \
+             first. Times are in seconds over all locations unless a name says otherwise.",
+        )
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let mut runs: Vec<(String, PathBuf)> = Vec::new();
+    for path in &args.runs {
+        let path = path.canonicalize().with_context(|| path.display().to_string())?;
+        profile::make(&path)?;
+        report::find(&path)?;
+        let name = path.file_name().map_or("run".into(), |it| it.to_string_lossy().into_owned());
+        ensure!(
+            runs.iter().all(|(known, _)| *known != name),
+            "two runs are called {name}; give them different names"
+        );
+        runs.push((name, path));
+    }
+    let server = Server { runs: Arc::new(runs), tool_router: Server::tool_router() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let service = server.serve(rmcp::transport::stdio()).await?;
+        service.waiting().await?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
