@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 
 use serde_json::Value;
 
-use crate::lab::{Lab, Run};
+use crate::lab::{Lab, Run, rows_of_tree};
 
 /// Seconds by which a process is late.
 pub(crate) const DELAY: f64 = 0.15;
@@ -119,7 +119,7 @@ impl Program<'_> {
             self.lab.dwell(&[&[OsStr::new("report"), experiment.as_os_str()], &words[..]].concat());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let rows = report["metrics"].as_array().unwrap().iter();
+        let rows = rows_of_tree(&report["metrics"]).into_iter().map(|(_, row)| row);
         let metrics = rows
             .map(|row| {
                 let name = row["metric"].as_str().unwrap().trim().to_owned();
