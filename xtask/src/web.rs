@@ -120,7 +120,8 @@ fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
 }
 
 fn test(workspace: &Workspace, sample: bool, pictures: bool) -> Result<()> {
-    process::run(cargo(&workspace.root).args(["build", "-p", "dwell"]))?;
+    // Some tests record programs, by the library beside the command.
+    process::run(cargo(&workspace.root).args(["build", "-p", "dwell", "-p", "dwell-preload"]))?;
     let mut node = tool(workspace, "node");
     node.arg("tests/run.mjs");
     node.env("DWELL", workspace.target.join("debug/dwell"));
