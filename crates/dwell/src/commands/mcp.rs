@@ -107,6 +107,7 @@ fn answered(answer: Result<Value>) -> CallToolResult {
     }
 }
 
+#[allow(clippy::needless_pass_by_value)] // The protocol hands arguments over.
 #[tool_router]
 impl Server {
     #[tool(
