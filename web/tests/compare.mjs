@@ -12,7 +12,8 @@ let halo;
 /** A program before and after a change: another name, a line more at the top, and no late process. */
 function beforeAndAfter() {
   halo ??= [
-    recorded("late_halo", "halo-before"),
+    // Late by so much that a busy machine does not hide it.
+    recorded("late_halo", "halo-before", { flags: ["-DLATE=27000"] }),
     recorded("late_halo", "halo-after", { flags: ["-DLATE=3000"], binary: "late_halo_fixed", edit: (text) => `/* Fixed. */\n${text}` }),
   ];
   return halo;
