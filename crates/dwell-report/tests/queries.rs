@@ -180,13 +180,13 @@ fn the_slower_call_path_comes_first() {
     let directory = tempfile::tempdir().unwrap();
     let [old, new] = ["a.cubex", "b.cubex"].map(|name| directory.path().join(name));
     let before = make(&OPTIONS, &old);
-    rewrite(before.report(), &new, CnodeId(13), 20.0);
+    rewrite(before.report(), &new, CnodeId(13), 50.0);
     let metrics = all_metrics(&before);
     let comparison = compare(&[opened(&old)], &[opened(&new)], &metrics, 0.02).unwrap();
     let first = &comparison.differences[0];
     assert_eq!(first.path, before.call_path(CnodeId(13)));
     assert_eq!((first.metric.as_str(), first.judgement), ("time", Judgement::More));
-    assert!((first.relative() - 19.0).abs() < 1e-9, "{}", first.relative());
+    assert!((first.relative() - 49.0).abs() < 1e-9, "{}", first.relative());
     let significant = comparison.differences.iter().filter(|it| it.relative().abs() > 1e-9);
     assert_eq!(significant.count(), 1, "only its own time, not that of its callers");
     assert_eq!(comparison.worse().count(), 1);
