@@ -160,7 +160,7 @@ mod tests {
 | `dwell-report` | queries | cubex, files, model |
 | `dwell-synth` | synthetic traces | files, model, otf2, cubex |
 | `dwell-fortran` | coarrays | model |
-| `dwell-export` | Parquet | `dwell-model`, `otf2`, `dwell-analyze` |
+| `dwell-export` | Parquet | `dwell-model`, `dwell-files`, `otf2`, `dwell-analyze`, `dwell-report`, `dwell-timeline` |
 | `dwell-timeline` | an index | files, model, otf2, analyze, report |
 | `dwell-serve` | HTTP | files, model, report, otf2, analyze, timeline |
 | `dwell` | the command line | all but preload |
