@@ -12,7 +12,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use crate::process::{self, cargo};
+use crate::process::{self, cargo, load};
 use crate::workspace::Workspace;
 
 /// Options of `cargo xtask gate`.
@@ -76,13 +76,6 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     println!("\nthe load is {}", load());
     ensure!(failed.is_empty(), "wrong too often: {}", failed.join("; "));
     Ok(())
-}
-
-/// Returns how many processes want a core, on average over the last minute.
-fn load() -> String {
-    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{} on {cores} cores", text.split(' ').next().unwrap_or("unknown"))
 }
 
 /// A program of a row.

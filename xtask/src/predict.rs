@@ -19,7 +19,7 @@ use clap::Args;
 use serde_json::Value;
 
 use self::pairs::{Answer, PAIRS, Pair, Side};
-use crate::process::{self, cargo};
+use crate::process::{self, cargo, load};
 use crate::workspace::Workspace;
 
 /// Largest error of a good prediction, as a part of the run before the remedy.
@@ -97,13 +97,6 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         bail!("{} of the predictions fail: {}", failed.len(), failed.join("; "));
     }
     Ok(())
-}
-
-/// Returns how many processes want a core, on average over the last minute.
-fn load() -> String {
-    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{} on {cores} cores", text.split(' ').next().unwrap_or("unknown"))
 }
 
 fn sources() -> PathBuf {
