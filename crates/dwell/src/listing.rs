@@ -290,6 +290,17 @@ pub(crate) enum Style {
     Csv,
 }
 
+impl Style {
+    /// Returns the style that the flags `--json` and `--csv` ask for.
+    pub(crate) fn of(json: bool, csv: bool) -> Self {
+        match (json, csv) {
+            (true, _) => Self::Json,
+            (_, true) => Self::Csv,
+            _ => Self::Text,
+        }
+    }
+}
+
 /// Prints tables, one below the other. As JSON they form one object.
 pub(crate) fn print(listings: &[Listing], style: Style) -> io::Result<()> {
     let mut output = BufWriter::new(io::stdout().lock());

@@ -58,11 +58,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     runs.sort_by(|a, b| b.when.cmp(&a.when).then_with(|| a.path.cmp(&b.path)));
-    let style = match (args.json, args.csv) {
-        (true, _) => Style::Json,
-        (_, true) => Style::Csv,
-        _ => Style::Text,
-    };
+    let style = Style::of(args.json, args.csv);
     if runs.is_empty() && style == Style::Text {
         line!("no runs here; `dwell run` records one")?;
         return Ok(ExitCode::SUCCESS);

@@ -131,11 +131,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         views::summary(&query, &path, below, args.top)?
     };
-    let style = match (args.json, args.csv) {
-        (true, _) => Style::Json,
-        (_, true) => Style::Csv,
-        _ => Style::Text,
-    };
+    let style = Style::of(args.json, args.csv);
     listing::print(&listings, style)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cubex::{CnodeId, Meta, MetricId, Owner};
 use dwell_model::waits::Wait;
+use dwell_report::findings::words::counted;
 use dwell_report::{
     Axis, Call, Flavour, LargestWait, Part, Query, Result, Summary, TimePart, share,
 };
@@ -18,11 +19,6 @@ fn name_and_unit(meta: &Meta, metric: MetricId) -> (String, Unit) {
         || ("?".into(), Unit::Other),
         |metric| (metric.uniq_name.to_owned(), Unit::of(metric.uom)),
     )
-}
-
-/// Returns a count with its noun.
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{} {}", format::grouped(count as u64), if count == 1 { one } else { many })
 }
 
 fn display_name(meta: &Meta, metric: MetricId) -> String {
@@ -69,6 +65,7 @@ fn about(query: &Query, path: &Path) -> Listing {
     let count = |count: usize| format::grouped(count as u64);
     // A machine is a node of the system tree too. People count those on which processes run.
     let nodes: BTreeSet<_> = meta.groups().filter_map(|group| meta.node_of_group(group)).collect();
+    let counted = |number: usize, one: &str, several: &str| counted(number as u64, one, several);
     let counts = [
         counted(meta.locations().len(), "location", "locations"),
         counted(meta.groups().len(), "process", "processes"),
