@@ -10,6 +10,7 @@ use dwell_model::archive::SMALL;
 use dwell_model::operation::{Collective, Mode, Operation};
 use dwell_model::table::{Row, Success, Watch};
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
+use otf2::event::RmaOpCompleteBlocking;
 use otf2::id::{LockId, MatchingId, Rank, RmaWinRef};
 
 use crate::clock::Sample;
@@ -58,7 +59,10 @@ fn record_transfer(
     address: usize,
 ) {
     let thread = &mut recorder.thread;
-    let window = window_of(thread, window, address);
+    let symmetric = &thread.process.symmetric;
+    let on_heap = symmetric.heap_offset(address);
+    let offset = || on_heap.unwrap_or_else(|| symmetric.offset(address));
+    let window = if on_heap.is_some() { window } else { window_of(thread, window, address) };
     let blocking = hook.meaning.mode == Mode::Blocking;
     let operation = hook.meaning.operation;
     match operation {
@@ -70,7 +74,7 @@ fn record_transfer(
         Operation::Atomic(which) => {
             let outstanding = !(blocking && which.fetches());
             let id = MatchingId(thread.operation(window, blocking, outstanding));
-            let place = Place::memory(thread.process.symmetric.offset(address));
+            let place = Place::memory(offset());
             let sent = u64::from(which.operands()) * bytes;
             let received = if which.fetches() { bytes } else { 0 };
             let (window, target) = (RmaWinRef(window), Rank(target));
@@ -82,7 +86,7 @@ fn record_transfer(
             let (window, target, sent, received) = (RmaWinRef(window), Rank(target), bytes, 0);
             let it = Access { window, target, sent, received, id };
             if bytes <= SMALL {
-                let place = Place::memory(recorder.thread.process.symmetric.offset(address));
+                let place = Place::memory(offset());
                 recorder.write_put_at(&it, place);
             } else {
                 recorder.write_put(&it);
@@ -108,8 +112,13 @@ pub fn end_transfer(call: Call) {
 #[inline(never)]
 fn complete_transfer(call: Call) {
     let Some(mut recorder) = Recorder::returned(call) else { return };
-    complete_own(&mut recorder);
-    recorder.leave();
+    let Frame { blocking, window, id, .. } = *recorder.thread.frame();
+    if blocking {
+        let (win, matching_id) = (RmaWinRef(window), MatchingId(id));
+        recorder.write_and_leave(RmaOpCompleteBlocking { win, matching_id });
+    } else {
+        recorder.leave();
+    }
 }
 
 /// Records that the operation which the call began is complete, if the call blocks.

@@ -105,7 +105,16 @@ impl Clock {
     #[inline(always)]
     pub fn now(&self) -> u64 {
         match self.source {
-            Source::Counter => self.at(counter()),
+            Source::Counter => {
+                let ticks = counter();
+                let since = ticks.wrapping_sub(self.ticks);
+                // Readings before the reference are rare, and cost a signed product of 128 bits.
+                if since.cast_signed() < 0 {
+                    return self.at_cold(ticks);
+                }
+                let nanos = (u128::from(since) * u128::from(self.rate)) >> 32;
+                self.nanos.wrapping_add(nanos as u64)
+            }
             Source::System => monotonic(),
         }
     }
@@ -117,6 +126,12 @@ impl Clock {
         let since = i128::from(ticks.wrapping_sub(self.ticks).cast_signed());
         let nanos = (since * i128::from(self.rate)) >> 32;
         self.nanos.wrapping_add(nanos as u64)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn at_cold(&self, ticks: u64) -> u64 {
+        self.at(ticks)
     }
 
     /// Returns the time that this clock showed at the moment of a sample, in nanoseconds. The sample may be older than

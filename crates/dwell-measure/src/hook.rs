@@ -25,6 +25,8 @@ pub struct Hook {
     partial: AtomicU8,
     /// Layer of the table that the function is in.
     pub layer: Layer,
+    /// Bit of the layer in a set of layers.
+    pub(crate) layer_bit: u32,
     /// Row of the table, which describes the function and its arguments.
     pub row: &'static Row,
     pub(crate) meaning: Meaning,
@@ -41,6 +43,7 @@ impl Hook {
             bypass: AtomicU8::new(0),
             partial: AtomicU8::new(0),
             layer: table.layer,
+            layer_bit: 1 << table.layer as u32,
             row,
             meaning,
             region: AtomicU32::new(0),

@@ -13,23 +13,29 @@ use std::fmt;
 
 use dwell_model::operation::{Atomic, Operation};
 use dwell_unify::definitions::attribute;
+use otf2::encode::{Plain, Tagged};
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel, RmaSyncType};
+use otf2::event::AnyEvent;
 use otf2::event::{
     RmaAcquireLock, RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaGroupSync,
     RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock,
     RmaRequestLock, RmaSync, RmaTryLock, RmaWaitChange,
 };
 use otf2::id::{AttributeRef, GroupRef, LockId, MatchingId, Rank, RmaWinRef};
+use otf2::{Attribute, AttributeValue};
 
 use crate::hook::{self, Hook};
 use crate::process::Process;
-use crate::thread::{Busy, Call, enter, enter_again};
+use crate::profile::Counted;
+use crate::thread::{Busy, Call, Held, enter, enter_again};
 
 /// A call that is being recorded: its enter event is written, or its leave event will be. While it exists the thread is
 /// busy, so it must be given up by [`entered`](Self::entered) or [`leave`](Self::leave).
 pub struct Recorder {
     pub(crate) thread: Busy,
     pub(crate) time: u64,
+    /// The enter event of the call, if it is still to be written, together with the first record of the call.
+    held: Option<Held>,
 }
 
 impl fmt::Debug for Recorder {
@@ -64,9 +70,9 @@ impl Recorder {
     /// or the thread is inside another call of the same layer.
     #[inline(always)]
     pub fn enter(hook: &'static Hook) -> Option<Self> {
-        let thread = enter(hook)?;
+        let (thread, held) = enter(hook)?;
         let time = thread.time();
-        Some(Self { thread, time })
+        Some(Self { thread, time, held })
     }
 
     /// Begins a call that a program makes again and again until it finds something, such as a poll. If the same call was made
@@ -75,7 +81,7 @@ impl Recorder {
     pub fn enter_again(hook: &'static Hook) -> Option<Self> {
         let thread = enter_again(hook)?;
         let time = thread.time();
-        Some(Self { thread, time })
+        Some(Self { thread, time, held: None })
     }
 
     /// Ends a call that [`enter_again`](Self::enter_again) began. Its region goes on if it found nothing, nothing was recorded
@@ -105,7 +111,7 @@ impl Recorder {
     pub fn resumed(call: &Call) -> Option<Self> {
         let mut thread = call.returned()?;
         let time = thread.now();
-        Some(Self { thread, time })
+        Some(Self { thread, time, held: None })
     }
 
     /// Ends what [`resumed`](Self::resumed) began. The call stays open.
@@ -116,7 +122,10 @@ impl Recorder {
     /// Ends the part before the real function, after all records that are known then. The result must be passed to
     /// [`returned`](Self::returned).
     #[inline(always)]
-    pub fn entered(self) -> Call {
+    pub fn entered(mut self) -> Call {
+        if self.held.is_some() {
+            self.thread.write_held(self.time);
+        }
         self.thread.entered()
     }
 
@@ -127,18 +136,74 @@ impl Recorder {
     pub fn returned(call: Call) -> Option<Self> {
         let mut thread = call.returned()?;
         let time = thread.now();
-        Some(Self { thread, time })
+        Some(Self { thread, time, held: None })
     }
 
     /// Ends the call: writes its leave event at the time of the last records, and releases the thread.
     #[inline(always)]
-    pub fn leave(self) {
+    pub fn leave(mut self) {
+        if self.held.is_some() {
+            self.thread.write_held(self.time);
+        }
         self.thread.leave(self.time);
+    }
+
+    /// Writes the last event of the call and ends the call, as [`leave`](Self::leave) does. Both events are written by one
+    /// store.
+    #[inline(always)]
+    pub(crate) fn write_and_leave(mut self, event: impl AnyEvent + Counted + Copy) {
+        if self.held.is_some() || !self.thread.leave_with(self.time, Plain(event)) {
+            return self.write_then_leave(event);
+        }
+        self.thread.release();
+    }
+
+    /// Writes the last event of the call and ends the call, where the two cannot be written together.
+    #[cold]
+    #[inline(never)]
+    fn write_then_leave(mut self, event: impl AnyEvent + Counted + Copy) {
+        self.write(event);
+        self.leave();
     }
 
     /// Returns the process that is being recorded, for registering communicators and windows that the call has made.
     pub fn process(&self) -> &'static Process {
         self.thread.process
+    }
+}
+
+/// Single records. The first one of a call is written together with its enter event, by one store.
+impl Recorder {
+    /// Writes an event.
+    #[inline(always)]
+    pub(crate) fn write(&mut self, event: impl AnyEvent + Counted + Copy) {
+        if let Some(held) = self.held.take() {
+            self.thread.write_held_and(held, self.time, Plain(event));
+        } else {
+            self.thread.write(self.time, event);
+        }
+    }
+
+    /// Writes an event with a number as its attribute.
+    #[inline(always)]
+    pub(crate) fn write_with(
+        &mut self,
+        attribute: AttributeRef,
+        number: u64,
+        event: impl AnyEvent + Counted + Copy,
+    ) {
+        let value = AttributeValue::Uint64(number);
+        self.write_tagged(Attribute { attribute, value }, event);
+    }
+
+    /// Writes an event with an attribute.
+    #[inline(always)]
+    pub(crate) fn write_tagged(&mut self, tag: Attribute, event: impl AnyEvent + Counted + Copy) {
+        if let Some(held) = self.held.take() {
+            self.thread.write_held_and(held, self.time, Tagged(tag, event));
+        } else {
+            self.thread.write_tagged(self.time, tag, event);
+        }
     }
 }
 
@@ -240,7 +305,7 @@ impl Recorder {
         match operation {
             Operation::Get => self.write_get(it),
             Operation::Atomic(which) => {
-                self.thread.write(self.time, it.atomic(which));
+                self.write(it.atomic(which));
             }
             _ => self.write_put(it),
         }
@@ -259,83 +324,74 @@ impl Recorder {
     #[inline(always)]
     pub(crate) fn write_get(&mut self, it: &Access) {
         let Access { window: win, target: remote, sent: bytes, id: matching_id, .. } = *it;
-        self.thread.write(self.time, RmaGet { win, remote, bytes, matching_id });
+        self.write(RmaGet { win, remote, bytes, matching_id });
     }
 
     /// Writes a put.
     #[inline(always)]
     pub(crate) fn write_put(&mut self, it: &Access) {
-        self.thread.write(self.time, it.put());
+        self.write(it.put());
     }
 
     /// Writes a put with the memory or the signal at the target that it changes.
     #[inline(always)]
     pub(crate) fn write_put_at(&mut self, it: &Access, place: Place) {
-        self.thread.write_with(self.time, place.attribute, place.offset, it.put());
+        self.write_with(place.attribute, place.offset, it.put());
     }
 
     /// Writes an atomic operation with the memory at the target that it changes.
     #[inline(always)]
     pub(crate) fn write_atomic_at(&mut self, which: Atomic, it: &Access, place: Place) {
-        self.thread.write_with(self.time, place.attribute, place.offset, it.atomic(which));
+        self.write_with(place.attribute, place.offset, it.atomic(which));
     }
 
     /// Writes that the call which started an operation has completed it at the origin.
     #[inline(always)]
     pub(crate) fn write_completed_in_call(&mut self, win: RmaWinRef, matching_id: MatchingId) {
-        self.thread.write(self.time, RmaOpCompleteBlocking { win, matching_id });
+        self.write(RmaOpCompleteBlocking { win, matching_id });
     }
 
     /// Writes that an operation of an earlier call is complete at the origin.
     #[inline(always)]
     pub(crate) fn write_completed_later(&mut self, win: RmaWinRef, matching_id: MatchingId) {
-        self.thread.write(self.time, RmaOpCompleteNonBlocking { win, matching_id });
+        self.write(RmaOpCompleteNonBlocking { win, matching_id });
     }
 
     /// Writes that an operation is complete at its target.
     #[inline(always)]
     pub(crate) fn write_completed_at_target(&mut self, win: RmaWinRef, matching_id: MatchingId) {
-        self.thread.write(self.time, RmaOpCompleteRemote { win, matching_id });
+        self.write(RmaOpCompleteRemote { win, matching_id });
     }
 
     /// Writes a request, acquisition, refusal or release of a lock.
     pub(crate) fn write_lock(&mut self, it: &Lock, what: LockRecord) {
         let Lock { window: win, target: remote, id: lock_id, kind: lock_type } = *it;
-        let (thread, time) = (&mut *self.thread, self.time);
         match what {
-            LockRecord::Request => {
-                thread.write(time, RmaRequestLock { win, remote, lock_id, lock_type })
-            }
-            LockRecord::Acquire => {
-                thread.write(time, RmaAcquireLock { win, remote, lock_id, lock_type })
-            }
-            LockRecord::Refused => {
-                thread.write(time, RmaTryLock { win, remote, lock_id, lock_type })
-            }
-            LockRecord::Release => thread.write(time, RmaReleaseLock { win, remote, lock_id }),
+            LockRecord::Request => self.write(RmaRequestLock { win, remote, lock_id, lock_type }),
+            LockRecord::Acquire => self.write(RmaAcquireLock { win, remote, lock_id, lock_type }),
+            LockRecord::Refused => self.write(RmaTryLock { win, remote, lock_id, lock_type }),
+            LockRecord::Release => self.write(RmaReleaseLock { win, remote, lock_id }),
         };
     }
 
     /// Writes that this process notifies another one at an offset of its memory, without a transfer of data.
     pub(crate) fn write_notification(&mut self, win: RmaWinRef, remote: Rank, offset: u64) {
         let event = RmaSync { win, remote, sync_type: RmaSyncType::NotifyOut };
-        self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, offset, event);
+        self.write_with(attribute::SYMMETRIC_OFFSET, offset, event);
     }
 
     /// Writes that this process waits for a change of its memory, at an offset or, without one, anywhere.
     pub(crate) fn write_wait(&mut self, win: RmaWinRef, offset: Option<u64>) {
         let event = RmaWaitChange { win };
         match offset {
-            Some(offset) => {
-                self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, offset, event)
-            }
-            None => self.thread.write(self.time, event),
+            Some(offset) => self.write_with(attribute::SYMMETRIC_OFFSET, offset, event),
+            None => self.write(event),
         };
     }
 
     /// Writes that a collective operation on a window begins.
     pub(crate) fn write_collective_begin(&mut self) {
-        self.thread.write(self.time, RmaCollectiveBegin {});
+        self.write(RmaCollectiveBegin {});
     }
 
     /// Writes the end of a collective operation on a window.
@@ -348,7 +404,7 @@ impl Recorder {
             bytes_sent: it.sent,
             bytes_received: it.received,
         };
-        self.thread.write_with(self.time, attribute::SEQUENCE, it.sequence, event);
+        self.write_with(attribute::SEQUENCE, it.sequence, event);
     }
 
     /// Writes that the members of a group have synchronised, or that an epoch with them begins.
@@ -358,6 +414,6 @@ impl Recorder {
         group: GroupRef,
         level: RmaSyncLevel,
     ) {
-        self.thread.write(self.time, RmaGroupSync { sync_level: level, win, group });
+        self.write(RmaGroupSync { sync_level: level, win, group });
     }
 }

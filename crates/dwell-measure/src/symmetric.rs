@@ -47,9 +47,15 @@ impl Symmetric {
     /// The symmetric offset of an address.
     #[inline]
     pub(crate) fn offset(&self, address: usize) -> u64 {
+        self.heap_offset(address).unwrap_or_else(|| self.elsewhere(address))
+    }
+
+    /// Returns the symmetric offset of an address of the heap, or `None` for any other address.
+    #[inline(always)]
+    pub(crate) fn heap_offset(&self, address: usize) -> Option<u64> {
         let high = self.high.load(Ordering::Acquire);
         let heap = self.low.load(Ordering::Relaxed)..high;
-        if heap.contains(&address) { self.heap(address) } else { self.elsewhere(address) }
+        heap.contains(&address).then(|| self.heap(address))
     }
 
     /// Returns `true` if an address is one of static data, and not of the symmetric heap.

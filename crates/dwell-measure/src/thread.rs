@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dwell_model::layer::Layer;
 use dwell_unify::definitions::attribute;
-use otf2::encode::{EncodeError, Encoder, Prepared};
+use otf2::encode::{EncodeError, Encoder, Part, Prepared};
 use otf2::event::{AnyEvent, Enter, Leave};
 use otf2::id::{AttributeRef, CallingContextRef, RegionRef, Time};
 use otf2::{Attribute, AttributeValue, List};
@@ -192,6 +192,8 @@ pub(crate) struct Thread {
     /// Time of the last event.
     time: u64,
     depth: usize,
+    /// Set if the callers of a call are recorded, as the plan of the process says.
+    unwinds: bool,
     /// Set if an event needs more work than writing it: the open call is muted, or there is a profile.
     aside: bool,
     /// Set if the open call writes nothing.
@@ -370,10 +372,21 @@ pub fn is_inside(layer: Layer) -> bool {
     inside
 }
 
-/// Enters a call: the thread is busy until what is returned is released. `None` if the call is not to be recorded.
+/// Enters a call: the thread is busy until what is returned is released. `None` if the call is not to be recorded. If the
+/// enter event is held back, [`Thread::write_held`] or [`Thread::write_held_and`] must write it before the thread is
+/// released.
 #[inline(always)]
-pub(crate) fn enter(hook: &'static Hook) -> Option<Busy> {
-    enter_at(hook, Thread::now)
+pub(crate) fn enter(hook: &'static Hook) -> Option<(Busy, Option<Held>)> {
+    let words = words();
+    let Some(mut thread) = take(words) else { return missed().map(|thread| (thread, None)) };
+    match thread.enter(hook, words, Thread::now, true) {
+        Opened::Yes => Some((thread, None)),
+        Opened::Held(held) => Some((thread, Some(held))),
+        Opened::No => {
+            thread.release();
+            None
+        }
+    }
 }
 
 /// Enters a call as [`enter`] does, at the time that `time` returns.
@@ -381,27 +394,50 @@ pub(crate) fn enter(hook: &'static Hook) -> Option<Busy> {
 pub(crate) fn enter_at(hook: &'static Hook, time: impl FnOnce(&mut Thread) -> u64) -> Option<Busy> {
     let words = words();
     let Some(mut thread) = take(words) else { return missed() };
-    if !thread.enter(hook, words, time) {
+    if thread.enter(hook, words, time, false) == Opened::No {
         thread.release();
         return None;
     }
     Some(thread)
 }
 
+/// An enter event that is held back, so that it is written together with the first record of its call: the number of its
+/// call site in the table of the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held(usize);
+
+/// Result of entering a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opened {
+    /// The call is recorded, or followed.
+    Yes,
+    /// The call is recorded, and its enter event is still to be written.
+    Held(Held),
+    /// The call is neither recorded nor followed.
+    No,
+}
+
+impl From<bool> for Opened {
+    fn from(yes: bool) -> Self {
+        if yes { Self::Yes } else { Self::No }
+    }
+}
+
 impl Thread {
-    /// Enters a call. Returns whether it is to be recorded, or followed.
+    /// Enters a call. With `hold` its enter event may be held back.
     #[inline(always)]
     fn enter(
         &mut self,
         hook: &'static Hook,
         words: &Words,
         time: impl FnOnce(&mut Self) -> u64,
-    ) -> bool {
+        hold: bool,
+    ) -> Opened {
         let (stack, return_address) = (words.stack.get(), words.return_address.get());
-        let layer = 1 << hook.layer as u32;
+        let layer = hook.layer_bit;
         let goes_on = self.depth == 0 && self.layers == 0 || self.nest(stack, layer);
         if !goes_on || self.depth == DEPTH {
-            return false;
+            return Opened::No;
         }
         let region = match hook.region() {
             Some(region) => region,
@@ -410,12 +446,83 @@ impl Thread {
         let time = time(self);
         self.turn_if_due(time);
         let mut site = return_address;
-        if self.process.unwind > 0 && self.depth == 0 {
+        if self.unwinds && self.depth == 0 {
             site = self.caller(return_address, stack, words.frame.get());
         }
         let muted = self.off || hook.is_partial() && self.skips(hook, region, site);
         let frame = Frame { stack, return_address, site, region, layer, muted, ..NO_FRAME };
-        !(muted && hook.is_bypassed()) && self.open(time, frame)
+        if hold
+            && !muted
+            && !self.aside
+            && let Some(held) = self.prepared(region, site)
+        {
+            self.push(Frame { enter: time, ..frame });
+            self.calls += 1;
+            return Opened::Held(held);
+        }
+        (!(muted && hook.is_bypassed()) && self.open(time, frame)).into()
+    }
+
+    /// Returns the place of the encoded events of a call of this region from this site, if it was made before.
+    #[inline(always)]
+    fn prepared(&self, region: u32, site: usize) -> Option<Held> {
+        let at = place_of(site);
+        let place = self.sites.wrap(at);
+        let known = place.return_address == site && place.region == region;
+        (known && place.events.is_some()).then_some(Held(at))
+    }
+
+    /// Makes a frame the innermost open call.
+    #[inline(always)]
+    fn push(&mut self, frame: Frame) {
+        self.layers |= frame.layer;
+        if let Some(place) = self.frames.get_mut(self.depth) {
+            *place = frame;
+        }
+        self.depth += 1;
+    }
+
+    /// Writes the enter event of the open call, which was held back, and an event of the same time behind it. Without room
+    /// for them the call is muted.
+    #[inline(always)]
+    pub(crate) fn write_held_and(&mut self, held: Held, time: u64, event: impl Part) {
+        for _ in 0..2 {
+            let place = self.sites.wrap(held.0);
+            // Both are there: an enter event is held back only if it is prepared, and nothing is written before it.
+            if let (Some((enter, _)), Some(encoder)) = (&place.events, &mut self.encoder)
+                && encoder.write_both(Time(time), enter, event).is_ok()
+            {
+                return;
+            }
+            self.turn_cold();
+        }
+        self.lose_held();
+    }
+
+    /// Continues in another chunk, as [`Thread::turn`] does, out of the way of calls that have room.
+    #[cold]
+    #[inline(never)]
+    fn turn_cold(&mut self) {
+        self.turn();
+    }
+
+    /// Writes the enter event of the open call, which was held back. Without room for it the call is muted.
+    #[inline(always)]
+    pub(crate) fn write_held(&mut self, time: u64) {
+        let Frame { region, site, .. } = *self.frame();
+        if !self.enter_region(time, region, site) {
+            self.lose_held();
+        }
+    }
+
+    /// Mutes the open call, since there is no room for its enter event.
+    #[cold]
+    #[inline(never)]
+    fn lose_held(&mut self) {
+        self.calls -= 1;
+        self.frame().muted = true;
+        self.set_muted(true);
+        self.process.head.loses_call();
     }
 
     /// Makes the call that was entered last one that the program reports: it ends with the function around it, and calls
@@ -454,7 +561,7 @@ impl Thread {
     /// Opens a call and writes its enter event, unless it is muted. Returns `false` if there was no room.
     #[inline(always)]
     fn open(&mut self, time: u64, frame: Frame) -> bool {
-        let Frame { region, site, layer, muted, .. } = frame;
+        let Frame { region, site, muted, .. } = frame;
         let row = if muted {
             self.mute();
             0
@@ -464,11 +571,7 @@ impl Thread {
             self.process.head.loses_call();
             return false;
         };
-        if let Some(place) = self.frames.get_mut(self.depth) {
-            *place = Frame { row, enter: time, ..frame };
-        }
-        self.layers |= layer;
-        self.depth += 1;
+        self.push(Frame { row, enter: time, ..frame });
         self.calls += u64::from(!muted);
         true
     }
@@ -569,7 +672,7 @@ impl Thread {
         }
         let Some(encoder) = &mut self.encoder else { return false };
         encoder.write(Time(time), event).is_ok()
-            || self.again(|encoder| encoder.write(Time(time), event))
+            || self.again(move |encoder| encoder.write(Time(time), event))
     }
 
     /// Writes an event with a number as its attribute.
@@ -601,7 +704,7 @@ impl Thread {
         }
         let Some(encoder) = &mut self.encoder else { return false };
         encoder.write_tagged(Time(time), tag, event).is_ok()
-            || self.again(|encoder| encoder.write_tagged(Time(time), tag, event))
+            || self.again(move |encoder| encoder.write_tagged(Time(time), tag, event))
     }
 
     #[inline(always)]
@@ -732,6 +835,29 @@ impl Thread {
         };
         let region = RegionRef(region);
         if !known && !self.write(time, Leave { region }) && !self.leaves_later(region) {
+            return false;
+        }
+        self.depth -= 1;
+        self.layers = self.layers & !layer | hidden;
+        true
+    }
+
+    /// Leaves the call that was entered last, and writes events of the same time before its leave event. Returns `false` and
+    /// does nothing if they cannot be written together.
+    #[inline(always)]
+    pub(crate) fn leave_with(&mut self, time: u64, event: impl Part) -> bool {
+        let Frame { region, layer, site, muted, hidden, parameter, .. } = *self.frame();
+        if muted || parameter != 0 || self.aside {
+            return false;
+        }
+        let place = self.sites.wrap(place_of(site));
+        let written = match (&place.events, &mut self.encoder) {
+            (Some((_, leave)), Some(encoder)) if place.region == region => {
+                encoder.write_both(Time(time), event, leave).is_ok()
+            }
+            _ => false,
+        };
+        if !written {
             return false;
         }
         self.depth -= 1;

@@ -25,7 +25,8 @@
 
 use crate::chunk;
 use crate::error::{Error, ErrorKind, Result, Unsupported};
-use crate::wire::{ByteOrder, Fault, Input, Output};
+use crate::output::{Output, SliceOutput};
+use crate::wire::{ByteOrder, Fault, Input};
 
 /// The contents of the anchor file `NAME.otf2`, from which every reader of an archive starts.
 ///
@@ -194,7 +195,7 @@ impl Anchor {
         let texts = text(&self.machine) + text(&self.creator) + text(&self.description);
         let properties: usize = self.properties.iter().map(|(n, v)| text(n) + text(v)).sum();
         let mut bytes = vec![0; 128 + texts + properties];
-        let mut output = Output::new(&mut bytes, 0, self.order);
+        let mut output = SliceOutput::new(&mut bytes, 0, self.order);
         output.u8(chunk::control::HEADER);
         output.u8(self.order.mark());
         output.str(crate::Str::new(MAGIC));

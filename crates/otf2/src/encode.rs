@@ -38,9 +38,10 @@ use crate::chunk::{self, HEADER, Header, TIMESTAMP, control};
 use crate::event::AnyEvent;
 use crate::id::Time;
 use crate::mark::publish;
-use crate::record::{Any, framed, write_body};
+use crate::output::{Output, SliceOutput, WindowOutput};
+use crate::record::{Any, Framing, framed, write_body};
 use crate::value::{Attribute, List};
-use crate::wire::{ByteOrder, Output, Wire};
+use crate::wire::{ByteOrder, Wire};
 
 /// Number of bytes kept free behind the last event, for the end marks of the file.
 const TAIL: usize = 2;
@@ -198,7 +199,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     #[inline(always)]
     pub fn write(&mut self, time: Time, event: impl AnyEvent) -> Result<(), EncodeError> {
         match self.order {
-            ByteOrder::Little => self.append(time, NoAttributes, event, ByteOrder::Little),
+            ByteOrder::Little => self.append(time, NoAttributes, event),
             ByteOrder::Big => self.append_swapped(time, List::default(), event),
         }
     }
@@ -230,7 +231,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         event: impl AnyEvent,
     ) -> Result<(), EncodeError> {
         match self.order {
-            ByteOrder::Little => self.append(time, attribute, event, ByteOrder::Little),
+            ByteOrder::Little => self.append(time, attribute, event),
             ByteOrder::Big => self.append_swapped(time, List::from([attribute].as_slice()), event),
         }
     }
@@ -247,7 +248,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         if attributes.space() + framed(event.bound()) > scratch.len() {
             return None;
         }
-        let mut output = Output::new(&mut scratch, 0, self.order);
+        let mut output = SliceOutput::new(&mut scratch, 0, self.order);
         if let Some(id) = attributes.id() {
             output.u8(id);
             Before::write(attributes, &mut output);
@@ -316,11 +317,54 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         if let Some(place) = window.first_mut() {
             publish(place, lead);
         }
-        count(front, self.order);
-        self.pos = start + used;
-        self.time = time;
-        self.stamp_from = time.saturating_add(1);
+        match self.order {
+            ByteOrder::Little => count(front, 1),
+            ByteOrder::Big => count_swapped(front),
+        }
+        self.moved(start + used, time);
         Ok(())
+    }
+
+    /// Appends two events at one time, or more where a part is a pair. They become part of the chunk by one store, so that
+    /// a process that is killed leaves all or none, and writing them takes fewer instructions than writing one after the
+    /// other. If this fails, the chunk is unchanged.
+    ///
+    /// # Errors
+    /// Fails as [`Encoder::write`] does. It reports a full chunk up to 300 bytes earlier than the other methods, and then
+    /// these may still find room for the events one by one; so does it in big endian, where it is not available.
+    #[inline(always)]
+    pub fn write_both(
+        &mut self,
+        Time(time): Time,
+        first: impl Part,
+        second: impl Part,
+    ) -> Result<(), EncodeError> {
+        if time < self.time {
+            return Err(EncodeError::TimeWentBack);
+        }
+        let start = self.pos;
+        let space = TIMESTAMP + first.space() + second.space() + TAIL;
+        if self.order == ByteOrder::Little
+            && space <= WindowOutput::REACH
+            && let Some((front, rest)) = self.chunk.split_at_mut_checked(start)
+            && let Some(window) = rest.first_chunk_mut::<{ WindowOutput::SIZE }>()
+        {
+            // A timestamp stands in front in any case: then its byte is the commit mark, whatever the events are.
+            let mut output = WindowOutput::new(window, 0);
+            output.u8(0);
+            output.u64(time);
+            first.encode(&mut output);
+            second.encode(&mut output);
+            let used = output.pos();
+            output.u8(control::END_OF_CHUNK);
+            if let Some(place) = window.first_mut() {
+                publish(place, control::TIMESTAMP);
+            }
+            count(front, events(first) + events(second));
+            self.moved(start + used, time);
+            return Ok(());
+        }
+        Err(EncodeError::Full)
     }
 
     /// Appends a record of any kind that carries a time: an event or a snapshot record.
@@ -332,10 +376,8 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         record: impl Any,
     ) -> Result<(), EncodeError> {
         match self.order {
-            ByteOrder::Little if attributes.is_empty() => {
-                self.append(time, NoAttributes, record, ByteOrder::Little)
-            }
-            ByteOrder::Little => self.append(time, attributes, record, ByteOrder::Little),
+            ByteOrder::Little if attributes.is_empty() => self.append(time, NoAttributes, record),
+            ByteOrder::Little => self.append(time, attributes, record),
             ByteOrder::Big => self.append_swapped(time, attributes, record),
         }
     }
@@ -348,11 +390,42 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         attributes: List<'_, Attribute>,
         record: impl Any,
     ) -> Result<(), EncodeError> {
-        self.append(time, attributes, record, ByteOrder::Big)
+        self.append_anywhere(time, attributes, record, ByteOrder::Big)
     }
 
+    /// Appends a record in little endian. Most are short, and far enough from the end of the chunk.
     #[inline(always)]
     fn append(
+        &mut self,
+        Time(time): Time,
+        attributes: impl Before,
+        record: impl Any,
+    ) -> Result<(), EncodeError> {
+        if time < self.time {
+            return Err(EncodeError::TimeWentBack);
+        }
+        let start = self.pos;
+        if space(attributes, record) <= WindowOutput::REACH
+            && let Some(framing) = record.framing()
+            && let Some((front, rest)) = self.chunk.split_at_mut_checked(start)
+            && let Some(window) = rest.first_chunk_mut::<{ WindowOutput::SIZE }>()
+        {
+            let output = WindowOutput::new(window, 0);
+            let stamp = (time >= self.stamp_from).then_some(time);
+            let (used, lead) = encode(output, stamp, attributes, &record, framing);
+            let [place, ..] = window;
+            publish(place, lead);
+            count(front, 1);
+            self.moved(start + used, time);
+            return Ok(());
+        }
+        self.append_anywhere(Time(time), attributes, record, ByteOrder::Little)
+    }
+
+    /// Appends a record of any length, also at the very end of the chunk and in either byte order.
+    #[cold]
+    #[inline(never)]
+    fn append_anywhere(
         &mut self,
         Time(time): Time,
         attributes: impl Before,
@@ -365,47 +438,35 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         let Some(framing) = record.framing() else {
             return Err(EncodeError::Unknown);
         };
-        let space = (TIMESTAMP + TAIL) + attributes.space() + framed(record.bound());
         let start = self.pos;
         let Some((front, rest)) = self.chunk.split_at_mut_checked(start) else {
             return Err(EncodeError::Full);
         };
-        let Some(window) = rest.get_mut(..space) else {
+        let Some(window) = rest.get_mut(..space(attributes, record)) else {
             let fresh = start == HEADER;
             return Err(if fresh { EncodeError::TooLarge } else { EncodeError::Full });
         };
-
-        // The timestamp is always stored, and overwritten if it is not needed: that is faster than a branch. The first
-        // byte stays zero: it is the commit mark.
-        let mut output = Output::new(window, 0, order);
-        output.u8(0);
-        output.u64(time);
-        let mut lead = control::TIMESTAMP;
-        let mut first = false;
-        if time < self.stamp_from {
-            output = Output::new(window, 0, order);
-            first = true;
-        }
-        if let Some(id) = attributes.id() {
-            output.u8(if first { 0 } else { id });
-            (lead, first) = (if first { id } else { lead }, false);
-            attributes.write(&mut output);
-        }
-        let id = record.id();
-        output.u8(if first { 0 } else { id });
-        lead = if first { id } else { lead };
-        write_body(&record, framing, &mut output);
-        let used = output.pos();
-        output.u8(control::END_OF_CHUNK);
-
+        let output = SliceOutput::new(window, 0, order);
+        let stamp = (time >= self.stamp_from).then_some(time);
+        let (used, lead) = encode(output, stamp, attributes, &record, framing);
         if let Some(place) = window.first_mut() {
             publish(place, lead);
         }
-        count(front, order);
-        self.pos = start + used;
-        self.time = time;
-        self.stamp_from = time.saturating_add(1);
+        match order {
+            ByteOrder::Little => count(front, 1),
+            ByteOrder::Big => count_swapped(front),
+        }
+        self.moved(start + used, time);
         Ok(())
+    }
+
+    /// Remembers the position behind the last event, and its time.
+    #[inline(always)]
+    fn moved(&mut self, pos: usize, time: u64) {
+        self.pos = pos;
+        self.time = time;
+        // Behind the largest time there is none: then every event gets a timestamp.
+        self.stamp_from = time.wrapping_add(1);
     }
 
     /// Completes the current chunk and continues in another of the same size. Returns the completed chunk, all of whose
@@ -457,9 +518,103 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     }
 }
 
+/// An event that can be written together with another by [`Encoder::write_both`]. The trait is sealed: its types are
+/// [`Plain`], [`Tagged`], references to [`Prepared`] events, and pairs of these.
+pub trait Part: sealed::Sealed + Copy {
+    /// Number of events.
+    #[doc(hidden)]
+    const EVENTS: u64 = 1;
+    /// Returns an upper bound for the encoded size, in bytes, without a timestamp.
+    #[doc(hidden)]
+    fn space(self) -> usize;
+    /// Encodes the event without a timestamp.
+    #[doc(hidden)]
+    fn encode(self, output: &mut impl Output);
+}
+
+mod sealed {
+    use crate::event::AnyEvent;
+
+    pub trait Sealed {}
+    impl<E: AnyEvent> Sealed for super::Plain<E> {}
+    impl<E: AnyEvent> Sealed for super::Tagged<E> {}
+    impl Sealed for &super::Prepared {}
+    impl<A: Sealed, B: Sealed> Sealed for (A, B) {}
+}
+
+/// An event without attributes, for [`Encoder::write_both`]. An event of unknown kind is written as no bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<E>(pub E);
+
+/// An event with one attribute, for [`Encoder::write_both`]. An event of unknown kind is written as no bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Tagged<E>(pub Attribute, pub E);
+
+impl<E: AnyEvent> Part for Plain<E> {
+    #[inline(always)]
+    fn space(self) -> usize {
+        framed(self.0.bound())
+    }
+
+    #[inline(always)]
+    fn encode(self, output: &mut impl Output) {
+        if let Some(framing) = self.0.framing() {
+            output.u8(self.0.id());
+            write_body(&self.0, framing, output);
+        }
+    }
+}
+
+impl<E: AnyEvent> Part for Tagged<E> {
+    #[inline(always)]
+    fn space(self) -> usize {
+        Before::space(self.0) + framed(self.1.bound())
+    }
+
+    #[inline(always)]
+    fn encode(self, output: &mut impl Output) {
+        output.u8(control::ATTRIBUTES);
+        Before::write(self.0, output);
+        Plain(self.1).encode(output);
+    }
+}
+
+impl<A: Part, B: Part> Part for (A, B) {
+    const EVENTS: u64 = A::EVENTS + B::EVENTS;
+
+    #[inline(always)]
+    fn space(self) -> usize {
+        self.0.space() + self.1.space()
+    }
+
+    #[inline(always)]
+    fn encode(self, output: &mut impl Output) {
+        self.0.encode(output);
+        self.1.encode(output);
+    }
+}
+
+/// Returns the number of events of a part.
+#[inline(always)]
+fn events<P: Part>(_: P) -> u64 {
+    P::EVENTS
+}
+
+impl Part for &Prepared {
+    #[inline(always)]
+    fn space(self) -> usize {
+        Prepared::MOST
+    }
+
+    #[inline(always)]
+    fn encode(self, output: &mut impl Output) {
+        output.array(self.bytes, usize::from(self.len));
+    }
+}
+
 /// Encodes attributes as they stand before a record. An empty list takes no bytes.
 #[cfg(feature = "std")]
-pub(crate) fn write_attributes(attributes: List<'_, Attribute>, output: &mut Output<'_>) {
+pub(crate) fn write_attributes(attributes: List<'_, Attribute>, output: &mut impl Output) {
     if let Some(id) = attributes.id() {
         output.u8(id);
         Before::write(attributes, output);
@@ -474,7 +629,7 @@ trait Before: Copy {
     /// Returns the first byte, or `None` if nothing is to be encoded.
     fn id(self) -> Option<u8>;
     /// Encodes everything behind the first byte.
-    fn write(self, output: &mut Output<'_>);
+    fn write(self, output: &mut impl Output);
 }
 
 #[derive(Clone, Copy)]
@@ -492,7 +647,7 @@ impl Before for NoAttributes {
     }
 
     #[inline(always)]
-    fn write(self, _: &mut Output<'_>) {}
+    fn write(self, _: &mut impl Output) {}
 }
 
 impl Before for Attribute {
@@ -507,7 +662,7 @@ impl Before for Attribute {
     }
 
     #[inline(always)]
-    fn write(self, output: &mut Output<'_>) {
+    fn write(self, output: &mut impl Output) {
         output.u8(0);
         let fields = output.pos();
         self.write_as_list(output);
@@ -524,7 +679,7 @@ impl Before for List<'_, Attribute> {
         (!self.is_empty()).then_some(control::ATTRIBUTES)
     }
 
-    fn write(self, output: &mut Output<'_>) {
+    fn write(self, output: &mut impl Output) {
         output.u8(0);
         let fields = output.pos();
         Wire::write(self, output);
@@ -532,14 +687,51 @@ impl Before for List<'_, Attribute> {
     }
 }
 
-/// Increments the number of the last event in the chunk header, with which `front` begins.
+/// Returns an upper bound for the size of an event with its timestamp and attributes, and of the end marks behind it.
 #[inline(always)]
-fn count(front: &mut [u8], order: ByteOrder) {
-    if order == ByteOrder::Big {
-        return count_swapped(front);
+fn space(attributes: impl Before, record: impl Any) -> usize {
+    (TIMESTAMP + TAIL) + attributes.space() + framed(record.bound())
+}
+
+/// Encodes an event at the beginning of the output, and the end mark behind it. Its first byte stays zero: it is the
+/// commit mark. Returns the size of the event and the value that its first byte will have. Without a time the event has
+/// that of the event before it.
+#[inline(always)]
+fn encode(
+    mut output: impl Output,
+    stamp: Option<u64>,
+    attributes: impl Before,
+    record: &impl Any,
+    framing: Framing,
+) -> (usize, u8) {
+    // The timestamp is always stored, and overwritten if it is not needed: that is faster than a branch.
+    output.u8(0);
+    output.u64(stamp.unwrap_or(0));
+    let mut lead = control::TIMESTAMP;
+    let mut first = false;
+    if stamp.is_none() {
+        output.back_to_the_start();
+        first = true;
     }
+    if let Some(id) = attributes.id() {
+        output.u8(if first { 0 } else { id });
+        (lead, first) = (if first { id } else { lead }, false);
+        attributes.write(&mut output);
+    }
+    let id = record.id();
+    output.u8(if first { 0 } else { id });
+    lead = if first { id } else { lead };
+    write_body(record, framing, &mut output);
+    let used = output.pos();
+    output.u8(control::END_OF_CHUNK);
+    (used, lead)
+}
+
+/// Adds to the number of the last event in the chunk header, with which `front` begins.
+#[inline(always)]
+fn count(front: &mut [u8], events: u64) {
     if let Some(place) = front.get_mut(chunk::LAST).and_then(|place| place.first_chunk_mut()) {
-        *place = u64::from_le_bytes(*place).wrapping_add(1).to_le_bytes();
+        *place = u64::from_le_bytes(*place).wrapping_add(events).to_le_bytes();
     }
 }
 

@@ -45,7 +45,7 @@ macro_rules! enums {
             }
 
             impl From<$name> for u8 {
-                #[inline]
+                #[inline(always)]
                 fn from(value: $name) -> u8 {
                     match value {
                         $( $name::$variant => $value, )*

@@ -13,9 +13,10 @@ use crate::id::{
     IoParadigmRef, LockId, MatchingId, MetricRef, ParameterRef, Rank, RegionRef, RequestId,
     RmaWinRef, StringRef, Time,
 };
+use crate::output::Output;
 use crate::record::{Framing, Keep, Record, Scope, Then, Unknown, records};
 use crate::value::{List, MetricValue, Value};
-use crate::wire::{Fault, Input, Output, Wire};
+use crate::wire::{Fault, Input, Wire};
 
 impl Event<'_> {
     /// Returns `true` if record `id` is a single number without a length. Later versions of the format add no such

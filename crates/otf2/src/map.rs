@@ -5,8 +5,9 @@
 //! on both sides.
 
 use crate::enums::MappingType;
+use crate::output::Output;
 use crate::value::Value;
-use crate::wire::{ByteOrder, Fault, Input, Output, Wire};
+use crate::wire::{ByteOrder, Fault, Input, Wire};
 
 /// The table inside a [`MappingTable`](crate::def::MappingTable) record, borrowed from the bytes of a file or from
 /// slices of the caller. Make an [`IdMap`] from it to look up ids.
@@ -120,7 +121,7 @@ impl<'a> Wire<'a> for IdMapRef<'a> {
         Ok(Self(Repr::Wire { bytes, count, dense, order }))
     }
 
-    fn write(self, output: &mut Output<'_>) {
+    fn write(self, output: &mut impl Output) {
         output.v64(self.len() as u64);
         output.u8(u8::from(!self.is_dense()));
         for (local, global) in self.iter() {

@@ -4,9 +4,10 @@
 
 use crate::enums::{MarkerScope, MarkerSeverity};
 use crate::id::MarkerRef;
+use crate::output::Output;
 use crate::record::{Framing, Keep, Record, Scope, Then, Unknown, records};
 use crate::value::{Str, Value};
-use crate::wire::{Fault, Input, Output, Wire};
+use crate::wire::{Fault, Input, Wire};
 
 records! {
     /// One record of the marker file: the definition of a kind of marker, or a marker.

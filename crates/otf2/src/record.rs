@@ -5,8 +5,9 @@
 //! described: the struct, the enum around all of them, reading, writing, the byte table in the
 //! documentation and the view by field name all come from there.
 
+use crate::output::Output;
 use crate::value::Value;
-use crate::wire::{Fault, Input, Output};
+use crate::wire::{Fault, Input};
 
 /// The byte layout of a record in a file. All records but a few old events have [`Framing::Length`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub trait Record<'a>: Copy {
     fn read(input: &mut Input<'a>) -> Result<Self, Fault>;
     /// Encodes the fields, in the order of the file.
     #[doc(hidden)]
-    fn write(&self, output: &mut Output<'_>);
+    fn write(&self, output: &mut impl Output);
     /// Returns an upper bound for the encoded size of the fields, in bytes.
     #[doc(hidden)]
     fn bound(&self) -> usize;
@@ -83,7 +84,7 @@ pub trait Any: Copy {
     /// Returns an upper bound for the encoded size of the fields, in bytes.
     fn bound(&self) -> usize;
     /// Encodes the fields, in the order of the file.
-    fn write(&self, output: &mut Output<'_>);
+    fn write(&self, output: &mut impl Output);
 }
 
 /// Returns an upper bound for the size of a whole record whose fields take at most `bound` bytes.
@@ -95,7 +96,7 @@ pub(crate) const fn framed(bound: usize) -> usize {
 
 /// Encodes everything that follows the id of a record: its length, if it has one, and its fields.
 #[inline(always)]
-pub(crate) fn write_body(record: &impl Any, framing: Framing, output: &mut Output<'_>) {
+pub(crate) fn write_body(record: &impl Any, framing: Framing, output: &mut impl Output) {
     match framing {
         Framing::Single => record.write(output),
         Framing::Empty => output.u8(0),
@@ -254,7 +255,7 @@ macro_rules! records {
             }
 
             #[inline(always)]
-            fn write(&self, output: &mut Output<'_>) {
+            fn write(&self, output: &mut impl Output) {
                 match self {
                     $( Self::$name(record) => crate::record::Record::write(record, output), )*
                     Self::Unknown(_) => {}
@@ -276,7 +277,7 @@ macro_rules! records {
                 fn framing(&self) -> Option<Framing> { Some(<Self as Record<'_>>::FRAMING) }
 
                 #[inline(always)]
-                fn write(&self, output: &mut Output<'_>) { crate::record::Record::write(self, output); }
+                fn write(&self, output: &mut impl Output) { crate::record::Record::write(self, output); }
             }
         )*
 
@@ -331,7 +332,7 @@ macro_rules! records {
 
             #[inline(always)]
             #[allow(unused_variables)]
-            fn write(&self, output: &mut Output<'_>) {
+            fn write(&self, output: &mut impl Output) {
                 $( self.$field.write(output); )*
                 $( $( self.$late.write(output); )* )?
             }

@@ -5,9 +5,10 @@
 
 use crate::enums::{CollectiveOp, CollectiveRoot, MeasurementMode};
 use crate::id::{CommRef, MetricRef, ParameterRef, Rank, RegionRef, RequestId, StringRef, Time};
+use crate::output::Output;
 use crate::record::{Framing, Keep, Record, Scope, Then, Unknown, records};
 use crate::value::{List, MetricValue, Value};
-use crate::wire::{Fault, Input, Output, Wire};
+use crate::wire::{Fault, Input, Wire};
 
 records! {
     /// One record of a snapshot file, of any kind.

@@ -1,9 +1,10 @@
 //! Thumbnail records: a small preview of a trace, made by the tool that wrote it.
 
 use crate::enums::ThumbnailType;
+use crate::output::Output;
 use crate::record::{Framing, Keep, Record, Scope, Then, Unknown, records};
 use crate::value::{List, Str, Value};
-use crate::wire::{Fault, Input, Output, Wire};
+use crate::wire::{Fault, Input, Wire};
 
 records! {
     /// One record of a thumbnail file: the header or a sample.

@@ -9,7 +9,8 @@ use crate::id::{
     ParameterRef, Rank, RefKind, RegionRef, RmaWinRef, SourceCodeLocationRef, StringRef, Time,
 };
 use crate::map::Maps;
-use crate::wire::{ByteOrder, Fault, Input, Output, Wire};
+use crate::output::Output;
+use crate::wire::{ByteOrder, Fault, Input, Wire};
 
 /// A string as the archive holds it: bytes, usually UTF-8, without a zero byte. It borrows from the record it was read
 /// from.
@@ -105,7 +106,7 @@ macro_rules! typed_values {
     ($( $variant:ident )*) => {
         impl AttributeValue {
             /// Returns the type of the value, which is the byte that precedes it on disk.
-            #[inline]
+            #[inline(always)]
             pub fn value_type(self) -> Type {
                 match self {
                     Self::Uint8(_) => Type::Uint8,
@@ -151,7 +152,7 @@ macro_rules! typed_values {
             }
 
             #[inline(always)]
-            fn write(self, output: &mut Output<'_>) {
+            fn write(self, output: &mut impl Output) {
                 output.u8(self.value_type().into());
                 match self {
                     Self::Uint8(n) => output.u8(n),
@@ -238,7 +239,7 @@ macro_rules! pair_fields {
                 fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
                     Ok(Self { $a: Wire::read(input)?, $b: Wire::read(input)? })
                 }
-                fn write(self, output: &mut Output<'_>) {
+                fn write(self, output: &mut impl Output) {
                     self.$a.write(output);
                     self.$b.write(output);
                 }
@@ -255,7 +256,7 @@ impl Attribute {
 
     /// Encodes the attribute as a list of one.
     #[inline(always)]
-    pub(crate) fn write_as_list(self, output: &mut Output<'_>) {
+    pub(crate) fn write_as_list(self, output: &mut impl Output) {
         output.v32(1);
         self.attribute.write(output);
         self.value.write(output);
@@ -431,7 +432,7 @@ impl<'a, T: Element<'a>> Wire<'a> for List<'a, T> {
         Ok(Self(Repr::Wire { bytes, maps, count, order }))
     }
 
-    fn write(self, output: &mut Output<'_>) {
+    fn write(self, output: &mut impl Output) {
         // The bound of a longer list is too large for any chunk: it never comes here.
         let count = self.len() as u32;
         if T::SHORT_COUNT {

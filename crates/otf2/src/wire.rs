@@ -9,8 +9,7 @@
 //! | list8, list32 | a count (u8 or v32), then the elements |
 //!
 //! [`Input`] never reads outside its slice and never trusts a count, so a damaged record costs no
-//! more than its own bytes. [`Output`] never writes outside its slice: what does not fit moves the
-//! position past the end, which the caller checks once for each record.
+//! more than its own bytes. Encoding is in [`output`](crate::output).
 
 use crate::enums::{BitSet, CollectiveRoot, MappingType, Named};
 use crate::id::{
@@ -21,6 +20,7 @@ use crate::id::{
     SystemTreeNodeRef, Time,
 };
 use crate::map::Maps;
+use crate::output::Output;
 use crate::value::{Str, Value};
 
 /// Byte order of the numbers in a chunk or an anchor. A reader accepts both; each chunk states its own.
@@ -291,154 +291,6 @@ fn number(bytes: &[u8], order: ByteOrder, most: u8) -> Result<(u64, &[u8]), Faul
     Ok((value, rest))
 }
 
-/// Memory that is being written, and the position of the next byte. Writing beyond the end stores nothing but advances
-/// the position, so the caller checks once whether everything fitted.
-pub struct Output<'c> {
-    bytes: &'c mut [u8],
-    pos: usize,
-    order: ByteOrder,
-}
-
-impl<'c> Output<'c> {
-    #[inline(always)]
-    pub(crate) fn new(bytes: &'c mut [u8], pos: usize, order: ByteOrder) -> Self {
-        Self { bytes, pos, order }
-    }
-
-    #[inline(always)]
-    pub(crate) fn pos(&self) -> usize {
-        self.pos
-    }
-
-    #[inline(always)]
-    fn array<const N: usize>(&mut self, value: [u8; N], advance: usize) {
-        if let Some(place) = self.bytes.get_mut(self.pos..).and_then(<[u8]>::first_chunk_mut) {
-            *place = value;
-        }
-        self.pos += advance;
-    }
-
-    #[inline(always)]
-    pub(crate) fn u8(&mut self, value: u8) {
-        self.array([value], 1);
-    }
-
-    #[inline(always)]
-    pub(crate) fn u16(&mut self, value: u16) {
-        self.array(
-            match self.order {
-                ByteOrder::Little => value.to_le_bytes(),
-                ByteOrder::Big => value.to_be_bytes(),
-            },
-            2,
-        );
-    }
-
-    #[inline(always)]
-    pub(crate) fn u32(&mut self, value: u32) {
-        self.array(
-            match self.order {
-                ByteOrder::Little => value.to_le_bytes(),
-                ByteOrder::Big => value.to_be_bytes(),
-            },
-            4,
-        );
-    }
-
-    #[inline(always)]
-    pub(crate) fn u64(&mut self, value: u64) {
-        self.array(
-            match self.order {
-                ByteOrder::Little => value.to_le_bytes(),
-                ByteOrder::Big => value.to_be_bytes(),
-            },
-            8,
-        );
-    }
-
-    /// Stores all eight bytes of a compressed number and advances over those that count; the others are zeros.
-    #[inline(always)]
-    pub(crate) fn v64(&mut self, value: u64) {
-        let (size, value) = if value == u64::MAX {
-            (0xFF, 0)
-        } else {
-            ((71 - value.leading_zeros() as u8) / 8, value)
-        };
-        let length = if size == 0xFF { 0 } else { size };
-        let [a, b, c, d, e, f, g, h] = match self.order {
-            ByteOrder::Little => value.to_le_bytes(),
-            ByteOrder::Big => {
-                (value.checked_shl(64 - 8 * u32::from(length)).unwrap_or(0)).to_be_bytes()
-            }
-        };
-        self.array([size, a, b, c, d, e, f, g, h], 1 + usize::from(length));
-    }
-
-    /// Stores all four bytes of a compressed number and advances over those that count, as [`Output::v64`] does.
-    #[inline(always)]
-    pub(crate) fn v32(&mut self, value: u32) {
-        let (size, value) = if value == u32::MAX {
-            (0xFF, 0)
-        } else {
-            ((39 - value.leading_zeros() as u8) / 8, value)
-        };
-        let length = if size == 0xFF { 0 } else { size };
-        let [a, b, c, d] = match self.order {
-            ByteOrder::Little => value.to_le_bytes(),
-            ByteOrder::Big => {
-                (value.checked_shl(32 - 8 * u32::from(length)).unwrap_or(0)).to_be_bytes()
-            }
-        };
-        self.array([size, a, b, c, d], 1 + usize::from(length));
-    }
-
-    pub(crate) fn str(&mut self, value: Str<'_>) {
-        let bytes = value.as_bytes();
-        let end = self.pos + bytes.len();
-        if let Some(place) = self.bytes.get_mut(self.pos..end) {
-            place.copy_from_slice(bytes);
-        }
-        self.pos = end;
-        self.u8(0);
-    }
-
-    /// Stores the length of a record in the byte before its fields, which begin at `start` and take at most `bound`
-    /// bytes. A length of 255 or more needs nine bytes, so the fields are moved.
-    #[inline(always)]
-    pub(crate) fn length(&mut self, start: usize, bound: usize) {
-        let length = self.pos.saturating_sub(start);
-        // The compiler knows the bound of most records, and removes the other branch.
-        if bound < 0xFF || length < 0xFF {
-            if let Some(place) = self.bytes.get_mut(start - 1) {
-                *place = length as u8;
-            }
-        } else {
-            self.long_length(start);
-        }
-    }
-
-    /// Moves the fields to make room for the long form of the length.
-    #[cold]
-    #[inline(never)]
-    fn long_length(&mut self, start: usize) {
-        let end = self.pos;
-        self.pos += 8;
-        if !self.fits() {
-            return; // The caller checks this.
-        }
-        self.bytes.copy_within(start..end, start + 8);
-        let mut head = Output::new(self.bytes, start - 1, self.order);
-        head.u8(0xFF);
-        head.u64((end - start) as u64);
-    }
-
-    /// Returns `true` if everything written so far fitted into the memory.
-    #[inline(always)]
-    pub(crate) fn fits(&self) -> bool {
-        self.pos <= self.bytes.len()
-    }
-}
-
 /// A type that can be a field of a record: it can be decoded, encoded, bounded in size and shown.
 ///
 /// The privacy of this module seals the trait, because the format fixes the set of encodings.
@@ -448,7 +300,7 @@ pub trait Wire<'a>: Copy {
     /// Decodes the field from the beginning of the input.
     fn read(input: &mut Input<'a>) -> Result<Self, Fault>;
     /// Encodes the field at the position of the output.
-    fn write(self, output: &mut Output<'_>);
+    fn write(self, output: &mut impl Output);
     /// Returns the largest number of bytes that encoding this value may store.
     fn bound(self) -> usize;
     /// Returns the field as a value without its type, for printing.
@@ -466,7 +318,7 @@ macro_rules! number_fields {
                     Ok($from(input.$code()?))
                 }
                 #[inline(always)]
-                fn write(self, output: &mut Output<'_>) { output.$code($into(self)); }
+                fn write(self, output: &mut impl Output) { output.$code($into(self)); }
                 #[inline(always)]
                 fn bound(self) -> usize { $bound }
                 fn value(&self) -> Value<'_> { $value(*self) }
@@ -493,7 +345,7 @@ impl<'a> Wire<'a> for f64 {
     fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
         Ok(f64::from_bits(input.u64()?))
     }
-    fn write(self, output: &mut Output<'_>) {
+    fn write(self, output: &mut impl Output) {
         output.u64(self.to_bits());
     }
     fn bound(self) -> usize {
@@ -513,7 +365,7 @@ impl<'a> Wire<'a> for i64 {
         Ok(input.v64()?.cast_signed())
     }
     #[inline(always)]
-    fn write(self, output: &mut Output<'_>) {
+    fn write(self, output: &mut impl Output) {
         if self == -1 {
             output.u8(8);
             output.u64(u64::MAX);
@@ -535,7 +387,7 @@ impl<'a> Wire<'a> for i32 {
     fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
         Ok(input.v32()?.cast_signed())
     }
-    fn write(self, output: &mut Output<'_>) {
+    fn write(self, output: &mut impl Output) {
         if self == -1 {
             output.u8(4);
             output.u32(u32::MAX);
@@ -556,7 +408,7 @@ impl<'a> Wire<'a> for Str<'a> {
     fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
         input.str()
     }
-    fn write(self, output: &mut Output<'_>) {
+    fn write(self, output: &mut impl Output) {
         output.str(self);
     }
     fn bound(self) -> usize {
@@ -581,7 +433,7 @@ macro_rules! id_fields {
                     Ok(Self(input.mapped(mapping, u64::from(id)) as _))
                 }
                 #[inline(always)]
-                fn write(self, output: &mut Output<'_>) { output.$code(self.0); }
+                fn write(self, output: &mut impl Output) { output.$code(self.0); }
                 #[inline(always)]
                 fn bound(self) -> usize { $bound }
                 fn value(&self) -> Value<'_> {
@@ -629,7 +481,7 @@ impl<'a> Wire<'a> for IoParadigmRef {
     fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
         Ok(Self(input.u8()?))
     }
-    fn write(self, output: &mut Output<'_>) {
+    fn write(self, output: &mut impl Output) {
         output.u8(self.0);
     }
     fn bound(self) -> usize {
@@ -652,7 +504,7 @@ macro_rules! enum_fields {
                 #[inline(always)]
                 fn read(input: &mut Input<'a>) -> Result<Self, Fault> { Ok(Self::from(input.u8()?)) }
                 #[inline(always)]
-                fn write(self, output: &mut Output<'_>) { output.u8(self.into()); }
+                fn write(self, output: &mut impl Output) { output.u8(self.into()); }
                 #[inline(always)]
                 fn bound(self) -> usize { 1 }
                 fn value(&self) -> Value<'_> { Value::Enum { code: self.code(), name: self.name() } }
@@ -677,7 +529,7 @@ macro_rules! flag_fields {
                 #[inline(always)]
                 fn read(input: &mut Input<'a>) -> Result<Self, Fault> { Ok(Self(input.v32()?)) }
                 #[inline(always)]
-                fn write(self, output: &mut Output<'_>) { output.v32(self.0); }
+                fn write(self, output: &mut impl Output) { output.v32(self.0); }
                 #[inline(always)]
                 fn bound(self) -> usize { 5 }
                 fn value(&self) -> Value<'_> { Value::Flags { bits: self.bits(), names: Self::BITS } }

@@ -61,6 +61,10 @@ pub(crate) struct Options {
     /// Take `dwell`, `libdwell.so` and `examples/record_cost` from this directory instead of building
     #[arg(long, value_name = "DIR")]
     bin: Option<PathBuf>,
+    /// Measure single calls in the same rounds with `dwell` and `libdwell.so` of this directory too, such as an earlier
+    /// version
+    #[arg(long, value_name = "DIR")]
+    beside: Option<PathBuf>,
     /// Print the rows of the book's tables too
     #[arg(long)]
     markdown: bool,
@@ -151,6 +155,8 @@ enum Way {
     /// With the library loaded but recording switched off: a memory budget of 0 is exhausted before the first event,
     /// and from then on the stubs jump to the real functions.
     Off,
+    /// Recording by the version that is measured beside this one.
+    Beside,
 }
 
 /// A program that times itself, and the arguments with which it takes a given time.
@@ -180,6 +186,8 @@ struct Bench {
     folder: Folder,
     dwell: PathBuf,
     library: PathBuf,
+    /// Command and library of the version that is measured beside this one, if any.
+    beside: Option<(PathBuf, PathBuf)>,
     /// The example `record_cost`, whose instructions are counted, if it was built.
     record_cost: Option<PathBuf>,
     pes: usize,
@@ -202,10 +210,8 @@ impl Bench {
             None => build(workspace)?,
         };
         let built = fs::canonicalize(&built).with_context(|| built.display().to_string())?;
-        let (dwell, library) = (built.join("dwell"), built.join("libdwell.so"));
-        for file in [&dwell, &library] {
-            ensure!(file.is_file(), "there is no {}", file.display());
-        }
+        let (dwell, library) = installed(&built)?;
+        let beside = options.beside.as_deref().map(installed).transpose()?;
         let record_cost = Some(built.join("examples/record_cost")).filter(|path| path.is_file());
         let folder = std::env::temp_dir().join(format!("dwell-bench-{}", std::process::id()));
         fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
@@ -216,7 +222,8 @@ impl Bench {
             compile(source, &folder.0)?;
         }
         let limit = 60 + 10 * options.seconds() as u64;
-        Ok(Bench { folder, dwell, library, record_cost, pes: options.pes(), limit })
+        let pes = options.pes();
+        Ok(Bench { folder, dwell, library, beside, record_cost, pes, limit })
     }
 
     /// Runs a program once. The trace is removed at once, because a full disk would slow down the next run.
@@ -227,7 +234,7 @@ impl Bench {
         // Without this some releases of Open MPI 4.1 crash in shmem_finalize, Dwell or not.
         command.args(["-mca", "osc", "^rdma"]);
         if way != Way::Bare {
-            command.arg(&self.dwell).arg("run").arg("-o").arg(&trace.0);
+            command.arg(self.version(way).0).arg("run").arg("-o").arg(&trace.0);
         }
         if way == Way::Off {
             command.args(["--max-size", "0"]);
@@ -239,7 +246,7 @@ impl Bench {
     /// Runs a command after adding the environment that it needs. Fails if it recorded nothing although it should, or
     /// something although it should not.
     fn ran(&self, way: Way, mut command: Command) -> Result<Ran> {
-        command.env("DWELL_LIBRARY", &self.library);
+        command.env("DWELL_LIBRARY", self.version(way).1);
         process::in_a_container(&mut command);
         let shown = process::display(&command);
         let began = Instant::now();
@@ -253,17 +260,33 @@ impl Bench {
         ensure!(output.status.success(), "`{shown}` failed: {}\n{stderr}", output.status);
         // Nothing is easier than to be fast at not measuring.
         match (way, recorded_calls(&stderr)) {
-            (Way::Recording, None | Some(0)) => bail!("`{shown}` recorded nothing:\n{stderr}"),
+            (Way::Recording | Way::Beside, None | Some(0)) => {
+                bail!("`{shown}` recorded nothing:\n{stderr}")
+            }
             (Way::Off, Some(1..)) => bail!("`{shown}` recorded something:\n{stderr}"),
             _ => Ok(Ran { stdout, stderr, wall }),
         }
+    }
+
+    /// Returns the command and the library that a way uses.
+    fn version(&self, way: Way) -> (&Path, &Path) {
+        match &self.beside {
+            Some((dwell, library)) if way == Way::Beside => (dwell, library),
+            _ => (&self.dwell, &self.library),
+        }
+    }
+
+    /// Returns the ways in which single calls are measured, in the order of a round.
+    fn ways(&self) -> impl Iterator<Item = Way> + use<> {
+        let beside = self.beside.as_ref().map(|_| Way::Beside);
+        [Way::Bare, Way::Recording].into_iter().chain(beside).chain([Way::Off])
     }
 
     /// Measures the cost of single calls.
     fn calls(&self, rounds: usize) -> Result<Vec<Call>> {
         let mut calls: Vec<Call> = Vec::new();
         for _ in 0..rounds {
-            for way in [Way::Bare, Way::Recording, Way::Off] {
+            for way in self.ways() {
                 let ran = self.oshrun(way, 2, "overhead", &[CALLS.0, CALLS.1])?;
                 add(&mut calls, way, &ran.stdout)?;
             }
@@ -345,6 +368,16 @@ impl Bench {
         let outside = ran.wall - inside;
         Ok((ran, Time { inside, outside }))
     }
+}
+
+/// Returns the command and the library in a directory.
+fn installed(directory: &Path) -> Result<(PathBuf, PathBuf)> {
+    let directory = fs::canonicalize(directory).with_context(|| directory.display().to_string())?;
+    let (dwell, library) = (directory.join("dwell"), directory.join("libdwell.so"));
+    for file in [&dwell, &library] {
+        ensure!(file.is_file(), "there is no {}", file.display());
+    }
+    Ok((dwell, library))
 }
 
 fn build(workspace: &Workspace) -> Result<PathBuf> {
@@ -489,11 +522,11 @@ fn student(degrees: usize) -> f64 {
     TABLE[degrees.clamp(1, TABLE.len()) - 1]
 }
 
-/// A function and its CPU nanoseconds in each round: without Dwell, recording, and off.
+/// A function and its CPU nanoseconds in each round: without Dwell, recording, off, and recording by the version beside.
 #[derive(Debug)]
 struct Call {
     name: String,
-    ns: [Vec<f64>; 3],
+    ns: [Vec<f64>; 4],
 }
 
 impl Call {
@@ -586,6 +619,10 @@ impl fmt::Display for Table<'_, Call> {
                 write!(f, " {GOAL_RECORDING} {recording}, {GOAL_OFF} {off}")?;
             }
             writeln!(f)?;
+            if !call.ns[Way::Beside as usize].is_empty() {
+                let (beside, added) = (call.spread(Way::Beside), call.added(Way::Beside));
+                writeln!(f, "  {:<28} {:<24} {beside:<24} {added:<+27}", "  version beside", "")?;
+            }
         }
         Ok(())
     }

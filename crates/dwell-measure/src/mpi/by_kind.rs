@@ -122,7 +122,7 @@ impl Recorder {
         }
         let (win, remote) = (RmaWinRef(it.window.number), Rank(it.target));
         let event = RmaSync { win, remote, sync_type: RmaSyncType::NotifyOut };
-        self.thread.write_with(self.time, attribute::ACTIVE_MESSAGE, checksum, event);
+        self.write_with(attribute::ACTIVE_MESSAGE, checksum, event);
     }
 }
 

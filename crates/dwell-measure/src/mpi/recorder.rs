@@ -2,11 +2,13 @@
 
 use dwell_model::operation::{self, Operation};
 use dwell_unify::definitions::attribute;
+use otf2::encode::Plain;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::event::{
     AnyEvent, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend,
     MpiIsendComplete, MpiRecv, MpiRequestCancelled, MpiSend, NonBlockingCollectiveComplete,
-    NonBlockingCollectiveRequest, RmaWinCreate, RmaWinDestroy,
+    NonBlockingCollectiveRequest, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaWinCreate,
+    RmaWinDestroy,
 };
 use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef};
 use otf2::{Attribute, AttributeValue};
@@ -124,8 +126,8 @@ impl Recorder {
             return skipped::add(stream);
         }
         match skipped::take(stream) {
-            0 => self.thread.write(self.time, event),
-            count => self.thread.write_with(self.time, attribute::SKIPPED, count, event),
+            0 => self.write(event),
+            count => self.write_with(attribute::SKIPPED, count, event),
         };
     }
 
@@ -157,7 +159,7 @@ impl Recorder {
         match what {
             What::Send(it) => self.start_send(it, id),
             What::Receive(_) => {
-                self.thread.write(self.time, MpiIrecvRequest { request_id });
+                self.write(MpiIrecvRequest { request_id });
             }
             What::Exchange(sent, received) => {
                 if let Some(it) = sent {
@@ -166,7 +168,7 @@ impl Recorder {
                 if received.is_some() {
                     let second = self.number();
                     let request_id = RequestId(second);
-                    self.thread.write(self.time, MpiIrecvRequest { request_id });
+                    self.write(MpiIrecvRequest { request_id });
                     return (id, second);
                 }
             }
@@ -204,21 +206,21 @@ impl Recorder {
     /// Records that a request is complete. `status` is the status that the library returned for it; it names the
     /// partner of a message that was received.
     pub fn complete(&mut self, request: &Request, status: Status) {
-        let (time, request_id) = (self.time, RequestId(request.id));
+        let request_id = RequestId(request.id);
         if request.id == UNSEEN {
             return self.came(request, status);
         }
         match request.what {
             _ if status.cancelled => {
-                self.thread.write(time, MpiRequestCancelled { request_id });
+                self.write(MpiRequestCancelled { request_id });
             }
             What::Send(_) | What::Partitioned { .. } => {
-                self.thread.write(time, MpiIsendComplete { request_id });
+                self.write(MpiIsendComplete { request_id });
             }
             What::Receive(comm) => self.received(comm, request.id, status),
             What::Exchange(sent, received) => {
                 if sent.is_some() {
-                    self.thread.write(time, MpiIsendComplete { request_id });
+                    self.write(MpiIsendComplete { request_id });
                 }
                 if let Some(comm) = received {
                     self.received(comm, request.second, status);
@@ -233,7 +235,7 @@ impl Recorder {
                     size_received: it.received,
                     request_id,
                 };
-                self.thread.write_with(time, attribute::SEQUENCE, it.sequence, event);
+                self.write_with(attribute::SEQUENCE, it.sequence, event);
             }
             What::Transfer { window, both } => {
                 let (win, id) = (RmaWinRef(window.number), MatchingId(request.id));
@@ -278,7 +280,7 @@ impl Recorder {
     /// Records that a collective operation begins in which all members of a communicator take part.
     #[inline]
     pub fn collective_begin(&mut self) {
-        self.thread.write(self.time, MpiCollectiveBegin {});
+        self.write(MpiCollectiveBegin {});
     }
 
     /// Records that a collective operation begins, with the neighbours of this process if it is a neighbourhood
@@ -295,10 +297,10 @@ impl Recorder {
             Some(group) => {
                 let value = AttributeValue::Group(GroupRef(group));
                 let tag = Attribute { attribute: attribute::NEIGHBOURS, value };
-                self.thread.write_tagged(self.time, tag, event);
+                self.write_tagged(tag, event);
             }
             None => {
-                self.thread.write(self.time, event);
+                self.write(event);
             }
         }
     }
@@ -314,7 +316,7 @@ impl Recorder {
             size_sent: it.sent,
             size_received: it.received,
         };
-        self.thread.write_with(self.time, attribute::SEQUENCE, it.sequence, event);
+        self.write_with(attribute::SEQUENCE, it.sequence, event);
         self.thread.process.sample_clock_now_and_then(self.time);
     }
 
@@ -330,7 +332,7 @@ impl Recorder {
             size_sent: 0,
             size_received: 0,
         };
-        self.thread.write_with(self.time, attribute::SEQUENCE, sequence, event);
+        self.write_with(attribute::SEQUENCE, sequence, event);
     }
 
     /// Records a one-sided operation and returns its number. With `request` the operation has a number of its own;
@@ -371,6 +373,34 @@ impl Recorder {
         }
     }
 
+    /// Records that the outstanding operations of this thread on a window are complete, as [`completed`](Self::completed)
+    /// does, and ends the call. For one target all records are written by one store.
+    #[inline(always)]
+    pub fn completed_and_leave(mut self, window: &Window, target: Option<u32>, how: Completion) {
+        let remote = how == Completion::Remote;
+        if target.is_none() || !remote {
+            self.completed(window, target, how);
+            return self.leave();
+        }
+        let pending = &mut self.thread.mpi.pending;
+        // Operations on one window and target have one number.
+        let Some((id, local)) = pending.complete(&mut 0, window.number, target, true) else {
+            return self.leave();
+        };
+        let (win, matching_id) = (RmaWinRef(window.number), MatchingId(id));
+        let at_target = RmaOpCompleteRemote { win, matching_id };
+        if !local {
+            return self.write_and_leave(at_target);
+        }
+        let at_origin = RmaOpCompleteNonBlocking { win, matching_id };
+        let both = (Plain(at_origin), Plain(at_target));
+        if self.thread.leave_with(self.time, both) {
+            return self.thread.release();
+        }
+        self.write(at_origin);
+        self.write_and_leave(at_target);
+    }
+
     /// Records that the call requests a lock on a window at `target`, or at all processes if that is `None`.
     pub fn request_lock(&mut self, window: &Window, target: Option<u32>, shared: bool) {
         let kind = if shared { LockType::Shared } else { LockType::Exclusive };
@@ -402,7 +432,7 @@ impl Recorder {
     /// Records that a window was created, at the end of the collective call. `sequence` is the result of
     /// [`window_begin`](Self::window_begin).
     pub fn window_created(&mut self, window: &Window, sequence: u64) {
-        self.thread.write(self.time, RmaWinCreate { win: RmaWinRef(window.number) });
+        self.write(RmaWinCreate { win: RmaWinRef(window.number) });
         let op = match window.allocates {
             true => CollectiveOp::CreateHandleAndAllocate,
             false => CollectiveOp::CreateHandle,
@@ -414,7 +444,7 @@ impl Recorder {
     /// on the window.
     pub fn window_destroyed(&mut self, window: &Window, sequence: u64) {
         self.completed(window, None, Completion::Remote);
-        self.thread.write(self.time, RmaWinDestroy { win: RmaWinRef(window.number) });
+        self.write(RmaWinDestroy { win: RmaWinRef(window.number) });
         let op = match window.allocates {
             true => CollectiveOp::DestroyHandleAndDeallocate,
             false => CollectiveOp::DestroyHandle,

@@ -114,6 +114,7 @@ impl Location {
             clock: process.clock,
             time: 0,
             depth: 0,
+            unwinds: process.unwind > 0,
             aside: process.has_profile | process.counting.get().is_some(),
             muted: false,
             off: false,

@@ -20,7 +20,7 @@ use otf2::id::RegionRef;
 use otf2::{Attribute, AttributeValue};
 
 use super::user::Number;
-use super::{Busy, Frame, Thread, missed, take_as_it_is};
+use super::{Busy, Frame, Opened, Thread, missed, take_as_it_is};
 use crate::entry::{self, Words, words};
 use crate::hook::Hook;
 
@@ -99,7 +99,7 @@ pub(crate) fn enter_again(hook: &'static Hook) -> Option<Busy> {
         }
         thread.settle();
     }
-    if !thread.enter(hook, words, Thread::now) {
+    if thread.enter(hook, words, Thread::now, false) == Opened::No {
         thread.release();
         return None;
     }

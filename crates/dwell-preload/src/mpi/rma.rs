@@ -103,7 +103,8 @@ impl Shape for Flush {
                 Operation::CompleteLocal => Completion::Local,
                 _ => Completion::Remote,
             };
-            recorder.completed(window, args.rank(args.places.target), how);
+            let target = args.rank(args.places.target);
+            return recorder.completed_and_leave(window, target, how);
         }
         recorder.leave();
     }

@@ -16,10 +16,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::files;
 use crate::id::{RegionRef, Time};
+use crate::output::{Output, SliceOutput};
 use crate::record::{Any, Scope, write_body};
 use crate::store;
 use crate::value::{Attribute, List};
-use crate::wire::{ByteOrder, Input, Output, Wire};
+use crate::wire::{ByteOrder, Input, Wire};
 
 /// A place in an event file that is not as its writer left it. Its text names the byte and the kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -294,7 +295,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Parser<P> {
         let framing = event.framing()?;
         let room = attributes.bound().checked_add(event.bound())?.checked_add(64)?;
         self.again.resize(room, 0);
-        let mut output = Output::new(&mut self.again, 0, order);
+        let mut output = SliceOutput::new(&mut self.again, 0, order);
         write_attributes(attributes, &mut output);
         output.u8(id);
         write_body(&event, framing, &mut output);

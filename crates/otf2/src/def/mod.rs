@@ -20,9 +20,10 @@ use crate::id::{
     RegionRef, RmaWinRef, SourceCodeLocationRef, StringRef, SystemTreeNodeRef, Time,
 };
 use crate::map::IdMapRef;
+use crate::output::Output;
 use crate::record::{Framing, Keep, Record, Scope, Then, Unknown, records};
 use crate::value::{AttributeValue, IoProperty, List, Str, Value};
-use crate::wire::{Fault, Input, Output, Wire};
+use crate::wire::{Fault, Input, Wire};
 
 records! {
     /// One definition of any kind, global or local.
@@ -522,7 +523,7 @@ impl<'a> Record<'a> for Region {
         })
     }
 
-    fn write(&self, output: &mut Output<'_>) {
+    fn write(&self, output: &mut impl Output) {
         self.id.write(output);
         self.name.write(output);
         self.description.write(output);
@@ -607,7 +608,7 @@ impl<'a> Record<'a> for Group<'a> {
         })
     }
 
-    fn write(&self, output: &mut Output<'_>) {
+    fn write(&self, output: &mut impl Output) {
         self.id.write(output);
         self.name.write(output);
         legacy::group_type(self.group_type, self.paradigm, self.group_flags).write(output);
@@ -646,7 +647,7 @@ impl<'a> Wire<'a> for PropertyValue {
         Ok(Self(if input.has_more() { Wire::read(input)? } else { AttributeValue::String(text) }))
     }
 
-    fn write(self, output: &mut Output<'_>) {
+    fn write(self, output: &mut impl Output) {
         let text = match self.0 {
             AttributeValue::String(text) => text,
             _ => StringRef::UNDEFINED,

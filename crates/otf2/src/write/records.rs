@@ -15,10 +15,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::files;
 use crate::id::StringRef;
 use crate::marker::{AnyMarker, MarkerRecord};
+use crate::output::{Output, SliceOutput};
 use crate::record::{Any, Record, framed, write_body};
 use crate::thumbnail::{AnyThumbnail, Thumbnail};
 use crate::value::Str;
-use crate::wire::{ByteOrder, Output};
+use crate::wire::ByteOrder;
 
 /// Number of bytes kept free behind the last record, for the end marks of the file.
 const TAIL: usize = 2;
@@ -121,7 +122,7 @@ impl<R> RecordWriter<R> {
             return Err(EncodeError::TooLarge);
         }
         self.chunk.resize(self.used + bound, 0);
-        let mut output = Output::new(&mut self.chunk, self.used, self.order);
+        let mut output = SliceOutput::new(&mut self.chunk, self.used, self.order);
         output.u8(record.id());
         write_body(record, framing, &mut output);
         let end = output.pos();

@@ -38,7 +38,7 @@ pub(super) fn calls(bench: &Bench, rounds: usize, rows: bool) -> Result<()> {
         process::run(&mut command)?;
         let mut calls: Vec<Call> = Vec::new();
         for _ in 0..rounds {
-            for way in [Way::Bare, Way::Recording, Way::Off] {
+            for way in bench.ways() {
                 let trace = Folder(bench.folder.0.join("trace"));
                 let mut command = launch(bench, way, launcher, options, &trace.0);
                 command.arg(&program).args([CALLS.0, CALLS.1]);
@@ -66,7 +66,7 @@ fn launch(bench: &Bench, way: Way, launcher: &str, options: &[&str], trace: &Pat
     let mut command = Command::new(launcher);
     command.args(["-np", "2"]).args(options);
     if way != Way::Bare {
-        command.arg(&bench.dwell).arg("run").arg("-o").arg(trace);
+        command.arg(bench.version(way).0).arg("run").arg("-o").arg(trace);
     }
     if way == Way::Off {
         command.args(["--max-size", "0"]);
