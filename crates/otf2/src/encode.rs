@@ -186,6 +186,17 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         self.pos
     }
 
+    /// Returns the memory of the current chunk.
+    pub fn memory(&self) -> &M {
+        &self.chunk
+    }
+
+    /// Returns the memory of the current chunk, for owners that keep more in it than its bytes. The bytes must not be
+    /// changed, because events are in them.
+    pub fn memory_mut(&mut self) -> &mut M {
+        &mut self.chunk
+    }
+
     /// Returns the time of the last event, or 0 before the first. The next event must not be earlier.
     pub fn last_time(&self) -> Time {
         Time(self.time)

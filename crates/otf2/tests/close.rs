@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use memmap2::{MmapMut, MmapOptions};
 use otf2::Archive;
-use otf2::close::{close, close_events, minimal_definitions};
+use otf2::close::{close, close_events, end_of_events, minimal_definitions};
 use otf2::encode::{EncodeError, Encoder};
 use otf2::event::{Enter, Event, Leave, RmaGet};
 use otf2::id::{LocationRef, MatchingId, Rank, RegionRef, RmaWinRef, Time};
@@ -327,4 +327,33 @@ fn open_regions_are_left_and_marked() -> Result<(), Box<dyn std::error::Error>> 
     assert!(seen[4].1.contains('8') && seen[5].1.contains('7'), "{seen:?}");
     assert_eq!((seen[4].0, seen[4].2, seen[3].2), (4, 1, 0));
     Ok(())
+}
+
+/// The memory of a chunk is used again, so that events of an earlier chunk follow those of the current one.
+#[test]
+fn the_events_of_a_chunk_end_where_those_of_an_earlier_one_begin() {
+    let mut encoder = Encoder::new(vec![0; CHUNK as usize]).unwrap();
+    assert_eq!(end_of_events(encoder.memory()), Some((18, 0)));
+    let mut number = 0;
+    let mut write = |encoder: &mut Encoder<Vec<u8>>| {
+        // All of one kind, so that those of both chunks are at the same places.
+        let written = encoder.write(Time(10 * number), Enter { region: RegionRef(1) });
+        number += u64::from(written.is_ok());
+        written.is_ok()
+    };
+    while write(&mut encoder) {}
+    let (end, of_first) = end_of_events(encoder.memory()).unwrap();
+    assert_eq!((end, of_first), (encoder.used(), encoder.events()));
+    encoder.reuse(|_| Ok::<(), ()>(())).unwrap();
+    assert_eq!(end_of_events(encoder.memory()), Some((18, 0)));
+    for count in 1..100 {
+        assert!(write(&mut encoder));
+        assert_eq!(end_of_events(encoder.memory()), Some((encoder.used(), count)));
+        // Without the end mark, the time tells.
+        let mut damaged = encoder.memory().clone();
+        damaged[encoder.used()] = 5;
+        assert_eq!(end_of_events(&damaged), Some((encoder.used(), count)));
+    }
+    assert_eq!(end_of_events(&encoder.memory()[1..]), None);
+    assert_eq!(end_of_events(&[]), None);
 }

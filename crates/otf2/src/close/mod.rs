@@ -11,6 +11,7 @@
 //! - [`scan_events`] examines an event file and reports its contents and its damage.
 //! - [`close_sound`] closes a sound file in place, [`mend_events`] makes a sound file from a damaged one.
 //! - [`leave_open`] leaves the regions that were open.
+//! - [`end_of_events`] finds the end of a chunk in memory that was used before.
 
 mod mend;
 mod scan;
@@ -36,7 +37,7 @@ use crate::wire::Input;
 use crate::write::{ArchiveWriter, DefWriter, Options};
 
 pub use mend::mend_events;
-pub use scan::{Damage, Scan, What, scan_events};
+pub use scan::{Damage, Scan, What, end_of_events, scan_events};
 
 /// Attributes that mark events which the program did not cause and which were added to repair its event file. Readers
 /// can then tell them from recorded events.

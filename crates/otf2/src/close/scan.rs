@@ -220,6 +220,22 @@ pub fn scan_events(
     scanner.run(&file).map_err(wrap)
 }
 
+/// Returns the position behind the last event of a chunk, and the number of its events. The memory behind that may hold
+/// the rest of an earlier chunk of the same location, as [`Encoder::reuse`](crate::encode::Encoder::reuse) leaves it.
+/// Events end at an end mark, at bytes that are no event, or at an event that is earlier than the one before it. Returns
+/// `None` if the chunk has no valid header.
+pub fn end_of_events(chunk: &[u8]) -> Option<(usize, u64)> {
+    let header = chunk.first_chunk().and_then(Header::read)?;
+    let mut parser = Parser::new(|_: &Event<'_>, _: List<'_, Attribute>| true);
+    let (mut at, mut time, mut events) = (HEADER, 0, 0);
+    while let Here::Event(found) = parser.look(chunk, header.order, at, time)
+        && found.time >= time
+    {
+        (at, time, events) = (found.end, found.time, events + 1);
+    }
+    Some((at, events))
+}
+
 /// The contents of a chunk at a given position.
 pub(super) enum Here<'a> {
     Event(Found<'a>),
