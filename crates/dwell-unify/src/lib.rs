@@ -17,6 +17,7 @@
 //! | [`definitions`] | the global definitions of an archive | the same ids for a finished and a recovered run |
 //! | [`collate`] | the profiles of all threads in a few files | a block has all rows of consecutive locations |
 //! | [`experiment`] | paths of files inside an experiment directory | |
+//! | [`stage`] | the chunk that a thread was filling, put back into its event file | can be interrupted and started again |
 //! | [`assemble`] | files brought to their places, and the anchor written last | no anchor before all files are there |
 //! | [`recover`] | an archive from the files that dead processes left | can be interrupted and started again |
 
@@ -37,5 +38,6 @@ pub mod local;
 pub mod numbers;
 pub mod patience;
 pub mod recover;
+pub mod stage;
 pub mod stream;
 pub mod unify;

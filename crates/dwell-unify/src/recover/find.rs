@@ -187,12 +187,13 @@ fn most_say(stated: impl Iterator<Item = u64>) -> u64 {
     votes.into_iter().rev().max_by_key(|(_, count)| *count).map_or(0, |(number, _)| number)
 }
 
-/// Returns the rank and the thread of a file of events or rows from its name: `3.0.evt`, `3.0.rows`, or one of these
-/// with the suffix `.damaged`.
+/// Returns the rank and the thread of a file of events or rows from its name: `3.0.evt`, `3.0.now`, `3.0.rows`, or one
+/// of these with the suffix `.damaged`.
 fn thread_of(name: &OsStr) -> Option<(u64, u64)> {
     let name = name.to_str()?;
     let name = name.strip_suffix(".damaged").unwrap_or(name);
-    let name = name.strip_suffix(".evt").or_else(|| name.strip_suffix(".rows"))?;
+    let suffixes = [".evt", ".now", ".rows"];
+    let name = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix))?;
     let (rank, thread) = name.split_once('.')?;
     Some((number(OsStr::new(rank))?, number(OsStr::new(thread))?))
 }

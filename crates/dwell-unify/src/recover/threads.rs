@@ -17,6 +17,7 @@ use crate::definitions::{self, CUT};
 use crate::experiment;
 use crate::facts;
 use crate::local::Local;
+use crate::stage::{self, Staged};
 
 /// Attributes of the events that recovery adds to a damaged file.
 const MARKS: Marks = Marks {
@@ -80,6 +81,7 @@ impl Closing<'_> {
     /// Closes the event file of a thread. Returns the number of its chunks, or `None` if there is no file.
     fn events(&mut self, id: usize, result: &mut Recovered, notes: &mut Notes) -> Option<u64> {
         let (place, path) = self.source(id)?;
+        self.put_back(&place, notes);
         let location = LocationRef(self.first + id as u64);
         let local = &mut *self.local;
         let scanned = scan_events(&path, self.chunk, |event, attributes| {
@@ -119,6 +121,21 @@ impl Closing<'_> {
             Err(error) => notes.damage(&path, &error.to_string()),
         }
         Some(scan.chunks())
+    }
+
+    /// Puts the chunk that a thread was filling into its event file.
+    fn put_back(&self, events: &Path, notes: &mut Notes) {
+        let staged = stage::path(events);
+        if fs::symlink_metadata(&staged).is_err() {
+            return;
+        }
+        match unshare(events).and_then(|()| stage::put_back(events, self.chunk)) {
+            Ok(Staged::Damaged) => {
+                notes.damage(&staged, "the chunk that was being filled is damaged");
+            }
+            Ok(Staged::Nothing | Staged::PutBack) => {}
+            Err(error) => notes.damage(&staged, &error.to_string()),
+        }
     }
 
     /// Closes a sound file in place, or writes a new one from a damaged one, which is kept. Returns the number of
