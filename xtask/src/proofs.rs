@@ -31,6 +31,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     // What is killed and damaged at random must be as users have it, too.
     let kills = ["--test", "record", "--", "--ignored", "damage::proof"];
     process::run(cargo(root).args(["test", "--release", "-p", "dwell"]).args(kills))?;
+    let kills = ["--test", "staged", "--", "--ignored", "proof"];
+    process::run(cargo(root).args(["test", "--release", "-p", "dwell-measure"]).args(kills))?;
     let program = workspace.target.join("release/dwell");
     linkage::check(Path::new(&workspace.relative(&program)))?;
     process::run(cargo(root).args(["test", "--release", "-p", "otf2"]).args(users))?;

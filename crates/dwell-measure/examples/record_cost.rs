@@ -1,6 +1,6 @@
-//! What recording a call costs: `record_cost DIR [CALLS [profile]]` records that many gets and puts of 8
-//! bytes, with no runtime behind them, and prints nanoseconds for each. With `profile` it sums them up
-//! instead of writing events.
+//! What recording a call costs: `record_cost DIR [CALLS [MODE]]` records that many gets and puts of 8
+//! bytes, with no runtime behind them, and prints nanoseconds for each. With the mode `profile` it sums them up
+//! instead of writing events; the modes `mapped` and `staged` say where chunks of events are filled.
 //!
 //! `valgrind --tool=callgrind` on it counts instructions, which do not depend on the machine's mood.
 
@@ -13,6 +13,7 @@ use dwell_measure::clock::Source;
 use dwell_measure::entry::called_from;
 use dwell_measure::filter::Selection;
 use dwell_measure::hook::{CallArgs, Hook};
+use dwell_measure::memory::Filling;
 use dwell_measure::process::{Plan, Process};
 use dwell_model::shmem;
 use dwell_unify::stream::RunId;
@@ -24,7 +25,8 @@ fn main() -> std::io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let directory = arguments.next().unwrap_or_else(|| ".".into());
     let calls: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
-    let profile = arguments.next().is_some_and(|text| text == "profile");
+    let mode = arguments.next().unwrap_or_default();
+    let profile = mode == "profile";
     dwell_measure::clock::prepare();
     let plan = Plan {
         run: RunId::random(),
@@ -33,6 +35,7 @@ fn main() -> std::io::Result<()> {
         open_files: &directory,
         program: "record_cost",
         chunk: 1 << 20,
+        filling: Filling::parse(&mode).unwrap_or_default(),
         budget: u64::MAX,
         memory: u64::MAX,
         clock: Source::best(),

@@ -4,6 +4,11 @@
 //! someone's program; reserving reports the lack of space as an error, at a place that can deal with
 //! it. Where a file system cannot reserve, memory is anonymous and written to the file when it is
 //! full or the run ends: then a kill loses what was not written, and the archive says so.
+//!
+//! # Staged memory
+//! A new page of a mapped file costs 2 to 3 µs on ext4 and XFS, and to copy a page into reserved space 0.5 to 1 µs. So
+//! memory can be *staged*: a mapped file that is filled again and again, and copied to its place in another file each
+//! time. [`Filling`] says where.
 #![allow(unsafe_code)] // Mapping memory, and handing it out as slices.
 
 use std::ffi::CStr;
@@ -23,6 +28,8 @@ pub struct Memory {
     len: usize,
     /// Offset in its file to which the memory must be copied; `None` if the file is mapped or there is none.
     copy_to: Option<u64>,
+    /// Set if the memory is a file of its own, so that a kill leaves what must still be copied.
+    staged: bool,
 }
 
 // SAFETY: the memory belongs to this value alone, like that of a `Vec<u8>`.
@@ -60,6 +67,30 @@ impl Memory {
         }
     }
 
+    /// Maps a whole file of `len` bytes, with space reserved on the disk, whose contents must be copied to `offset` of
+    /// another file.
+    ///
+    /// # Errors
+    /// If space cannot be reserved, or there is no memory.
+    pub fn staged(file: &File, len: usize, offset: u64) -> io::Result<Self> {
+        let mut memory = Self::of_file(file, 0, len)?;
+        if !memory.survives() {
+            return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+        }
+        (memory.copy_to, memory.staged) = (Some(offset), true);
+        Ok(memory)
+    }
+
+    /// Returns `true` if the contents must be copied to a file, which [`Memory::save`] does.
+    pub fn is_copied(&self) -> bool {
+        self.copy_to.is_some()
+    }
+
+    /// Sets the offset in the file to which the contents must be copied from now on.
+    pub fn copy_to(&mut self, offset: u64) {
+        self.copy_to = Some(offset);
+    }
+
     /// Makes all pages ready for writing at once, instead of with one page fault each. This is only for speed: kernels
     /// before 5.14 cannot do it, and the faults come later.
     fn make_present(&self) {
@@ -73,7 +104,7 @@ impl Memory {
     /// If the file cannot be written.
     pub fn save(&self, file: &File, used: usize) -> io::Result<()> {
         match self.copy_to {
-            Some(offset) => file.write_all_at(self.get(..used).unwrap_or(self), offset),
+            Some(offset) => copy(self.get(..used).unwrap_or(self), file, offset),
             None => Ok(()),
         }
     }
@@ -96,8 +127,101 @@ impl Memory {
     /// Returns `true` if the contents of this memory stay in the file when the process is killed. It is `false` where
     /// the file system could not reserve space.
     pub fn survives(&self) -> bool {
-        self.copy_to.is_none()
+        self.copy_to.is_none() || self.staged
     }
+}
+
+/// Number of bytes that are copied at once. The kernel keeps what is written at once in one piece of memory, if it finds
+/// one. Linux has pieces of up to 32 KiB at hand for each processor. Larger ones must be looked for: on a machine whose
+/// memory was full of files, 64 KiB at once cost 0.9 µs a page, 128 KiB 2.1 µs and 1 MiB 3.9 µs.
+const COPIED: usize = 32 << 10;
+
+/// Copies bytes into a file.
+///
+/// # Errors
+/// The error of the system. A part may have been copied.
+pub(crate) fn copy(bytes: &[u8], file: &File, offset: u64) -> io::Result<()> {
+    (offset..)
+        .step_by(COPIED)
+        .zip(bytes.chunks(COPIED))
+        .try_for_each(|(at, piece)| file.write_all_at(piece, at))
+}
+
+/// Where the chunks of an event file are filled, after the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Filling {
+    /// Staged on file systems on which that is known to be faster and safe, and mapped on others.
+    #[default]
+    Auto,
+    /// In the event file, a piece of which is mapped for each chunk.
+    Mapped,
+    /// In a mapped file of their own, from which full chunks are copied, unless the file system copies on write.
+    Staged,
+}
+
+impl Filling {
+    /// Values as users write them, in the order of the variants.
+    pub const WORDS: &[&str] = &["auto", "mapped", "staged"];
+
+    /// Parses one of [`Filling::WORDS`]. Returns `None` for other texts.
+    pub fn parse(text: &str) -> Option<Self> {
+        let all = [Self::Auto, Self::Mapped, Self::Staged];
+        all.into_iter().zip(Self::WORDS).find_map(|(it, word)| (*word == text).then_some(it))
+    }
+
+    /// Returns `true` if chunks of this event file are to be staged.
+    ///
+    /// Memory that is written to again after the kernel has written it to the disk needs new space on a file system that
+    /// copies on write. If there is none, that is a SIGBUS in someone's program, so nothing is staged there. On file
+    /// systems in memory there is little to gain, and of the others nothing is known.
+    pub(crate) fn is_staged(self, file: &File) -> bool {
+        match (self, kind(file)) {
+            (Self::Mapped, _) | (_, Kind::CopyOnWrite) => false,
+            (Self::Staged, _) => true,
+            (Self::Auto, kind) => kind == Kind::InPlace,
+        }
+    }
+}
+
+/// How a file system treats pages of mapped files that are written to again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A block of the disk is written where it is.
+    InPlace,
+    /// A block that is written again gets another place.
+    CopyOnWrite,
+    /// In memory, over a network, or not known.
+    Other,
+}
+
+fn kind(file: &File) -> Kind {
+    // The numbers of `statfs(2)`, by which kernels name file systems.
+    const EXT: i64 = 0xEF53;
+    const XFS: i64 = 0x5846_5342;
+    const COPY_ON_WRITE: [i64; 5] = [
+        0x9123_683E, // Btrfs
+        0x2FC1_2FC1, // ZFS
+        0xCA45_1A4E, // bcachefs
+        0xF2F5_2010, // F2FS
+        0x3434,      // NILFS
+    ];
+    let mut about = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: the descriptor is open, and `about` valid for writing.
+    let failed = unsafe { libc::fstatfs(file.as_raw_fd(), about.as_mut_ptr()) } != 0;
+    // SAFETY: numbers, which were zero before.
+    let kind = unsafe { about.assume_init() }.f_type;
+    match kind {
+        _ if failed => Kind::Other,
+        EXT | XFS => Kind::InPlace,
+        kind if COPY_ON_WRITE.contains(&kind) => Kind::CopyOnWrite,
+        _ => Kind::Other,
+    }
+}
+
+/// Removes a file, without allocating. An error is ignored: the file is one that is not needed any more.
+pub(crate) fn remove(path: &CStr) {
+    // SAFETY: the path ends in zero.
+    unsafe { libc::unlink(path.as_ptr()) };
 }
 
 impl Deref for Memory {
@@ -149,14 +273,16 @@ fn map(len: usize, flags: i32, file: i32, offset: u64) -> io::Result<Memory> {
     // SAFETY: a new mapping, anywhere; nothing that exists is touched.
     let at = unsafe { libc::mmap(ptr::null_mut(), len, protection, flags, file, offset) };
     match NonNull::new(at.cast::<u8>()) {
-        Some(at) if at.as_ptr() != libc::MAP_FAILED.cast() => Ok(Memory { at, len, copy_to: None }),
+        Some(at) if at.as_ptr() != libc::MAP_FAILED.cast() => {
+            Ok(Memory { at, len, copy_to: None, staged: false })
+        }
         _ => Err(io::Error::last_os_error()),
     }
 }
 
 /// Reserves space with the system call. The function of the C library would write every block on file systems that
 /// cannot reserve.
-fn reserve(file: &File, offset: u64, len: usize) -> io::Result<()> {
+pub(crate) fn reserve(file: &File, offset: u64, len: usize) -> io::Result<()> {
     if offset.saturating_add(len as u64) > largest_file() {
         return Err(io::Error::from_raw_os_error(libc::EFBIG));
     }

@@ -23,6 +23,7 @@ use crate::filter::{Details, Selection};
 use crate::hook::{Hook, paradigm};
 use crate::locations::Locations;
 use crate::lock::Lock;
+use crate::memory::Filling;
 use crate::modules::{MOST, Range};
 use crate::settings::TAIL;
 use crate::sites::Sites;
@@ -63,6 +64,8 @@ pub struct Process {
     /// Path of the program, which the loader does not tell.
     program: String,
     chunk: usize,
+    /// Where chunks are filled after the first of a thread.
+    pub(crate) filling: Filling,
     /// Bytes that events may take, and bytes that they have taken.
     budget: u64,
     taken: AtomicU64,
@@ -149,6 +152,8 @@ pub struct Plan<'p> {
     pub program: &'p str,
     /// Size of an event chunk, in bytes. It is the same at all processes, and a multiple of the page size.
     pub chunk: usize,
+    /// Where chunks are filled after the first of a thread.
+    pub filling: Filling,
     /// Largest size of all events of the process, in bytes. Recording stops when it is used up, and calls are only
     /// counted.
     pub budget: u64,
@@ -170,6 +175,9 @@ pub struct Plan<'p> {
 
 /// Largest amount of heap memory of the recorder, in bytes: names and paths, communicators, windows.
 const HEAP: usize = 256 * 1024;
+
+/// Part of what is left of the budget that a file for filling chunks may take: one of so many.
+const STAGE_SHARE: u64 = 16;
 
 /// Marks the number of a call site where an address is expected.
 pub(crate) const LOOKED_UP: usize = 1 << 63;
@@ -216,6 +224,7 @@ impl Process {
             open_files: plan.open_files.into(),
             program: plan.program.into(),
             chunk: plan.chunk,
+            filling: plan.filling,
             budget: plan.budget,
             taken: AtomicU64::new(0),
             memory: plan.memory,
@@ -329,6 +338,19 @@ impl Process {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         Ok(self.chunk)
+    }
+
+    /// Takes the space of a file in which a location fills its chunks from the budget. Returns `false` if that would be
+    /// more than a small part of what is left, since no events stay in it.
+    pub(crate) fn take_stage(&self) -> bool {
+        let chunk = self.chunk as u64;
+        let left = self.budget.saturating_sub(self.taken.load(Ordering::Relaxed));
+        left / STAGE_SHARE >= chunk && self.chunk(false).is_ok()
+    }
+
+    /// Gives the space of a file back to the budget that could not be made.
+    pub(crate) fn give_stage_back(&self) {
+        self.taken.fetch_sub(self.chunk as u64, Ordering::Relaxed);
     }
 
     /// Takes memory for a thread from the limit, or fails if there is not enough left. A thread needs `bytes` for its
@@ -506,6 +528,7 @@ pub(crate) mod tests {
             open_files: folder.to_str().unwrap_or_default(),
             program: "test",
             chunk: 1 << 20,
+            filling: Filling::Auto,
             budget: u64::MAX,
             memory: u64::MAX,
             clock: clock::Source::System,
@@ -577,6 +600,18 @@ pub(crate) mod tests {
         let given = [true, true, false, false].map(|first| process.chunk(first).is_ok());
         assert_eq!(given, [true, true, false, false]);
         assert!(process.taken.load(Ordering::Relaxed) <= budget);
+        Ok(())
+    }
+
+    #[test]
+    fn a_small_budget_is_for_events_alone() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let process = Process::prepare(&Plan { budget: 18 << 20, ..plan(folder.path()) })?;
+        assert!(process.chunk(true).is_ok() && process.take_stage());
+        assert_eq!(process.taken.load(Ordering::Relaxed), (2 << 20) + TAIL);
+        assert!(!process.take_stage());
+        process.give_stage_back();
+        assert_eq!(process.taken.load(Ordering::Relaxed), (1 << 20) + TAIL);
         Ok(())
     }
 

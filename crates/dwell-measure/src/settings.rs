@@ -12,6 +12,7 @@ use dwell_model::units::{parse_duration, parse_size};
 use crate::clock::{Skew, Source};
 use crate::counters::{self, Wanted};
 use crate::filter::{Detail, Details, Filter, Groups, Selection};
+use crate::memory::Filling;
 use crate::unwind;
 
 /// One setting of the recorder. Users give its value as a flag of `dwell run`, in a configuration file, or in the
@@ -336,6 +337,15 @@ pub const TABLE: &[Setting] = &[
         section: LIMITS,
         help: "Size of the chunks by which event files grow, 256K to 16M",
     },
+    Setting {
+        name: "chunks",
+        letter: None,
+        kind: Kind::Choice(Filling::WORDS),
+        default: "auto",
+        section: LIMITS,
+        help: "Where chunks are filled after the first of a thread: mapped, in the event file, or staged, in a file of \
+               their own from which they are copied; auto takes what is known to be faster on the file system",
+    },
 ];
 
 impl Setting {
@@ -381,6 +391,8 @@ pub(crate) struct Settings {
     pub(crate) scratch: Option<PathBuf>,
     /// Size of an event chunk that the user asked for, in bytes.
     chunk: u64,
+    /// Where chunks are filled after the first of a thread.
+    pub(crate) filling: Filling,
     /// Largest size of the events of one process, in bytes.
     budget: u64,
     /// Largest size of the events of all processes together, in bytes.
@@ -529,6 +541,10 @@ impl Settings {
             next: values.is_on("next"),
             scratch: values.path("scratch"),
             chunk,
+            filling: values
+                .text("chunks")
+                .and_then(|it| Filling::parse(it.trim()))
+                .unwrap_or_default(),
             budget: values.size("max-size").unwrap_or(u64::MAX),
             total: values.size("max-total").unwrap_or(u64::MAX),
             memory: values.size("max-memory").unwrap_or(u64::MAX),

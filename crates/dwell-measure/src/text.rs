@@ -39,6 +39,13 @@ impl<const N: usize> Text<N> {
         self.is_cut
     }
 
+    /// Replaces the last bytes of the text by another end of the same length.
+    pub(crate) fn end_with(&mut self, end: &str) {
+        let from = self.len.saturating_sub(end.len());
+        let place = self.bytes.get_mut(from..self.len).unwrap_or_default();
+        place.iter_mut().zip(end.as_bytes()).for_each(|(to, byte)| *to = *byte);
+    }
+
     /// Returns the text with a zero byte at its end, for the C library.
     pub(crate) fn c_str(&self) -> &std::ffi::CStr {
         std::ffi::CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
@@ -71,5 +78,13 @@ mod tests {
         text.format(format_args!("aaßa"));
         assert_eq!(text.as_str(), "12.3aa");
         assert!(text.is_cut());
+    }
+
+    #[test]
+    fn another_end() {
+        let mut text = Text::<8>::default();
+        text.format(format_args!("0.1.evt"));
+        text.end_with("now");
+        assert_eq!((text.as_str(), text.c_str()), ("0.1.now", c"0.1.now"));
     }
 }

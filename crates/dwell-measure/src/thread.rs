@@ -21,13 +21,13 @@
 //! nothing. Its effects on requests and communicators, and the numbers of collectives, are as they would be.
 #![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
 
+mod chunks;
 mod location;
 mod merged;
 mod mute_and_profile;
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
-use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -45,7 +45,7 @@ use crate::counters::Readings;
 use crate::entry::{self, Anchor, Quiet, Words, keeping_errno, words};
 use crate::faults::{Entry, pass};
 use crate::hook::Hook;
-use crate::memory::{self, Memory};
+use crate::memory::Memory;
 use crate::process::{self, Process};
 use crate::profile::{Counted, Profile};
 use crate::unwind::Stack;
@@ -770,19 +770,6 @@ impl Thread {
             }
             self.process.sample_clock();
         });
-    }
-
-    fn next_chunk(&mut self) -> io::Result<()> {
-        let chunk = self.process.chunk(false)?;
-        let file = memory::open(self.path.c_str(), false)?;
-        let next = Memory::of_file(&file, (self.chunks + 1) * chunk as u64, chunk)?;
-        if let Some(encoder) = &mut self.encoder {
-            let full = encoder.turn(next).map_err(io::Error::other)?;
-            self.process.head.has_chunk();
-            full.save(&file, chunk)?;
-            self.chunks += 1;
-        }
-        Ok(())
     }
 
     /// Returns `true` if a call at this place of the stack is to be recorded inside those that are open. Calls that

@@ -9,6 +9,7 @@ use dwell_unify::collate::{self, Collated};
 use dwell_unify::experiment;
 use dwell_unify::local::Local;
 use dwell_unify::numbers::{self, Number};
+use dwell_unify::stage;
 use dwell_unify::unify::{self, Property, Upcalls};
 use otf2::id::LocationRef;
 
@@ -194,6 +195,11 @@ impl Conclusion<'_> {
         let Recording { agreement, open_files, chunk, .. } = self.recording;
         let directory = Path::new(&agreement.directory);
         let options = assemble::options(*chunk, unified.locations);
+        for id in 0..local.process.threads.len() {
+            // A thread that could not be stopped has not closed its file.
+            let events = open_files.join(format!("{}.{id}.evt", local.process.rank));
+            stage::put_back(&events, *chunk)?;
+        }
         assemble::place(
             local,
             unified.first_location,

@@ -159,6 +159,7 @@ fn begin(
         open_files: path,
         program: &program,
         chunk: settings.chunk(size) as usize,
+        filling: settings.filling,
         budget: settings.budget(size),
         memory: settings.memory,
         clock: settings.clock,

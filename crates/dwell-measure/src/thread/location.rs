@@ -224,14 +224,23 @@ impl Thread {
             }
         }
         let last = encoder.last_time();
+        // A full chunk that could not be copied has no room for an end mark.
+        let full = encoder.used() == encoder.memory().len();
         let finished = encoder.finish();
+        let staged = finished.memory.is_copied() && finished.memory.survives();
+        if broken && staged {
+            return Ok(Closed { events: self.mend()?, ..none });
+        }
         let file = memory::open(self.path.c_str(), false)?;
         finished.memory.save(&file, finished.used)?;
+        if staged {
+            self.unstage();
+        }
         let chunk = finished.memory.len() as u64;
-        let bytes = self.chunks * chunk + finished.used as u64;
+        let bytes = self.chunks * chunk + chunk.min(finished.used as u64);
         file.set_len(bytes)?;
         let (location, times) = (LocationRef(self.id.into()), Some((last, last)));
-        if broken {
+        if broken || full {
             return Ok(Closed { events: self.mend()?, ..none });
         }
         let events = finished.events;
@@ -249,6 +258,7 @@ impl Thread {
     /// Closes the event file by what is in it, whatever the recorder was about to do when it panicked. Returns the
     /// number of events.
     fn mend(&self) -> io::Result<u64> {
+        self.put_back()?;
         let (path, chunk) = (Path::new(self.path.as_str()), self.process.chunk_size());
         let location = LocationRef(self.id.into());
         let (mut closed, _) = close_events(path, location, chunk).map_err(io::Error::other)?;

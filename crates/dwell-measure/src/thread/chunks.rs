@@ -1,0 +1,85 @@
+//! The chunks of a location: the first is a mapped piece of the event file, the others pass through one piece of memory.
+//!
+//! A new page of a mapped file costs more than everything else that recording a call does to it. So the chunks after
+//! the first are filled in a mapped file `RANK.THREAD.now` that is used again and again, and each full one is copied into
+//! the event file; see [`dwell_unify::stage`] for how a chunk finds its place after a kill. The place of a chunk in the
+//! event file is reserved before the chunk is begun, so that a full disk is noticed between two chunks and never keeps
+//! one from its place. Where this does not pay or is not safe ([`memory::Filling`]), all chunks are mapped pieces of the
+//! event file.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use dwell_unify::stage;
+
+use super::Thread;
+use crate::memory::{self, Memory};
+
+/// The end of the name of an event file, and that of the file in which its chunks are filled.
+const ENDS: [&str; 2] = ["evt", "now"];
+
+impl Thread {
+    /// Continues in another chunk. If that fails, the chunk that is full keeps all of its events and its place.
+    pub(super) fn next_chunk(&mut self) -> io::Result<()> {
+        let chunk = self.process.chunk(false)?;
+        let file = memory::open(self.path.c_str(), false)?;
+        let at = self.chunks * chunk as u64;
+        let next = at + chunk as u64;
+        let Some(encoder) = &mut self.encoder else { return Ok(()) };
+        if encoder.memory().is_copied() {
+            if encoder.memory().survives() {
+                memory::reserve(&file, next, chunk)?;
+            }
+            encoder.reuse(|bytes| memory::copy(bytes, &file, at))?;
+            encoder.memory_mut().copy_to(next);
+        } else {
+            let memory = self.memory(&file, next, chunk)?;
+            let Some(encoder) = &mut self.encoder else { return Ok(()) };
+            encoder.turn(memory).map_err(io::Error::other)?;
+        }
+        self.process.head.has_chunk();
+        self.chunks += 1;
+        Ok(())
+    }
+
+    /// Returns memory for the chunk at `offset` of the event file, whose space is reserved.
+    fn memory(&mut self, file: &File, offset: u64, chunk: usize) -> io::Result<Memory> {
+        if self.process.filling.is_staged(file) && self.process.take_stage() {
+            // Its place comes first: where there is space for one of the two, it is for events.
+            let reserved = memory::reserve(file, offset, chunk);
+            if let Ok(staged) = reserved.and_then(|()| self.stage(chunk, offset)) {
+                return Ok(staged);
+            }
+            self.process.give_stage_back();
+        }
+        Memory::of_file(file, offset, chunk)
+    }
+
+    /// Makes the file in which chunks are filled. If there is no space for it, it is removed, and chunks are mapped.
+    fn stage(&mut self, chunk: usize, offset: u64) -> io::Result<Memory> {
+        let [events, staged] = ENDS;
+        // A second path would take 4 KiB of the program's stack.
+        self.path.end_with(staged);
+        let memory = memory::open(self.path.c_str(), true).and_then(|file| {
+            Memory::staged(&file, chunk, offset).inspect_err(|_| {
+                memory::remove(self.path.c_str());
+            })
+        });
+        self.path.end_with(events);
+        memory
+    }
+
+    /// Copies the staged chunk into the event file, if there is one, as recovery does it.
+    pub(super) fn put_back(&self) -> io::Result<()> {
+        stage::put_back(Path::new(self.path.as_str()), self.process.chunk_size()).map(drop)
+    }
+
+    /// Removes the file of a staged chunk whose events have been copied.
+    pub(super) fn unstage(&mut self) {
+        let [events, staged] = ENDS;
+        self.path.end_with(staged);
+        memory::remove(self.path.c_str());
+        self.path.end_with(events);
+    }
+}
