@@ -9,8 +9,13 @@ typedef uintptr_t word;
 
 #define ABSENT __attribute__((weak))
 #define PROCEDURE __attribute__((weak, noinline))
-/* Where on the stack the return address lies. */
+/* Where on the stack the return address lies; on AArch64, where a function chooses that place, the stack pointer at its
+   entry. */
+#if defined(__aarch64__)
+#define STACK __builtin_dwarf_cfa()
+#else
 #define STACK ((const char *)__builtin_frame_address(0) + sizeof(void *))
+#endif
 #define SITE __builtin_return_address(0)
 
 ABSENT void dwell_coarray_begin(const word *words, const void *site, const void *stack);

@@ -125,8 +125,13 @@ __attribute__((weak)) void dwell_link_end(void *entry, const word *words, word *
 
 /* Room for what is known before a call and needed after it. */
 #define STATE 16
-/* Where on the stack the return address lies. */
+/* Where on the stack the return address lies; on AArch64, where a function chooses that place, the stack pointer at its
+   entry. */
+#if defined(__aarch64__)
+#define STACK __builtin_dwarf_cfa()
+#else
 #define STACK ((const char *)__builtin_frame_address(0) + sizeof(void *))
+#endif
 ";
 
 fn hook(row: &Row) -> String {

@@ -5,9 +5,11 @@
 //! That rate is off by parts in a million, which is why pairs of both clocks are [sampled](sample)
 //! again and again and stored: the archive corrects times by them, so that processes of a node agree
 //! however long they run. Elsewhere the clock is `CLOCK_MONOTONIC`.
-#![allow(unsafe_code)] // The counter is read by an instruction, the system's clock by a system call.
+#![allow(unsafe_code)] // The system's clock is read by a system call.
 
 use std::sync::OnceLock;
+
+use crate::arch::{self, counter, counter_in_order};
 
 /// Conversion from ticks of a counter to nanoseconds. The value is small and is copied to every thread, so that reading
 /// the time needs no shared memory.
@@ -156,43 +158,29 @@ impl Clock {
 /// system between the two readings would make a single attempt useless.
 pub fn sample() -> Sample {
     let once = || {
-        let before = counter();
+        let before = counter_in_order();
         let monotonic = monotonic();
-        let after = counter();
+        let after = counter_in_order();
         (after.wrapping_sub(before), Sample { ticks: before, monotonic, doubt: 0 })
     };
     let (width, best) = (0..5).map(|_| once()).min_by_key(|(width, _)| *width).unwrap_or_else(once);
-    // The system's clock was read half-way, give or take as much. Ticks are at least as short as
-    // nanoseconds on every counter that is used.
-    Sample { ticks: best.ticks.wrapping_add(width / 2), doubt: width / 2, ..best }
+    // The system's clock was read half-way, give or take as much.
+    Sample { ticks: best.ticks.wrapping_add(width / 2), doubt: doubt(width), ..best }
+}
+
+/// Returns the largest possible distance in nanoseconds between two readings, one of which lies half-way in a stretch of
+/// so many ticks. A tick that is longer than a nanosecond adds what it may hide.
+fn doubt(ticks: u64) -> u64 {
+    match arch::tick() {
+        1 => ticks / 2,
+        tick => (ticks + 1).saturating_mul(tick) / 2 + tick,
+    }
 }
 
 /// Returns `true` if the processor guarantees that the counter runs at a constant rate in all power states and never
 /// stops. An x86-64 processor states it; on AArch64 it is always so.
 pub fn invariant() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::__cpuid;
-        __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
-    }
-    #[cfg(target_arch = "aarch64")]
-    true
-}
-
-#[inline(always)]
-fn counter() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 processor has the instruction, and it reads a register only.
-    unsafe {
-        std::arch::x86_64::_rdtsc()
-    }
-    #[cfg(target_arch = "aarch64")]
-    {
-        let ticks: u64;
-        // SAFETY: Linux lets every process read this register.
-        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
-        ticks
-    }
+    arch::is_invariant()
 }
 
 /// Reads `CLOCK_MONOTONIC`, in nanoseconds. All processes of a node share this clock. Tests can add an error to it, to

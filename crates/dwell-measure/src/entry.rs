@@ -1,14 +1,16 @@
 //! State that entry stubs and the recorder share: the switch, and four words of each thread.
 //!
-//! Stubs are written in assembly, so these have fixed names and layouts. They are defined here in assembly too, because
-//! Rust's thread-locals go through a function call and Rust has no way to say that a variable has a page of its own.
+//! Stubs are written in assembly, so these have fixed names and layouts. They are defined in assembly too, in
+//! [`arch`], because Rust's thread-locals go through a function call and Rust has no way to say that a variable has a
+//! page of its own.
 #![allow(unsafe_code)] // Variables defined in assembly are reached by address.
 
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
+use crate::arch::{self, PAGE};
 use crate::busy::Switch;
 
 /// First field of the state of a thread, by whose address everybody else knows the state. Only [`crate::thread`] knows
@@ -28,87 +30,47 @@ pub struct Words {
     pub(crate) location: Cell<*const Anchor>,
     /// Where the hooked function will return to: the call site.
     pub(crate) return_address: Cell<usize>,
-    /// Where on the stack that address lies.
+    /// The stack pointer at the entry of the hooked function. On x86-64 that is where the return address lies.
     pub(crate) stack: Cell<usize>,
     /// The frame pointer of the caller, if it has one; a register like others if not.
     pub(crate) frame: Cell<usize>,
 }
 
-#[cfg(target_arch = "x86_64")]
-std::arch::global_asm!(
-    // Initial-exec: two instructions from a library that is loaded with the program.
-    ".pushsection .tbss.dwell_words,\"awT\",@nobits",
-    ".balign 8",
-    ".globl dwell_words",
-    ".hidden dwell_words",
-    ".type dwell_words,@object",
-    ".size dwell_words,32",
-    "dwell_words: .zero 32",
-    ".popsection",
-    // A page of its own, which the kernel wipes in a forked child: there recording is off.
-    ".pushsection .bss.dwell_switch,\"aw\",@nobits",
-    ".balign 4096",
-    ".globl dwell_switch",
-    ".hidden dwell_switch",
-    ".type dwell_switch,@object",
-    ".size dwell_switch,4096",
-    "dwell_switch: .zero 4096",
-    ".popsection",
-);
-
 unsafe extern "C" {
     static dwell_switch: [AtomicU8; 3];
 }
 
-const PAGE: usize = 4096;
-
 /// Returns the words of the calling thread.
 #[inline(always)]
 pub(crate) fn words() -> &'static Words {
-    let at: *const Words;
-    // SAFETY: only computes the address of this thread's copy of a variable that is defined above.
-    // Another thread cannot be given it: `Words` is not `Sync`, and no reference is stored.
-    unsafe {
-        std::arch::asm!(
-            "mov {at}, qword ptr [rip + dwell_words@GOTTPOFF]",
-            "add {at}, qword ptr fs:[0]",
-            at = out(reg) at,
-            options(pure, readonly, nostack),
-        );
-        &*at
-    }
-}
-
-/// Returns the stack pointer, somewhere in the calling function.
-#[inline(always)]
-pub(crate) fn stack_pointer() -> usize {
-    let at: usize;
-    // SAFETY: only reads a register.
-    unsafe { std::arch::asm!("mov {at}, rsp", at = out(reg) at, options(nomem, nostack)) };
-    at
-}
-
-/// Stores the stack pointer. The compiler moves no access to memory across this.
-#[inline(always)]
-pub(crate) fn store_stack_pointer(to: &AtomicUsize) {
-    // SAFETY: stores a word to where one is, in one instruction, as `AtomicUsize::store` does; without it the
-    // register would be copied first.
-    unsafe {
-        std::arch::asm!("mov qword ptr [{to}], rsp", to = in(reg) to.as_ptr(), options(nostack, preserves_flags));
-    };
+    // SAFETY: this thread's copy of a variable, which lives as long as the thread. Another thread cannot be given it:
+    // `Words` is not `Sync`, and no reference is stored.
+    unsafe { &*arch::words() }
 }
 
 /// Tells the recorder where the next hook of this thread is called from, as entry stubs do; for hooks that are reached
 /// another way. `return_address` is the call site, and `frame` the caller's value of the frame pointer register.
 ///
 /// # Safety
-/// `stack` is the address of a word on the stack of this thread, where the return address lies until the hooked
-/// function returns: it is read later to see whether the call is still open.
+/// `stack` is the address of a word on the stack of this thread: on x86-64 the one where the return address lies until
+/// the hooked function returns, elsewhere the stack pointer at its entry. It is read later to see whether the call is
+/// still open.
 pub unsafe fn called_from(return_address: usize, stack: usize, frame: usize) {
     let words = words();
     words.return_address.set(return_address);
     words.stack.set(stack);
     words.frame.set(frame);
+}
+
+/// Returns the caller's value of the frame pointer register, for [`called_from`].
+///
+/// # Safety
+/// A function with this return address that keeps a frame pointer has called the caller of this one, and `stack` is
+/// what [`called_from`] needs of it.
+#[inline(always)]
+pub unsafe fn frame_of(return_address: usize, stack: usize) -> usize {
+    // SAFETY: as promised.
+    unsafe { arch::frame_of(stack, return_address) }
 }
 
 /// Returns `true` if this process is recording. It is `false` before the start, after the end, after a failure of the

@@ -23,6 +23,7 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::OnceLock;
 
+use crate::arch;
 use crate::entry;
 pub use crate::faults::Entry;
 use crate::faults::pass;
@@ -48,7 +49,7 @@ pub fn walled<T>(action: impl FnOnce() -> T) -> Option<T> {
     match panic::catch_unwind(AssertUnwindSafe(action)) {
         Ok(result) => Some(result),
         Err(payload) => {
-            caught(payload, entry::stack_pointer());
+            caught(payload, arch::stack_pointer());
             None
         }
     }

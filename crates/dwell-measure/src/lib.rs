@@ -6,6 +6,7 @@
 //!
 //! | module | is | invariant |
 //! |---|---|---|
+//! | `arch` | code that differs from processor to processor: x86-64 and AArch64 | the same items for each |
 //! | [`entry`] | the words and the switch that entry stubs know | off in forked children |
 //! | `faults` | the ways into the recorder, which a test build can make panic | known to locks and threads; knows neither |
 //! | [`guard`] | the wall between panics of the recorder and the program | around recording only, never around the real function |
@@ -34,6 +35,7 @@
 )]
 
 mod agree;
+mod arch;
 mod busy;
 pub mod call;
 pub mod clock;
@@ -76,7 +78,7 @@ pub mod wrap;
 mod atomics {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
-    pub(crate) use crate::entry::store_stack_pointer as announce;
+    pub(crate) use crate::arch::store_stack_pointer as announce;
 
     /// Keeps the compiler from moving a load before an earlier store.
     #[inline(always)]

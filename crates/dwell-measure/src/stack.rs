@@ -11,6 +11,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use crate::arch::{PAGE, switch_stack};
 use crate::entry;
 
 /// Size of a stack for work that calls no functions of a runtime, such as registering a thread, in bytes. Pages that
@@ -18,8 +19,6 @@ use crate::entry;
 pub const FOR_A_THREAD: usize = 2 << 20;
 /// Size of a stack for work that calls functions of a runtime, in bytes: as much as most systems give a program.
 pub const FOR_A_RUNTIME: usize = 8 << 20;
-
-const PAGE: usize = 4096;
 
 /// Runs `action` on a stack of `bytes` bytes that is mapped for this call, and returns its result. If no memory can be
 /// mapped, `action` runs on the current stack. Cancellation of the thread is put off meanwhile; a panic passes through.
@@ -31,7 +30,7 @@ pub fn apart<R>(bytes: usize, action: impl FnOnce() -> R) -> R {
     let mut task = Task { action: Some(action), result: None };
     // SAFETY: `perform` has the type of the task that it gets, the task outlives the call, and the stack has been mapped
     // for it. Its end is aligned to a page.
-    unsafe { switch((&raw mut task).cast(), performer(&task), stack.end()) };
+    unsafe { switch_stack((&raw mut task).cast(), performer(&task), stack.end()) };
     drop(stack);
     match task {
         Task { result: Some(result), .. } => result,
@@ -58,30 +57,6 @@ unsafe extern "C-unwind" fn perform<A: FnOnce() -> R, R>(task: *mut c_void) {
     // SAFETY: as promised.
     let task = unsafe { &mut *task.cast::<Task<A, R>>() };
     task.result = task.action.take().map(|action| action());
-}
-
-/// Calls `perform` with `task` on the stack that ends at `end`.
-///
-/// # Safety
-/// `perform` can be called with `task`; below `end`, which is aligned to 16 bytes, there is a stack that nobody uses.
-#[unsafe(naked)]
-unsafe extern "C-unwind" fn switch(task: *mut c_void, perform: Perform, end: *mut c_void) {
-    // The frame pointer tells the way back, here and in the tables for exceptions.
-    std::arch::naked_asm!(
-        ".cfi_startproc",
-        "push rbp",
-        ".cfi_def_cfa_offset 16",
-        ".cfi_offset rbp, -16",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register rbp",
-        "mov rsp, rdx",
-        "call rsi",
-        "mov rsp, rbp",
-        "pop rbp",
-        ".cfi_def_cfa rsp, 8",
-        "ret",
-        ".cfi_endproc",
-    )
 }
 
 /// A mapped stack with a guard page at its lower end.
@@ -122,7 +97,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
-    use crate::entry::stack_pointer;
+    use crate::arch::stack_pointer;
 
     #[test]
     fn it_is_another_stack_and_the_same_thread() {

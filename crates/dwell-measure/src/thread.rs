@@ -39,6 +39,7 @@ use otf2::event::{AnyEvent, Enter, Leave};
 use otf2::id::{AttributeRef, CallingContextRef, RegionRef, Time};
 use otf2::{Attribute, AttributeValue, List};
 
+use crate::arch;
 use crate::busy::{Flag, Taken};
 use crate::clock::Clock;
 use crate::counters::Readings;
@@ -364,7 +365,7 @@ pub fn is_inside(layer: Layer) -> bool {
     if thread.unsettled {
         thread.settle();
     }
-    let stack = entry::stack_pointer();
+    let stack = arch::stack_pointer();
     let open = thread.frames.iter().take(thread.depth);
     // A call that never returned is not one that the thread is inside of.
     let inside = open.filter(|frame| frame.layer == 1 << layer as u32).any(|it| it.is_alive(stack));
@@ -450,6 +451,7 @@ impl Thread {
             site = self.caller(return_address, stack, words.frame.get());
         }
         let muted = self.off || hook.is_partial() && self.skips(hook, region, site);
+        let stack = arch::return_place(stack, return_address);
         let frame = Frame { stack, return_address, site, region, layer, muted, ..NO_FRAME };
         if hold
             && !muted
@@ -890,7 +892,8 @@ impl Frame {
         // SAFETY: it was the stack of this thread when the call was entered, and stacks stay mapped
         // while their threads run. What is there now may be anything: any bits are a number.
         !used_again
-            && unsafe { ptr::read_volatile(self.stack as *const usize) } == self.return_address
+            && arch::plain(unsafe { ptr::read_volatile(self.stack as *const usize) })
+                == self.return_address
     }
 }
 

@@ -18,10 +18,12 @@
 use std::io;
 
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Pointer, Register,
-    RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
+    BaseAddresses, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Pointer, Register, RegisterRule,
+    UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
 };
 
+use crate::arch;
+pub(crate) use crate::arch::Place;
 use crate::lock::Lock;
 use crate::modules;
 use crate::sites::Sites;
@@ -38,31 +40,13 @@ pub(crate) struct Rules {
     turn: Lock<()>,
 }
 
-/// Rule for leaving a frame: where it ends, and where the frame pointer of its caller is.
-///
-/// | bits | meaning |
-/// |---|---|
-/// | 31 | the walk ends here |
-/// | 30 | the end is counted from the frame pointer, not from the stack pointer |
-/// | 8 … 29 | number of words from there to the end |
-/// | 0 … 7 | number of words before the end at which the frame pointer was stored; 0 if it was not |
+/// Rule for leaving a frame: where it ends, and where the return address and the frame pointer of its caller are. What
+/// its bits mean depends on the [processor](arch), except the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rule(u32);
 
+/// The walk ends here.
 const STOP: Rule = Rule(1 << 31);
-const FROM_FRAME: u32 = 1 << 30;
-const FURTHEST: i64 = (1 << 22) - 1;
-
-/// Position of a thread in a function, as its caller will find it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    /// Return address of the function.
-    pub(crate) address: usize,
-    /// Stack pointer after the return.
-    pub(crate) stack: usize,
-    /// Frame pointer after the return.
-    pub(crate) frame: usize,
-}
 
 /// The stack that a thread was on last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,23 +101,14 @@ impl Rules {
     }
 
     /// The caller's place.
-    fn leave(&self, Place { address, stack: at, frame }: Place, stack: &Stack) -> Option<Place> {
-        let rule = self.rule(address);
+    fn leave(&self, place: Place, stack: &Stack) -> Option<Place> {
+        let rule = self.rule(place.address);
         if rule == STOP {
             return None;
         }
-        let base = if rule.0 & FROM_FRAME != 0 { frame } else { at };
-        let end = base.checked_add((rule.0 >> 8 & FURTHEST as u32) as usize * 8)?;
+        let next = arch::leave(rule.0, place, |at| read(stack, at))?;
         // Upwards only: whatever is there, the way has an end.
-        if end <= at {
-            return None;
-        }
-        let address = read(stack, end.checked_sub(8)?)?;
-        let frame = match (rule.0 & 0xff) as usize {
-            0 => frame,
-            before => read(stack, end.checked_sub(8 * before)?)?,
-        };
-        (address > 4096).then_some(Place { address, stack: end, frame })
+        (next.stack > place.stack && next.address > 4096).then_some(next)
     }
 
     fn rule(&self, address: usize) -> Rule {
@@ -182,9 +157,6 @@ fn look_up(address: usize) -> Option<Rule> {
 
 /// The rule that the tables of a module have for an address: `header` is all that is mapped from `.eh_frame_hdr` on.
 fn rule_of(header: &'static [u8], header_at: usize, address: usize) -> Option<Rule> {
-    const FRAME: Register = Register(6);
-    const STACK: Register = Register(7);
-    const RETURN: Register = Register(16);
     let bases = BaseAddresses::default().set_eh_frame_hdr(header_at as u64);
     let table = EhFrameHdr::new(header, NativeEndian).parse(&bases, 8).ok()?;
     let Pointer::Direct(frames_at) = table.eh_frame_ptr() else { return None };
@@ -192,7 +164,8 @@ fn rule_of(header: &'static [u8], header_at: usize, address: usize) -> Option<Ru
     let bases = bases.set_eh_frame(frames_at as u64);
     // Linkers put it behind its header, in the same segment.
     let frames = header.get(frames_at.checked_sub(header_at)?..)?;
-    let frames: EhFrame<EndianSlice<'_, NativeEndian>> = EhFrame::new(frames, NativeEndian);
+    let mut frames: EhFrame<EndianSlice<'_, NativeEndian>> = EhFrame::new(frames, NativeEndian);
+    frames.set_vendor(arch::TABLES);
     let mut context = UnwindContext::<usize, Room>::new_in();
     let row = table
         .table()?
@@ -204,26 +177,7 @@ fn rule_of(header: &'static [u8], header_at: usize, address: usize) -> Option<Ru
             EhFrame::cie_from_offset,
         )
         .ok()?;
-    let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
-    let from = match register {
-        STACK => 0,
-        FRAME => FROM_FRAME,
-        _ => return None,
-    };
-    if row.register(RETURN) != Some(RegisterRule::Offset(-8)) {
-        return None;
-    }
-    let stored = match row.register(FRAME) {
-        None | Some(RegisterRule::SameValue) => 0,
-        Some(RegisterRule::Offset(offset)) => words(-offset).filter(|words| *words <= 0xff)?,
-        _ => return None,
-    };
-    Some(Rule(from | words(offset)? << 8 | stored))
-}
-
-fn words(bytes: i64) -> Option<u32> {
-    let words = bytes / 8;
-    (bytes % 8 == 0 && (0..=FURTHEST).contains(&words)).then_some(words as u32)
+    arch::rule(row).map(Rule)
 }
 
 /// The mapping that an address is in, by what the kernel says. Allocates nothing.

@@ -1,5 +1,7 @@
 //! Describes the hooks of functions whose arguments have their types of C, as in OpenSHMEM.
 
+use std::env;
+
 use dwell_model::table::{Absent, Arg, Bytes, CType, Duty, Group, Members, Row, Shape};
 
 use crate::emit::Hook;
@@ -235,12 +237,19 @@ fn long_double(row: &Row) -> Option<LongDouble> {
     row.by_value_long_double().then_some(LongDouble::Passed)
 }
 
-/// Returns the arguments of a function that takes a `long double` by value. The value lies on the stack as two words of
-/// eight bytes, whatever comes before it. So the other arguments keep their registers, unused words fill the remaining
-/// registers, and the next two words are the value.
+/// Returns the arguments of a function that takes a `long double` by value.
+///
+/// On x86-64 the value lies on the stack as two words of eight bytes, whatever comes before it. So the other arguments
+/// keep their registers, unused words fill the remaining registers, and the next two words are the value. On AArch64 it
+/// is in a vector register, and has a type that is passed in the same way.
 fn long_double_arguments(row: &Row) -> Parameters {
     const REGISTERS: usize = 6;
     let others = arguments(row).into_iter().zip(row.arguments.types());
+    if env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|target| target == "aarch64") {
+        let passed =
+            |of| if of == CType::LongDouble { "crate::arch::LongDouble" } else { rust(of) };
+        return others.map(|((name, _), of)| (name, passed(*of))).collect();
+    }
     let mut parameters: Parameters = others
         .filter(|(_, of)| **of != CType::LongDouble)
         .map(|(parameter, _)| parameter)

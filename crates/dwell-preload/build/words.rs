@@ -7,7 +7,8 @@ use dwell_model::table::{Absent, CType, Duty, Row, Shape, Table};
 
 use crate::emit::Hook;
 
-/// Number of registers that hold integer arguments. The hook of a variadic function passes all of them on.
+/// Number of words that the hook of a variadic function passes on: as many as x86-64 has registers for integer
+/// arguments. AArch64 has two more.
 const REGISTERS: usize = 6;
 
 /// Number of words for the lengths of texts that Fortran passes after all other arguments.

@@ -4,9 +4,11 @@
 //! 4, and would find the hook. So once the runtime is known, these references are set back to what they would be
 //! without the library: null. They are words in the relocated data of loaded files, which the loader has filled in.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 
 use dwell_measure::guard::{Entry, guarded};
+
+use crate::arch::ADDRESSES;
 
 /// Sets weak references to absent functions to null. `hook_of` returns the address of the hook for the name of a
 /// function that the runtime lacks, and `None` for any other name.
@@ -37,7 +39,7 @@ unsafe extern "C" fn each(
 struct File {
     base: usize,
     symbols: *const libc::Elf64_Sym,
-    names: *const i8,
+    names: *const c_char,
     /// Addresses and sizes in bytes of the two relocation tables.
     lists: [(usize, usize); 2],
     /// Address and size of the memory that the loader made read-only after relocation.
@@ -50,8 +52,6 @@ const DYNAMIC_RELOCATIONS: i64 = 7;
 const DYNAMIC_RELOCATIONS_SIZE: i64 = 8;
 const DYNAMIC_CALLS: i64 = 23;
 const DYNAMIC_CALLS_SIZE: i64 = 2;
-/// Types of relocations that store the address of a function.
-const ADDRESSES: [u64; 3] = [1, 6, 7];
 const WEAK: u8 = 2;
 
 impl File {
@@ -134,18 +134,19 @@ impl File {
     /// # Safety
     /// `place` is a reference of this file that the loader has filled in.
     unsafe fn clear(&self, place: *mut usize) {
-        const PAGE: usize = 4096;
         let (start, length) = self.protected;
         let protected = (start..start + length).contains(&place.addr());
-        let page = (place.addr() & !(PAGE - 1)) as *mut c_void;
+        // SAFETY: only asks for the size of a page, which is a power of two.
+        let size = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+        let page = (place.addr() & !(size - 1)) as *mut c_void;
         // SAFETY: a page of that file, which is data.
         unsafe {
-            if protected && libc::mprotect(page, PAGE, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+            if protected && libc::mprotect(page, size, libc::PROT_READ | libc::PROT_WRITE) != 0 {
                 return;
             }
             place.write(0);
             if protected {
-                libc::mprotect(page, PAGE, libc::PROT_READ);
+                libc::mprotect(page, size, libc::PROT_READ);
             }
         }
     }

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dwell_measure::call::Past;
 use dwell_measure::clock::Sample;
-use dwell_measure::entry::{called_from, is_on};
+use dwell_measure::entry::{called_from, frame_of, is_on};
 use dwell_measure::filter::Detail;
 use dwell_measure::guard::{self, Entry as Guarded, guarded, guarded_option};
 use dwell_measure::hook::{self, Hook};
@@ -109,8 +109,8 @@ unsafe extern "C-unwind" fn dwell_gasnet_begin(
     let (hook, words) = unsafe { parts(entry, words) };
     let outlives = hook.row.arguments.types().is_empty().then_some(place);
     // SAFETY: both are on the stack of this thread, in the frame of the hook that called, until it returns; the hook asks
-    // for its frame, so the caller's is stored below the return address.
-    unsafe { called_from(site.addr(), stack.addr(), stack.cast::<usize>().sub(1).read()) };
+    // for its frame, so the caller's is stored beside the return address.
+    unsafe { called_from(site.addr(), stack.addr(), frame_of(site.addr(), stack.addr())) };
     let Some(began) = guarded_option(Guarded::Before, || begin(hook, words, outlives)) else {
         return 0;
     };

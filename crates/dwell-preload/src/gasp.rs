@@ -20,6 +20,8 @@ use dwell_model::gasp::{self, Model};
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Mode, Progress};
 
+use crate::arch::Arguments;
+
 /// Context of a thread and a model. Runtimes pass its address back with every event.
 pub(crate) struct Context {
     model: Model,
@@ -84,82 +86,6 @@ unsafe extern "C-unwind" fn gasp_create_event(
     number
 }
 
-/// The `va_list` of the System V ABI for x86-64.
-#[repr(C)]
-pub(crate) struct Arguments {
-    general: u32,
-    floating: u32,
-    overflow: *const u64,
-    saved: *const u8,
-}
-
-impl Arguments {
-    /// Returns the next argument that is a number or an address.
-    ///
-    /// # Safety
-    /// The caller of the variadic function passed such an argument next.
-    unsafe fn next(&mut self) -> u64 {
-        /// Bytes of the general registers in the area of saved registers.
-        const GENERAL: u32 = 48;
-        // SAFETY: as promised; both areas are laid out as the ABI says.
-        unsafe {
-            if self.general < GENERAL {
-                let value = self.saved.add(self.general as usize).cast::<u64>().read();
-                self.general += 8;
-                return value;
-            }
-            let value = self.overflow.read();
-            self.overflow = self.overflow.add(1);
-            value
-        }
-    }
-}
-
-/// Receives an event with further arguments: stores the registers, as a compiler of C does for a variadic function, makes a
-/// `va_list`, and calls [`gasp_event_notifyVA`]. The first six arguments stay where they are.
-///
-/// | from the stack pointer | |
-/// |---|---|
-/// | 0 | the seventh argument: the address of the `va_list` |
-/// | 8 | the `va_list` |
-/// | 32 | general registers, of which none has a further argument |
-/// | 80 | floating-point registers |
-/// | 216 | the return address, then further arguments |
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn gasp_event_notify() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "sub rsp, 216",
-        ".cfi_adjust_cfa_offset 216",
-        "test al, al",
-        "je 2f",
-        "movaps xmmword ptr [rsp + 80], xmm0",
-        "movaps xmmword ptr [rsp + 96], xmm1",
-        "movaps xmmword ptr [rsp + 112], xmm2",
-        "movaps xmmword ptr [rsp + 128], xmm3",
-        "movaps xmmword ptr [rsp + 144], xmm4",
-        "movaps xmmword ptr [rsp + 160], xmm5",
-        "movaps xmmword ptr [rsp + 176], xmm6",
-        "movaps xmmword ptr [rsp + 192], xmm7",
-        "2:",
-        "mov dword ptr [rsp + 8], 48",
-        "mov dword ptr [rsp + 12], 48",
-        "lea rax, [rsp + 224]",
-        "mov qword ptr [rsp + 16], rax",
-        "lea rax, [rsp + 32]",
-        "mov qword ptr [rsp + 24], rax",
-        "lea rax, [rsp + 8]",
-        "mov qword ptr [rsp], rax",
-        "call {to}",
-        "add rsp, 216",
-        ".cfi_adjust_cfa_offset -216",
-        "ret",
-        ".cfi_endproc",
-        to = sym gasp_event_notifyVA,
-    )
-}
-
 /// Receives an event, with its further arguments as a `va_list`.
 ///
 /// # Safety
@@ -167,7 +93,7 @@ unsafe extern "C-unwind" fn gasp_event_notify() {
 /// defines for the event.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)] // GASP names it.
-unsafe extern "C-unwind" fn gasp_event_notifyVA(
+pub(crate) unsafe extern "C-unwind" fn gasp_event_notifyVA(
     context: *const Context,
     tag: c_uint,
     kind: c_int,

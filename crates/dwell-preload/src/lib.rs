@@ -6,7 +6,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `stub` | entry points: assembly under the names of real functions |
+//! | `arch` | entry points: assembly under the names of real functions, for each processor |
 //! | `entry` | one function: its hook, and the real one |
 //! | `real` | lookup of real functions |
 //! | `shmem` | OpenSHMEM: hooks made from its table, and messages of the recorder |
@@ -22,11 +22,8 @@
 #![allow(unsafe_code)] // Every hook is called from C and calls C.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-compile_error!("entry stubs are written for Linux on x86-64 only, so far");
-
 #[macro_use]
-mod stub;
+mod arch;
 mod absent;
 mod control;
 mod entry;

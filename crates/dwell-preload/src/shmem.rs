@@ -32,6 +32,8 @@ pub(crate) use hooks::ENTRIES;
 
 /// Hooks that `build/` generates from the table.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
+// A vector stands for a `long double` where both are passed in the same registers.
+#[allow(improper_ctypes_definitions)]
 mod hooks {
     use super::{
         CallArgs, Entry, Made, Passed, Who, after_level, after_meeting, before_level,

@@ -10,29 +10,6 @@ use dwell_measure::thread::{
     leave_named, leave_phase, set,
 };
 
-/// Defines the function `$name`, which passes up to three arguments on to `$to`, followed by its return address and the
-/// place of that address on the stack. A floating-point argument has a register of its own, and may come last.
-macro_rules! own_code {
-    ($name:literal => $to:ident) => {
-        const _: () = {
-            #[unsafe(naked)]
-            #[unsafe(export_name = $name)]
-            unsafe extern "C-unwind" fn stub() {
-                core::arch::naked_asm!(
-                    "cmp byte ptr [rip + dwell_switch], 0",
-                    "je 2f",
-                    "mov rcx, qword ptr [rsp]",
-                    "mov r8, rsp",
-                    "jmp {to}",
-                    "2:",
-                    "ret",
-                    to = sym $to,
-                )
-            }
-        };
-    };
-}
-
 own_code!("__cyg_profile_func_enter" => function_enter);
 own_code!("__cyg_profile_func_exit" => function_exit);
 own_code!("dwell_region_begin" => region_begin);

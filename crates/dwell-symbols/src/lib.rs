@@ -80,7 +80,7 @@
 //!
 //! # Limits
 //!
-//! * ELF on Unix. Byte order and word size are the file's own, but only 64-bit x86 has been tested.
+//! * ELF on Unix. Byte order and word size are the file's own, but only x86-64 and AArch64 have been tested.
 //! * No network: debuginfod is not asked, though its cache can be a debug directory. Compressed symbols in
 //!   `.gnu_debugdata` are not read.
 //! * The whole file of a module is in memory while it is open; [`Options::memory`] limits the sum of these, not what is

@@ -78,8 +78,13 @@ DWELL_WEAK void dwell_gasnet_move(const unsigned char *wanted);
 
 /* Room for what is known before a call and needed after it. */
 #define DWELL_STATE 32
-/* Where on the stack the return address lies. */
+/* Where on the stack the return address lies; on AArch64, where a function chooses that place, the stack pointer at its
+   entry. */
+#if defined(__aarch64__)
+#define DWELL_STACK __builtin_dwarf_cfa()
+#else
 #define DWELL_STACK ((const char *)__builtin_frame_address(0) + sizeof(void *))
+#endif
 #define DWELL_TEXT_OF(name) #name
 #define DWELL_TEXT(name) DWELL_TEXT_OF(name)
 #define DWELL_SITE __builtin_return_address(0)

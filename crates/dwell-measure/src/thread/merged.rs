@@ -21,6 +21,7 @@ use otf2::{Attribute, AttributeValue};
 
 use super::user::Number;
 use super::{Busy, Frame, Opened, Thread, missed, take_as_it_is};
+use crate::arch;
 use crate::entry::{self, Words, words};
 use crate::hook::Hook;
 
@@ -180,7 +181,8 @@ impl Thread {
     fn goes_on(&mut self, hook: &Hook, words: &Words) -> bool {
         let Frame { stack, return_address, region, enter, .. } = *self.frame();
         let same = hook.region() == Some(region)
-            && (stack, return_address) == (words.stack.get(), words.return_address.get());
+            && return_address == words.return_address.get()
+            && stack == arch::return_place(words.stack.get(), return_address);
         let time = self.now();
         if !same
             || time >= self.turns_at

@@ -8,6 +8,7 @@ use otf2::id::MetricRef;
 use otf2::value::MetricValue;
 
 use super::{Frame, NO_PLACE, Place, Thread, place_of};
+use crate::arch;
 use crate::counters;
 use crate::entry::{self, Quiet, keeping_errno};
 use crate::hook::Hook;
@@ -134,8 +135,8 @@ impl Thread {
     #[inline(never)]
     pub(super) fn caller(&mut self, return_address: usize, stack: usize, frame: usize) -> usize {
         let Some(rules) = &self.process.rules else { return return_address };
-        // The stack pointer is behind the return address when that has been used.
-        let place = Caller { address: return_address, stack: stack.wrapping_add(8), frame };
+        let stack = arch::stack_after_return(stack);
+        let place = Caller { address: return_address, stack, frame };
         let mut addresses = [0; unwind::DEPTH];
         let room = addresses.get_mut(..self.process.unwind).unwrap_or_default();
         let process = self.process;

@@ -11,7 +11,7 @@ use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
 use std::sync::OnceLock;
 
-use dwell_measure::entry::{called_from, is_on};
+use dwell_measure::entry::{called_from, frame_of, is_on};
 use dwell_measure::guard::{Entry, guarded, guarded_option};
 use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::{Comm, Completion, End, Transfer, Window};
@@ -165,7 +165,7 @@ fn hook(code: usize) -> Option<&'static Hook> {
 ///
 /// # Safety
 /// `words` are [`WORDS`] words that describe it, `site` and `stack` are the return address of the function of the C code
-/// and its place on the stack, below which the frame of the caller is stored.
+/// and its place on the stack, beside which the frame of the caller is stored.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dwell_coarray_begin(
     words: *const [usize; WORDS],
@@ -178,7 +178,7 @@ unsafe extern "C-unwind" fn dwell_coarray_begin(
     // SAFETY: as promised.
     let words = unsafe { Words(words.read()) };
     // SAFETY: as promised; the place is in the frame of the program, which the recorder only compares with later ones.
-    unsafe { called_from(site, stack.addr(), stack.sub(1).read()) };
+    unsafe { called_from(site, stack.addr(), frame_of(site, stack.addr())) };
     let Some(open) = guarded_option(Entry::Before, || begin(words)) else { return };
     let lost = with(|state| match state.open.get_mut(state.depth) {
         Some(place) => {
@@ -261,7 +261,7 @@ unsafe extern "C-unwind" fn dwell_coarray_once(
     // SAFETY: as promised.
     let words = unsafe { Words(words.read()) };
     // SAFETY: as in `dwell_coarray_begin`.
-    unsafe { called_from(site, stack.addr(), stack.sub(1).read()) };
+    unsafe { called_from(site, stack.addr(), frame_of(site, stack.addr())) };
     guarded(Entry::Before, || {
         if let Some(open) = begin(words) {
             end(open, 1);

@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use dwell_measure::entry::{called_from, is_on};
+use dwell_measure::entry::{called_from, frame_of, is_on};
 use dwell_measure::guard::{Entry, guarded};
 use dwell_measure::hook::Hook;
 use dwell_model::operation::Operation;
@@ -65,9 +65,9 @@ unsafe extern "C-unwind" fn dwell_link_begin(
     if !is_on() {
         return 0;
     }
-    // The hook asks for its frame, so the caller's is stored below the return address.
+    // The hook asks for its frame, so the caller's is stored beside the return address.
     // SAFETY: both are on the stack of this thread, in the frame of the hook that called, until it returns.
-    unsafe { called_from(site.addr(), stack.addr(), stack.cast::<usize>().sub(1).read()) };
+    unsafe { called_from(site.addr(), stack.addr(), frame_of(site.addr(), stack.addr())) };
     match begin(linked.runtime, hook, words) {
         None => 0,
         Some(began) => {

@@ -1,10 +1,9 @@
-//! Entry points of hooks, in assembly.
-//!
-//! Stable Rust cannot find out where a function will return to, which is the call site. So the name of a real function
-//! belongs to a stub that stores the return address, its place on the stack and the frame pointer in three words of the
-//! thread, and jumps to the hook as if the program had called the hook. The stub uses two registers in which no calling
-//! convention passes arguments. With recording switched off, and for functions that a filter excludes, it jumps to the
-//! real function at once.
+//! x86-64 with the System V calling convention.
+
+use crate::gasp::gasp_event_notifyVA;
+
+/// Types of relocations that store the address of a function: `64`, `GLOB_DAT` and `JUMP_SLOT`.
+pub(crate) const ADDRESSES: [u64; 3] = [1, 6, 7];
 
 /// Defines the function `$name`, which jumps to `$hook` or, if nothing is recorded, to the target in
 /// `$entries[$index]`.
@@ -108,4 +107,103 @@ macro_rules! returns_long_double {
             )
         }
     };
+}
+
+/// Defines the function `$name`, which passes up to three arguments on to `$to`, followed by its return address and the
+/// place of that address on the stack. A floating-point argument has a register of its own, and may come last.
+macro_rules! own_code {
+    ($name:literal => $to:ident) => {
+        const _: () = {
+            #[unsafe(naked)]
+            #[unsafe(export_name = $name)]
+            unsafe extern "C-unwind" fn stub() {
+                core::arch::naked_asm!(
+                    "cmp byte ptr [rip + dwell_switch], 0",
+                    "je 2f",
+                    "mov rcx, qword ptr [rsp]",
+                    "mov r8, rsp",
+                    "jmp {to}",
+                    "2:",
+                    "ret",
+                    to = sym $to,
+                )
+            }
+        };
+    };
+}
+
+/// The `va_list` of the System V ABI for x86-64.
+#[repr(C)]
+pub(crate) struct Arguments {
+    general: u32,
+    floating: u32,
+    overflow: *const u64,
+    saved: *const u8,
+}
+
+impl Arguments {
+    /// Returns the next argument that is a number or an address.
+    ///
+    /// # Safety
+    /// The caller of the variadic function passed such an argument next.
+    pub(crate) unsafe fn next(&mut self) -> u64 {
+        /// Bytes of the general registers in the area of saved registers.
+        const GENERAL: u32 = 48;
+        // SAFETY: as promised; both areas are laid out as the ABI says.
+        unsafe {
+            if self.general < GENERAL {
+                let value = self.saved.add(self.general as usize).cast::<u64>().read();
+                self.general += 8;
+                return value;
+            }
+            let value = self.overflow.read();
+            self.overflow = self.overflow.add(1);
+            value
+        }
+    }
+}
+
+/// Receives an event with further arguments: stores the registers, as a compiler of C does for a variadic function, makes a
+/// `va_list`, and calls [`gasp_event_notifyVA`]. The first six arguments stay where they are.
+///
+/// | from the stack pointer | |
+/// |---|---|
+/// | 0 | the seventh argument: the address of the `va_list` |
+/// | 8 | the `va_list` |
+/// | 32 | general registers, of which none has a further argument |
+/// | 80 | floating-point registers |
+/// | 216 | the return address, then further arguments |
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn gasp_event_notify() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "sub rsp, 216",
+        ".cfi_adjust_cfa_offset 216",
+        "test al, al",
+        "je 2f",
+        "movaps xmmword ptr [rsp + 80], xmm0",
+        "movaps xmmword ptr [rsp + 96], xmm1",
+        "movaps xmmword ptr [rsp + 112], xmm2",
+        "movaps xmmword ptr [rsp + 128], xmm3",
+        "movaps xmmword ptr [rsp + 144], xmm4",
+        "movaps xmmword ptr [rsp + 160], xmm5",
+        "movaps xmmword ptr [rsp + 176], xmm6",
+        "movaps xmmword ptr [rsp + 192], xmm7",
+        "2:",
+        "mov dword ptr [rsp + 8], 48",
+        "mov dword ptr [rsp + 12], 48",
+        "lea rax, [rsp + 224]",
+        "mov qword ptr [rsp + 16], rax",
+        "lea rax, [rsp + 32]",
+        "mov qword ptr [rsp + 24], rax",
+        "lea rax, [rsp + 8]",
+        "mov qword ptr [rsp], rax",
+        "call {to}",
+        "add rsp, 216",
+        ".cfi_adjust_cfa_offset -216",
+        "ret",
+        ".cfi_endproc",
+        to = sym gasp_event_notifyVA,
+    )
 }
