@@ -104,7 +104,8 @@ pub(crate) enum Quiet {
     Spent = 4,
 }
 
-/// Returns `true` if calls are followed, but not written.
+/// Returns `true` if calls are followed, but not written. No other data depend on these bits, so they need no ordering:
+/// a thread that sees them a little late writes a call more.
 #[inline(always)]
 pub(crate) fn is_quiet() -> bool {
     quiet().load(Ordering::Relaxed) != 0
@@ -133,7 +134,8 @@ fn quiet() -> &'static AtomicU8 {
 /// Returns `true` if barriers and other collectives over all processes are counted, recorded or not.
 #[inline(always)]
 pub(crate) fn is_counting() -> bool {
-    counting().load(Ordering::Relaxed) != 0
+    // What the comparison of clocks needs was stored before.
+    counting().load(Ordering::Acquire) != 0
 }
 
 /// Begins or ends to count barriers and other collectives over all processes.

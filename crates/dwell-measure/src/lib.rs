@@ -18,6 +18,7 @@
 //! | [`mpi`] | the calls of MPI and of layers over it: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
 //! | [`stack`] | a stack of the recorder's own, for rare work that needs room | the thread stays the same; unwinding passes |
 //! | `busy` | who uses the state of a thread, and the switch | checked with models of the memory: `tests/models.rs` |
+//! | `slot` | a place of a table that threads read without a lock | checked with models of the memory, too |
 //! | [`process`] | the state that all threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
 //! | [`clock_rendezvous`] | barriers and other collectives over all processes, at which clocks of nodes are compared | counted alike by all, whatever is recorded |
@@ -63,6 +64,7 @@ mod report;
 pub mod run;
 pub mod settings;
 mod sites;
+mod slot;
 pub mod stack;
 pub mod stream;
 mod symmetric;
@@ -74,13 +76,14 @@ mod unwind;
 mod windows;
 pub mod wrap;
 
-/// The atomics of [`busy`], which models replace by those of `loom`.
+/// The atomics of [`busy`] and [`slot`], which models replace by those of `loom`.
 mod atomics {
-    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
     pub(crate) use crate::arch::store_stack_pointer as announce;
 
-    /// Keeps the compiler from moving a load before an earlier store.
+    /// Keeps the compiler from moving a load before an earlier store. The processor may do so, on x86-64 as well as on
+    /// AArch64; the kernel's barrier in the thread that ends the recording puts it right.
     #[inline(always)]
     pub(crate) fn cheap_barrier() {
         std::sync::atomic::compiler_fence(Ordering::SeqCst);

@@ -231,7 +231,9 @@ impl Profile {
         // No visit of a path has ended yet, so any visit is shorter.
         (record[1], record[4]) = (second, if is_path(first) { u64::MAX } else { 0 });
         // It is there for a reader when the first word is. Readers come when the process has ended, and then all that
-        // it stored is there on every processor: only the order that the compiler chooses matters.
+        // it stored is there on every processor, however weakly that orders stores: a kill interrupts a thread between
+        // two instructions, and the stores before are complete when the kernel has ended the thread. So only the order
+        // that the compiler chooses matters.
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
         record[0] = first;
         self.set_indexed(place, number as u32);

@@ -6,9 +6,10 @@
 #![allow(unsafe_code)] // The table is typed memory from a mapping.
 
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::memory::Memory;
+use crate::slot::Slot;
 
 /// Places of the table.
 const PLACES: usize = 1 << 16;
@@ -22,16 +23,9 @@ pub(crate) struct Sites {
     count: AtomicU32,
 }
 
-#[repr(C)]
-struct Place {
-    /// 0 if nothing is here.
-    address: AtomicUsize,
-    id: AtomicU32,
-}
-
 impl Sites {
     pub(crate) fn new() -> io::Result<Self> {
-        let memory = Memory::anonymous(PLACES * size_of::<Place>())?;
+        let memory = Memory::anonymous(PLACES * size_of::<Slot>())?;
         Ok(Self { memory, count: AtomicU32::new(0) })
     }
 
@@ -40,14 +34,14 @@ impl Sites {
         self.memory.len()
     }
 
-    fn places(&self) -> &[Place] {
-        // SAFETY: the memory is as long as that and aligned to a page, all bits zero are a `Place`,
+    fn places(&self) -> &[Slot] {
+        // SAFETY: the memory is as long as that and aligned to a page, all bits zero are a `Slot`,
         // and it is only ever used as this.
         unsafe { std::slice::from_raw_parts(self.memory.start().cast(), PLACES) }
     }
 
     /// Returns the places where an address may be, in the order in which they are tried.
-    fn path(&self, address: usize) -> impl Iterator<Item = &Place> {
+    fn path(&self, address: usize) -> impl Iterator<Item = &Slot> {
         let start = address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (usize::BITS - 16);
         let (before, from) = self.places().split_at(start % PLACES);
         from.iter().chain(before)
@@ -56,10 +50,10 @@ impl Sites {
     /// Returns the number of a site, or `None` if it is not known.
     pub(crate) fn find(&self, address: usize) -> Option<u32> {
         let place = self.path(address).find(|place| {
-            let there = place.address.load(Ordering::Acquire);
+            let there = place.address();
             there == address || there == 0
         })?;
-        (place.address.load(Ordering::Acquire) == address).then(|| place.id.load(Ordering::Relaxed))
+        place.number_of(address)
     }
 
     /// Adds a site after `define` has written it to the stream, and returns its number. Callers must take turns.
@@ -83,9 +77,7 @@ impl Sites {
             return None;
         }
         let id = define()?;
-        let place = self.path(address).find(|place| place.address.load(Ordering::Relaxed) == 0)?;
-        place.id.store(id, Ordering::Relaxed);
-        place.address.store(address, Ordering::Release);
+        self.path(address).find(|place| place.address() == 0)?.fill(address, id);
         self.count.store(count + 1, Ordering::Relaxed);
         Some(id)
     }

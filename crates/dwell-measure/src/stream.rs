@@ -185,8 +185,8 @@ impl Stream {
 /// Makes a fact part of the stream: its tag is stored after everything else of it.
 fn publish(place: &mut [u8], tag: u8) {
     if let Some(first) = place.first_mut() {
-        // Neither the compiler nor the processor moves earlier stores behind this one, and the
-        // compiler does not put it off.
+        // Neither the compiler nor the processor moves earlier stores behind this one, since another process may read
+        // the file now; and the compiler does not put it off. The fence costs nothing on x86-64, and a fact is rare.
         fence(Ordering::Release);
         *first = tag;
         compiler_fence(Ordering::SeqCst);

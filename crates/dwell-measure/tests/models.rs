@@ -13,7 +13,9 @@ use loom::thread;
 
 /// Loom's atomics, and the announcement of a user.
 mod atomics {
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
+    pub(crate) use loom::sync::atomic::{
+        AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence,
+    };
 
     pub(crate) fn announce(flag: &AtomicUsize) {
         flag.store(1, Ordering::Relaxed);
@@ -32,8 +34,12 @@ mod atomics {
 #[path = "../src/busy.rs"]
 mod busy;
 
-use atomics::{AtomicBool, AtomicU8, barrier};
+#[path = "../src/slot.rs"]
+mod slot;
+
+use atomics::{AtomicBool, AtomicU8, AtomicUsize, Ordering, barrier};
 use busy::{Flag, Held, Switch, Taken};
+use slot::Slot;
 
 /// A state with the flag that says who uses it. Loom fails a model in which two threads use a cell at a time, or one
 /// does without seeing what the other wrote.
@@ -111,6 +117,55 @@ fn nothing_is_recorded_after_the_end() {
         });
         assert_eq!(recorder.join().unwrap(), Taken::Off);
         assert_eq!(state.close(), Some(0));
+    });
+}
+
+/// A thread makes its first recorded call while another one ends the recording: either its state is in the list that the
+/// other one goes through, or nothing is recorded in it. The list is the one of `locations.rs`: a count, and a place that
+/// is filled with release ordering.
+#[test]
+fn a_state_that_nobody_closes_has_no_events() {
+    loom::model(|| {
+        let state = State::new();
+        let list = Arc::new((AtomicUsize::new(0), AtomicBool::new(false)));
+        let recorder = thread::spawn({
+            let (state, list) = (Arc::clone(&state), Arc::clone(&list));
+            move || {
+                list.0.fetch_add(1, Ordering::Relaxed);
+                list.1.store(true, Ordering::Release);
+                state.record()
+            }
+        });
+        state.switch().end(barrier);
+        let listed = list.0.load(Ordering::Acquire) > 0 && list.1.load(Ordering::Acquire);
+        // A thread that is in the middle of a call is waited for, which a model cannot show: its events are not lost.
+        let closed = listed && state.close().is_some();
+        let in_use = listed && !closed;
+        let taken = recorder.join().unwrap();
+        assert!(closed || in_use || taken == Taken::Off, "not listed, and {taken:?}");
+    });
+}
+
+/// Whoever finds an address in a table finds its number.
+#[test]
+fn an_address_has_its_number() {
+    loom::model(|| {
+        let table: Arc<[Slot; 2]> = Arc::new([Slot::empty(), Slot::empty()]);
+        let writer = thread::spawn({
+            let table = Arc::clone(&table);
+            move || {
+                table[0].fill(4096, 1);
+                table[1].fill(8192, 2);
+            }
+        });
+        for (place, address, number) in [(1, 8192, 2), (0, 4096, 1)] {
+            let found = table[place].number_of(address);
+            assert!(found.is_none_or(|found| found == number), "{found:?} for {address}");
+        }
+        // Places are filled in order.
+        assert!(table[1].address() == 0 || table[0].number_of(4096) == Some(1));
+        writer.join().unwrap();
+        assert_eq!(table[1].number_of(8192), Some(2));
     });
 }
 

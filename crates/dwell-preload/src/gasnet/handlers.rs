@@ -102,9 +102,10 @@ unsafe extern "C-unwind" fn run<const SLOT_NUMBER: usize>(
     a18: usize,
 ) {
     let Some(slot) = SLOT.get(SLOT_NUMBER) else { return };
+    let is_own = slot.own.load(Ordering::Acquire) != 0;
     let real = slot.real.load(Ordering::Acquire);
     let mut recorded = Recorded::Nothing;
-    if is_on() && slot.own.load(Ordering::Relaxed) == 0 {
+    if is_on() && !is_own {
         let words =
             [a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18];
         // The handler and all that it calls are below this on the stack.
@@ -210,9 +211,10 @@ fn checksum(index: u32, bytes: u64, arguments: impl Iterator<Item = u32>) -> u64
 const WITH_PAYLOAD: u32 = 2;
 
 fn fill(slot: &Slot, real: usize, form: u32, arguments: u32) {
-    slot.real.store(real, Ordering::Release);
     slot.arguments.store(if form == 0 { UNKNOWN } else { arguments }, Ordering::Relaxed);
     slot.payload.store(u32::from(form == WITH_PAYLOAD), Ordering::Relaxed);
+    // Last, and with release ordering: a thread whose handler finds this function knows its arguments.
+    slot.real.store(real, Ordering::Release);
 }
 
 /// Returns the function to register for the recorder's own messages.
@@ -308,7 +310,8 @@ extern "C-unwind" fn dwell_gasnet_yield(
     };
     let Some(slot) = used.into_iter().find(is) else { return 0 };
     fill(slot, real, form, arguments);
-    slot.own.store(0, Ordering::Relaxed);
+    // A thread that sees that the slot is the program's sees what is in it.
+    slot.own.store(0, Ordering::Release);
     1
 }
 
