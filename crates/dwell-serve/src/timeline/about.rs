@@ -1,0 +1,90 @@
+//! What is known of a timeline before anything of it is shown: its length, its nodes, and how far the making of its index is.
+
+use std::sync::atomic::Ordering;
+
+use dwell_model::operation::Operation;
+use dwell_model::waits::Wait;
+use dwell_report::{Class, CnodeId};
+use dwell_timeline::{CallPath, Index, Location};
+
+use crate::progress::State;
+use crate::run::Run;
+use crate::types::{TimelineAbout, TimelineNode};
+
+use super::making::state;
+
+pub(super) fn about(run: &Run) -> TimelineAbout {
+    let mut about = TimelineAbout {
+        state: "missing".into(),
+        why: String::new(),
+        done: 0.0,
+        locations: 0,
+        length: 0.0,
+        slices: 0.0,
+        started: 0.0,
+        classes: Class::ALL.iter().map(|it| it.name().to_owned()).collect(),
+        waits: Wait::ALL.iter().map(|it| it.about().title.to_owned()).collect(),
+        nodes: Vec::new(),
+    };
+    match state(run) {
+        State::Ready(index) => {
+            about.state = "ready".into();
+            about.locations = index.locations();
+            about.length = index.span().length() as f64;
+            about.slices = index.count() as f64;
+            about.nodes = nodes(run);
+            about.started = started(run, &index);
+        }
+        State::Making(done, all) => {
+            about.state = "making".into();
+            about.done = done.load(Ordering::Relaxed) as f64 / all.max(1) as f64;
+        }
+        State::Missing(why) => about.why = why,
+        State::Unknown => {}
+    }
+    about
+}
+
+/// Number of locations, and of slices of each, in which the end of start-up is looked for.
+const LOOKED_AT: (u32, usize) = (256, 64);
+
+/// Returns the time after the first event at which the last location has started its runtime, or 0 if none is seen to do so.
+fn started(run: &Run, index: &Index) -> f64 {
+    let is_start = |path: CallPath| {
+        let row = dwell_model::registry::find(&run.query.call_name(CnodeId(path.0)));
+        row.is_some_and(|(_, row)| row.operation == Operation::Initialise)
+    };
+    let begin = index.span().from;
+    let mut last = begin;
+    for location in (0..index.locations().min(LOOKED_AT.0)).map(Location) {
+        let mut at = index.begin(location).unwrap_or(begin);
+        for _ in 0..LOOKED_AT.1 {
+            let Ok(Some(slice)) = index.at(location, at) else { break };
+            if slice.path.is_some_and(is_start) {
+                last = last.max(slice.span.to);
+            }
+            at = slice.span.to;
+        }
+    }
+    (last.0 - begin.0) as f64
+}
+
+/// Returns the nodes, each with the consecutive locations that it has. A node may occur several times.
+pub(super) fn nodes(run: &Run) -> Vec<TimelineNode> {
+    let meta = run.query.meta();
+    let mut list: Vec<TimelineNode> = Vec::new();
+    let mut last = None;
+    for location in meta.locations() {
+        let node = meta.group_of_location(location).and_then(|it| meta.node_of_group(it));
+        match list.last_mut() {
+            Some(known) if last == Some(node) => known.count += 1,
+            _ => {
+                let name = node.and_then(|it| meta.system_node(it)).map_or("?", |it| it.name);
+                list.push(TimelineNode { name: name.into(), first: location.0, count: 1 });
+            }
+        }
+        last = Some(node);
+    }
+    list.truncate(4096);
+    list
+}

@@ -1,0 +1,98 @@
+//! Operations of the timeline, read from the trace when they are shown.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+
+use dwell_timeline::{Location, Operations, Span, Trace};
+
+use crate::types::{TimelineCollective, TimelineOperations};
+
+use super::{Result, View};
+
+/// Greatest number of arrows of operations, and of members of collectives, in an answer.
+const MOST_ARROWS: usize = 2000;
+const MOST_MEMBERS: usize = 20_000;
+
+/// Greatest numbers of events and of locations that are read for an answer.
+const MOST_READ: u64 = 1_000_000;
+const MOST_READERS: usize = 2048;
+
+/// Number of files of the trace that are kept open.
+const OPEN_FILES: usize = 128;
+
+impl View<'_> {
+    /// Reads operations from the trace, or returns `None` if there is none that fits.
+    pub(super) fn read(
+        &self,
+        ranges: &[Range<Location>],
+        span: Span,
+    ) -> Result<Option<Operations>> {
+        let trace = self.run.trace.get_or_init(|| {
+            let directory = self.run.path.parent().filter(|it| !it.as_os_str().is_empty());
+            let trace = Trace::open(directory.unwrap_or(Path::new(".")), OPEN_FILES).ok()?;
+            (trace.locations() == self.index.locations()).then_some(trace)
+        });
+        let Some(trace) = trace else { return Ok(None) };
+        let begin = |it: Location| self.index.since(it, span.from).unwrap_or(span.from);
+        Ok(Some(trace.operations(ranges, span, &begin, MOST_READ)?))
+    }
+
+    /// Returns arrows of operations between the rows, whether anybody waited for them or not.
+    pub(super) fn operations(&self) -> Result<TimelineOperations> {
+        let span = self.span()?;
+        let ranges = self.ranges()?;
+        let mut answer = TimelineOperations::default();
+        if ranges.iter().map(ExactSizeIterator::len).sum::<usize>() > MOST_READERS {
+            answer.missing = "Operations of so many processes are not read at once.".into();
+            return Ok(answer);
+        }
+        let mut rows: HashMap<Location, usize> = HashMap::new();
+        for (row, range) in ranges.iter().enumerate() {
+            for location in range.clone() {
+                rows.entry(Location(location)).or_insert(row);
+            }
+        }
+        let wanted: Vec<_> = ranges.iter().map(|it| Location(it.start)..Location(it.end)).collect();
+        let Some(found) = self.read(&wanted, span)? else {
+            answer.missing = "The trace is not there any more.".into();
+            return Ok(answer);
+        };
+        if found.too_many {
+            answer.missing = "There are too many operations here: zoom in to see them.".into();
+            return Ok(answer);
+        }
+        if found.uncounted {
+            answer.missing = "Messages and collectives so far into the run are not joined.".into();
+        }
+        let row = |it: Location| rows.get(&it).copied();
+        let most = self.parameters.number("most")?.unwrap_or(u32::MAX) as usize;
+        let (arrows, count) = found.arrows(&row, span, most.min(MOST_ARROWS));
+        answer.count = count as f64;
+        for arrow in arrows {
+            let it = arrow.operation;
+            answer.kind.push(it.kind.name().into());
+            answer.origin.push(it.origin.0);
+            answer.partner.push(it.partner.0);
+            answer.from.push(self.after(it.span.from));
+            answer.to.push(self.after(it.span.to));
+            answer.bytes.push(arrow.bytes as f64);
+            answer.counts.push(arrow.count as f64);
+        }
+        let mut room = MOST_MEMBERS;
+        for it in &found.joined {
+            let members: Vec<_> = it.members.iter().filter(|it| row(it.0).is_some()).collect();
+            let Some(left) = room.checked_sub(members.len()) else {
+                answer.missing = "There are more collectives here than are joined: zoom in.".into();
+                break;
+            };
+            room = left;
+            answer.collectives.push(TimelineCollective {
+                location: members.iter().map(|it| it.0.0).collect(),
+                from: members.iter().map(|it| self.after(it.1.from)).collect(),
+                to: members.iter().map(|it| self.after(it.1.to)).collect(),
+            });
+        }
+        Ok(answer)
+    }
+}

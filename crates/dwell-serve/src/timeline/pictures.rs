@@ -1,0 +1,126 @@
+//! What rows show: shares of classes, single slices, the critical path, and sums by call path.
+
+use std::collections::BTreeMap;
+
+use dwell_report::CnodeId;
+use dwell_timeline::{CallPath, Location, Sharpness};
+
+use crate::question::Answer;
+use crate::types::{TimelineCritical, TimelineSlices, TimelineTotal, TimelineTotals};
+
+use super::{Result, View};
+
+/// Greatest number of columns of a tile.
+const MOST_COLUMNS: u32 = 4096;
+
+/// Greatest number of slices of a row that are listed one by one.
+const MOST_SLICES: usize = 3000;
+
+/// Greatest number of steps of the critical path in an answer.
+const MOST_STEPS: usize = 4000;
+
+/// Greatest number of slices that are added up by call path.
+const MOST_ADDED: usize = 2_000_000;
+
+impl View<'_> {
+    /// Returns shares as bytes: for each row and column one for each class, as a part of 255.
+    pub(super) fn tile(&self) -> Result<Answer> {
+        let span = self.span()?;
+        let columns = self.parameters.number("columns")?.unwrap_or(1024).clamp(1, MOST_COLUMNS);
+        let sharpness = match self.parameters.get("sharp") {
+            Some("1") => Sharpness::Exact,
+            _ => Sharpness::Coarse,
+        };
+        let mut bytes = Vec::new();
+        let mut ranges = self.ranges()?.into_iter().peekable();
+        while let Some(first) = ranges.next() {
+            // Consecutive rows of one size are one tile, whose rows are computed at the same time.
+            let band = first.end - first.start;
+            let mut end = first.end;
+            while let Some(next) = ranges.next_if(|it| {
+                it.start == end
+                    && it.end - it.start <= band
+                    && (end - first.start).is_multiple_of(band)
+            }) {
+                end = next.end;
+            }
+            let range = Location(first.start)..Location(end);
+            bytes.extend(self.index.tile(range, band, span, columns as usize, sharpness)?.shares);
+        }
+        Ok(Answer::Bytes(bytes))
+    }
+
+    pub(super) fn slices(&self) -> Result<TimelineSlices> {
+        let span = self.span()?;
+        let mut list = TimelineSlices::default();
+        for (row, range) in (0..).zip(self.ranges()?) {
+            if range.len() != 1 {
+                continue;
+            }
+            let slices = self.index.slices(Location(range.start), span, MOST_SLICES)?;
+            for slice in slices.into_iter().flatten() {
+                list.row.push(row);
+                list.from.push(self.after(slice.span.from));
+                list.to.push(self.after(slice.span.to));
+                list.call.push(slice.path.map_or(-1, |it| i64::from(it.0)) as i32);
+                list.class.push(self.index.class(&slice) as u32);
+                list.wait.push(slice.wait.map_or(-1, |it| it.what as i32));
+                list.culprit.push(slice.wait.map_or(-1, |it| i64::from(it.culprit.0)) as i32);
+            }
+        }
+        Ok(list)
+    }
+
+    pub(super) fn critical(&self) -> Result<TimelineCritical> {
+        let span = self.span()?;
+        let steps = self.index.critical_path();
+        let first = steps.partition_point(|it| it.span.to <= span.from);
+        let end = steps.partition_point(|it| it.span.from < span.to);
+        let steps = steps.get(first..end).unwrap_or_default();
+        let mut list = TimelineCritical { omitted: 0, ..TimelineCritical::default() };
+        if steps.len() > MOST_STEPS {
+            list.omitted = steps.len() as u32;
+            return Ok(list);
+        }
+        for step in steps {
+            list.location.push(step.location.0);
+            list.from.push(self.after(step.span.from));
+            list.to.push(self.after(step.span.to));
+        }
+        Ok(list)
+    }
+
+    /// Adds up what the rows did in the span, by call path and class.
+    pub(super) fn totals(&self) -> Result<TimelineTotals> {
+        let span = self.span()?;
+        let mut sums: BTreeMap<(Option<CallPath>, u32), (u64, u64)> = BTreeMap::new();
+        let mut room = MOST_ADDED;
+        for location in self.ranges()?.into_iter().flatten() {
+            let location = Location(location);
+            // Slices are few where time is short; a long span of a long run is in the other views.
+            let Some(slices) = self.index.slices(location, span, room)? else {
+                return Ok(TimelineTotals { too_many: true, totals: Vec::new() });
+            };
+            room -= slices.len();
+            for slice in slices {
+                let sum = sums.entry((slice.path, self.index.class(&slice) as u32)).or_default();
+                sum.0 += 1;
+                sum.1 += slice.span.common(span).length();
+            }
+        }
+        let one = |((path, class), (count, nanoseconds)): ((Option<CallPath>, u32), (u64, u64))| {
+            TimelineTotal {
+                call: path
+                    .map(|it| it.0)
+                    .filter(|it| self.run.query.meta().cnode(CnodeId(*it)).is_some()),
+                class,
+                count: count as f64,
+                seconds: nanoseconds as f64 / 1e9,
+            }
+        };
+        let mut totals: Vec<TimelineTotal> = sums.into_iter().map(one).collect();
+        totals.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        totals.truncate(50);
+        Ok(TimelineTotals { too_many: false, totals })
+    }
+}

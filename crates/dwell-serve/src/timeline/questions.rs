@@ -1,0 +1,88 @@
+//! The questions that the page asks about a timeline, for exported files, which have the answers.
+
+use dwell_model::waits::Wait;
+use dwell_timeline::CallPath;
+
+use crate::progress::State;
+use crate::run::Run;
+
+use super::PAGE_ROWS;
+use super::making::state;
+
+/// Number of instances whose timelines an exported file has.
+const EXPORTED_INSTANCES: usize = 100;
+
+/// Number of columns of tiles in an exported file, which the page knows too.
+const EXPORTED_COLUMNS: usize = 1024;
+
+/// Greatest numbers of arrows of the page, without a finding and with one.
+const PAGE_ARROWS: (u32, u32) = (60, 2000);
+
+/// Returns the questions that the page asks for the whole run and, if they are wanted, for the worst instances of its findings, in the form
+/// in which it asks them: an exported file has the answers.
+pub(crate) fn questions(run: &Run, instances: bool) -> Vec<(&'static str, String)> {
+    let mut list = Vec::new();
+    let State::Ready(index) = state(run) else { return list };
+    let locations = index.locations();
+    let (begin, length) = (index.span().from.0, index.span().length());
+    let mut band = 1;
+    while locations.div_ceil(band) > PAGE_ROWS {
+        band *= 2;
+    }
+    let rows = format!("band={band}&end={locations}&first=0");
+    list.push(("timeline/rows", rows.clone()));
+    let tile = |rows: &str, from: u64, to: u64| {
+        let columns = EXPORTED_COLUMNS;
+        sorted(&format!("{rows}&columns={columns}&from={from}&sharp=1&to={to}"))
+    };
+    let whole = format!("band={locations}&end={locations}&first=0");
+    list.push(("timeline/tile", tile(&whole, 0, length)));
+    let mut view = |rows: &str, from: u64, to: u64, finding: &str, most: u32| {
+        let span = format!("from={from}&to={to}");
+        list.push(("timeline/tile", tile(rows, from, to)));
+        list.push(("timeline/critical", span.clone()));
+        list.push(("timeline/waits", sorted(&format!("{rows}&{span}&most={most}{finding}"))));
+        list.push(("timeline/slices", sorted(&format!("{rows}&{span}"))));
+    };
+    view(&rows, 0, length, "", PAGE_ARROWS.0);
+    let findings = run.findings.iter().flat_map(|it| &it.findings);
+    let known = findings.filter_map(|it| {
+        let what = *Wait::ALL.iter().find(|wait| wait.about().id == it.pattern)?;
+        let instances = index.instances(CallPath(it.call_path), what)?;
+        Some((format!("&call={}&pattern={}", it.call_path, it.pattern), instances))
+    });
+    let known: Vec<_> = known.take(if instances { EXPORTED_INSTANCES } else { 0 }).collect();
+    let each = EXPORTED_INSTANCES / known.len().max(1);
+    let mut more: Vec<(&'static str, String)> = Vec::new();
+    for (finding, instances) in known {
+        let named = finding.trim_start_matches('&').to_owned();
+        more.push(("timeline/instances", named));
+        for it in instances.worst.iter().take(each) {
+            let (from, to) = (it.call.from.0 - begin, it.call.to.0 - begin);
+            let by = (to - from) / 2 + 1;
+            let (from, to) = (from.saturating_sub(by), (to + by).min(length));
+            let mut rows = rows.clone();
+            if locations > PAGE_ROWS {
+                let (own, other) = (it.location.0, it.culprit.0);
+                more.push(("timeline/rows", format!("rows={own}.{other}")));
+                let bands = (0..locations).step_by(band as usize);
+                let bands = bands.map(|it| format!("{it}-{}", (it + band).min(locations)));
+                let bands: Vec<String> = bands.collect();
+                let top = if own == other { own.to_string() } else { format!("{own}.{other}") };
+                rows = format!("rows={top}.{}", bands.join("."));
+            }
+            view(&rows, from, to, &finding, PAGE_ARROWS.1);
+            let middle = (it.span.from.0 - begin).midpoint(it.span.to.0 - begin);
+            more.push(("timeline/at", format!("location={}&time={middle}", it.location.0)));
+        }
+    }
+    list.extend(more);
+    list
+}
+
+/// Returns parameters in the order in which the page writes them: by name.
+fn sorted(query: &str) -> String {
+    let mut parts: Vec<&str> = query.split('&').collect();
+    parts.sort_unstable();
+    parts.join("&")
+}

@@ -1,0 +1,190 @@
+//! The trace of a run, of which parts are read when a view needs them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dwell_analyze::{Layout, LocationNumber};
+use otf2::enums::Paradigm;
+use otf2::id::{EventNumber, RegionRef};
+use otf2::read::EventReader;
+use otf2::{Archive, Definition};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+
+use super::join::join_locks;
+use super::read::{Counting, Counts, Found, Reading};
+use super::{Joined, Operation, Operations};
+use crate::{Error, Location, Result, Span, Time};
+
+/// Number of places of a location up to which counts are kept.
+const KEPT: usize = 16;
+
+/// Trace of a run, from which operations are read. It can be used from several threads at once.
+#[derive(Debug)]
+pub struct Trace {
+    archive: Archive,
+    path: PathBuf,
+    pub(super) layout: Layout,
+    /// Regions of MPI, in which a completion concerns the operations with its number.
+    pub(super) numbered: BTreeSet<RegionRef>,
+    /// Counts of each location up to some of its events.
+    counts: Mutex<HashMap<Location, BTreeMap<u64, Arc<Counts>>>>,
+}
+
+impl Trace {
+    /// Opens the trace in a directory, and keeps at most so many of its files open.
+    ///
+    /// # Errors
+    /// If there is no archive, or its definitions cannot be read.
+    pub fn open(directory: &Path, files: usize) -> Result<Self> {
+        let failed = |error: otf2::Error| Error::Trace(directory.to_owned(), error);
+        let archive = Archive::open_keeping(directory, files).map_err(failed)?;
+        let definitions = archive.definitions().map_err(failed)?;
+        let numbered = definitions.iter().filter_map(|it| match it {
+            Definition::Region(region) if region.paradigm == Paradigm::Mpi => Some(region.id),
+            _ => None,
+        });
+        let (numbered, layout) = (numbered.collect(), Layout::of(&definitions));
+        let path = directory.to_owned();
+        Ok(Self { archive, path, layout, numbered, counts: Mutex::default() })
+    }
+
+    /// Returns the number of locations, which is that of the index of the same run.
+    pub fn locations(&self) -> u32 {
+        self.layout.locations()
+    }
+
+    /// Returns the operations of locations in a span. `begin` returns for a location the time from which on its events are read: the
+    /// begin of the call that it is in when the span begins. At most `most` events are read in the span.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    pub fn operations(
+        &self,
+        locations: &[Range<Location>],
+        span: Span,
+        begin: &(dyn Fn(Location) -> Time + Sync),
+        most: u64,
+    ) -> Result<Operations> {
+        let mut wanted: BTreeSet<Location> = BTreeSet::new();
+        for location in locations.iter().flat_map(|it| it.start.0..it.end.0.min(self.locations())) {
+            // All threads of a process, because any of them may have sent a message.
+            let all = self.layout.siblings(LocationNumber::new(location));
+            wanted.extend((all.start.place()..all.end.place()).map(Location));
+        }
+        let wanted: Vec<Location> = wanted.into_iter().collect();
+        let read = AtomicU64::new(0);
+        let found: Vec<(Location, Found)> = wanted
+            .par_iter()
+            .map(|it| Ok((*it, self.read(*it, begin(*it), span, &read, most)?)))
+            .collect::<Result<_>>()?;
+        let mut result = Operations::default();
+        if read.into_inner() > most {
+            result.too_many = true;
+            return Ok(result);
+        }
+        let is_all = wanted.len() == self.locations() as usize;
+        result.list = found.iter().flat_map(|it| it.1.operations.iter().copied()).collect();
+        if is_all {
+            join_locks(&found, span, &mut result.list);
+        }
+        self.join(&found, &mut result)?;
+        let inside = |it: &Operation| it.span.from < span.to && it.span.to >= span.from;
+        result.list.retain(inside);
+        result.list.sort_by_key(|it| (it.span, *it));
+        let inside = |it: &Joined| {
+            let spans = || it.members.iter().map(|it| it.1);
+            spans().any(|it| it.from < span.to && it.to >= span.from)
+        };
+        result.joined.retain(inside);
+        result.joined.sort_by_key(|it| it.members.iter().map(|it| it.1.from).min());
+        Ok(result)
+    }
+
+    fn failed(&self, error: otf2::Error) -> Error {
+        Error::Trace(self.path.clone(), error)
+    }
+
+    fn reader(&self, location: Location) -> Result<Option<EventReader>> {
+        let Some(id) = self.layout.id(LocationNumber::new(location.0)) else { return Ok(None) };
+        self.archive.events(id).map(Some).map_err(|it| self.failed(it))
+    }
+
+    /// Reads the records of a location in a span.
+    fn read(
+        &self,
+        location: Location,
+        begin: Time,
+        span: Span,
+        read: &AtomicU64,
+        most: u64,
+    ) -> Result<Found> {
+        let Some(mut reader) = self.reader(location)? else { return Ok(Found::default()) };
+        let begin = dwell_analyze::log::Time::from_nanoseconds(begin.min(span.from).0);
+        reader.seek_time(self.layout.ticks(begin)).map_err(|it| self.failed(it))?;
+        // A tick may be longer than a nanosecond.
+        while reader
+            .peek_time()
+            .map_err(|it| self.failed(it))?
+            .is_some_and(|it| self.layout.time(it) < begin)
+        {
+            reader.next().map_err(|it| self.failed(it))?;
+        }
+        let found = Found { start: reader.position().0, ..Found::default() };
+        let mut reading = Reading {
+            trace: self,
+            me: LocationNumber::new(location.0),
+            span,
+            read,
+            most,
+            events: 0,
+            after: 0,
+            frames: Vec::new(),
+            begun: Vec::new(),
+            open: Vec::new(),
+            found,
+        };
+        reader.visit(&mut reading).map_err(|it| self.failed(it))?;
+        read.fetch_add(reading.events, Ordering::Relaxed);
+        Ok(reading.found)
+    }
+
+    /// Returns the numbers of messages and collectives of a location up to one of its events.
+    pub(super) fn count(&self, location: Location, until: u64) -> Result<Arc<Counts>> {
+        let known = {
+            let all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let own = all.get(&location);
+            own.and_then(|it| it.range(..=until).next_back().map(|(at, it)| (*at, Arc::clone(it))))
+        };
+        let (at, mut counts) = known.unwrap_or_default();
+        if at == until {
+            return Ok(counts);
+        }
+        let Some(mut reader) = self.reader(location)? else { return Ok(counts) };
+        reader.seek_event(EventNumber(at + 1)).map_err(|it| self.failed(it))?;
+        let mut counting = Counting {
+            trace: self,
+            me: LocationNumber::new(location.0),
+            until,
+            counts: Arc::unwrap_or_clone(std::mem::take(&mut counts)),
+        };
+        reader.visit(&mut counting).map_err(|it| self.failed(it))?;
+        let counts = Arc::new(counting.counts);
+        let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = all.entry(location).or_default();
+        if own.len() >= KEPT {
+            own.pop_first();
+        }
+        own.insert(until, Arc::clone(&counts));
+        Ok(counts)
+    }
+
+    /// Returns the number of events that [`count`](Self::count) reads.
+    pub(super) fn to_count(&self, location: Location, until: u64) -> u64 {
+        let all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.get(&location).and_then(|it| it.range(..=until).next_back());
+        until - known.map_or(0, |it| *it.0)
+    }
+}
