@@ -15,7 +15,7 @@ import { CallTable } from "./views/calls";
 import { MatrixView } from "./views/matrix";
 import { Processes } from "./views/processes";
 import { SpreadView } from "./views/spread";
-import { TimelineView } from "./views/timeline";
+import { TimelineView } from "./views/timeline/view";
 
 const TITLES: Record<View, string> = {
   findings: "Findings",

@@ -1,9 +1,9 @@
 // Operations between the rows of a timeline, whether anybody waited for them or not: arrows for puts, gets, atomics, messages and locks, and
 // lines that join the members of collectives.
 
-import { CLASS_COLOURS } from "../colours";
-import { bytes, grouped, seconds } from "../format";
-import type { TimelineOperations } from "../types";
+import { CLASS_COLOURS } from "../../colours";
+import { bytes, grouped, seconds } from "../../format";
+import type { TimelineOperations } from "../../types";
 
 /** Where rows are. */
 export interface Places {

@@ -1,0 +1,327 @@
+// The picture of the timeline, with its keys and its mouse.
+
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { isFile, useAnswer } from "../../data";
+import { CLASS_NAMES } from "../../colours";
+import { percent } from "../../format";
+import { colour, findable, type Hit } from "../../canvas";
+import { type Models, of } from "../../runs";
+import { go, painted, said } from "../../state";
+import type {
+  Finding, TimelineAbout, TimelineAt, TimelineCritical, TimelineOperations, TimelineRow, TimelineSlices, TimelineWait,
+} from "../../types";
+import { callName, clamped, FILE_COLUMNS, LABELS, nameOf, rowParameters, type Span, STRIP, time, TOP, useTile } from "./common";
+import { drawArrows, drawCritical, drawNodes, drawSlices, drawStrip, drawWaits, fitting, image, ticks } from "./draw";
+import { drawOperations, operationAt, type Places } from "./operations";
+
+interface CanvasProps {
+  run: string;
+  about: TimelineAbout;
+  models: Models;
+  rows: TimelineRow[];
+  span: Span;
+  all: Span;
+  waits: TimelineWait[];
+  finding: Finding | undefined;
+  critical: TimelineCritical | undefined;
+  operations: TimelineOperations | undefined;
+  /** A call path: all others are dimmed where single slices are known. */
+  only: number | undefined;
+  detail: TimelineAt | undefined;
+  show: (span: Span, replace?: boolean) => void;
+  /** Nothing for the timeline of another run, which follows the keys and the selection of the first. */
+  goInstance?: (by: number) => void;
+  /** Name of the run, if there are two. */
+  title?: string | undefined;
+  /** Time of this run minus that of the axis. */
+  shift?: number;
+}
+
+export function Canvas(props: CanvasProps): JSX.Element {
+  const { run, about, models, rows, span, all, waits, finding } = props;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  const [tip, setTip] = useState<Hit | undefined>();
+  const [drag, setDrag] = useState<{ from: number; to: number; strip: boolean } | undefined>();
+  const last = useRef(0);
+  const pointer = useRef<number | undefined>(undefined);
+  useLayoutEffect(() => {
+    const element = canvas.current?.parentElement;
+    if (!element) return;
+    const measure = () => setSize({ width: element.clientWidth, height: element.clientHeight });
+    measure();
+    const watch = new ResizeObserver(measure);
+    watch.observe(element);
+    return () => watch.disconnect();
+  }, []);
+  const ratio = devicePixelRatio || 1;
+  const room = Math.max(0, size.width - LABELS);
+  const columns = isFile() ? FILE_COLUMNS : Math.min(4096, Math.round(room * ratio));
+  const asked = clamped(span, all);
+  const { tile, isSharp: isExact } = useTile(run, size.width > 0 && asked ? rows : undefined, asked ?? all, columns);
+  const isSharp = isExact || !asked;
+  const isMain = props.goInstance !== undefined;
+  const whole: TimelineRow[] = [{ first: 0, end: about.locations, name: "", seconds: 0, wait: 0, blame: 0 }];
+  const strip = useTile(run, size.width > 0 ? whole : undefined, all, isFile() ? FILE_COLUMNS : 512).tile;
+  const single = rows.some((row) => row.end - row.first === 1);
+  const slices = useAnswer<TimelineSlices>(single && asked ? of(run, "timeline/slices") : undefined, { ...rowParameters(rows), ...asked });
+  const listed = slices.stale ? undefined : slices.value;
+  // Heights of rows in pixels of the screen.
+  const height = Math.max(3, Math.min(rows.length <= 4 ? 92 : rows.length <= 8 ? 60 : 40, Math.floor((size.height - TOP - 4) / Math.max(1, rows.length))));
+  const x = (at: number) => LABELS + ((at - span.from) / (span.to - span.from)) * room;
+  const timeAt = (x: number) => span.from + ((x - LABELS) / Math.max(1, room)) * (span.to - span.from);
+  const rowOf = useMemo(() => {
+    const map = new Map<number, number>();
+    rows.forEach((row, at) => {
+      for (let n = row.first; n < row.end && n - row.first < 100000; n++) if (!map.has(n)) map.set(n, at);
+    });
+    return map;
+  }, [rows]);
+  const byRow = useMemo(() => {
+    const lists: number[][] = rows.map(() => []);
+    listed?.row.forEach((row, at) => lists[row]?.push(at));
+    return lists;
+  }, [listed, rows]);
+  const sliceAt = (row: number, at: number): number | undefined =>
+    listed ? byRow[row]?.find((n) => (listed.from[n] as number) <= at && at < (listed.to[n] as number)) : undefined;
+
+  const places: Places = { x, top: TOP, height, rowOf, name: (location) => nameOf(rows, rowOf, location), edge: colour("--panel") };
+  const find = (px: number, py: number): Hit | undefined => {
+    const hit = findSlice(px, py);
+    const operation = hit && props.operations && operationAt(props.operations, places, px, py);
+    return hit && operation ? { ...hit, text: `${hit.text}\n${operation}`, operation } : hit;
+  };
+  const findSlice = (px: number, py: number): Hit | undefined => {
+    const row = Math.floor((py - TOP) / height);
+    if (px < LABELS || row < 0 || row >= rows.length || px > size.width) return undefined;
+    const about_row = rows[row] as TimelineRow;
+    const at = Math.floor(timeAt(px));
+    const y = TOP + row * height + height / 2;
+    const common = { x: px, y, row, location: about_row.first, time: at, sharp: isSharp };
+    const n = sliceAt(row, at);
+    if (n !== undefined && listed) {
+      const name = about.classes[listed.class[n] as number] ?? "";
+      const culprit = listed.culprit[n] as number;
+      const [from, to] = [listed.from[n] as number, listed.to[n] as number];
+      const what = name === "wait" ? `waits ${time(to - from)} in ${callName(models, listed.call[n])}` : `${callName(models, listed.call[n])}, ${time(to - from)}`;
+      const who = culprit >= 0 ? `\nfor ${nameOf(rows, rowOf, culprit)}` : "";
+      return { ...common, text: `${about_row.name}: ${what}${who}\nfrom ${time(from)}`, from, to, class: name, call: listed.call[n], culprit };
+    }
+    if (!tile || tile.rows !== rows) return { ...common, text: about_row.name };
+    const column = Math.floor(((at - tile.span.from) / (tile.span.to - tile.span.from)) * tile.columns);
+    const cell = (row * tile.columns + column) * about.classes.length;
+    const parts: Record<string, number> = {};
+    about.classes.forEach((name, k) => {
+      const part = tile.bytes[cell + k] ?? 0;
+      if (part > 0) parts[name] = part / 255;
+    });
+    const text = Object.entries(parts).sort((a, b) => b[1] - a[1]).slice(0, 4).map(([name, part]) => `${CLASS_NAMES[name]} ${percent(part)}`).join(", ");
+    return { ...common, text: `${about_row.name} at ${time(at)}\n${text || "nothing recorded"}`, parts };
+  };
+  useEffect(() => (canvas.current ? findable(canvas.current, find) : undefined));
+
+  const paint = painted.value;
+  useLayoutEffect(() => {
+    const element = canvas.current;
+    const context = element?.getContext("2d");
+    if (!element || !context || size.width === 0) return;
+    element.width = Math.round(size.width * ratio);
+    element.height = Math.round(size.height * ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, size.width, size.height);
+    const [text, dim, line, accent] = ["--text", "--text-dim", "--line", "--accent"].map(colour) as [string, string, string, string];
+    context.font = `12px ${getComputedStyle(element).fontFamily}`;
+    context.textBaseline = "middle";
+    drawStrip(context, strip, about, { left: LABELS, width: room }, { text, dim, line, accent }, span, all, props.title);
+    const bottom = TOP + rows.length * height;
+    context.textAlign = "center";
+    const shift = props.shift ?? 0;
+    for (const tick of ticks({ from: Math.max(0, span.from - shift), to: span.to - shift }, room / 110)) {
+      const at = x(tick.at + shift);
+      context.strokeStyle = line;
+      context.beginPath();
+      context.moveTo(at + 0.5, TOP - 6);
+      context.lineTo(at + 0.5, bottom);
+      context.stroke();
+      context.fillStyle = dim;
+      context.fillText(tick.text, Math.max(LABELS + 24, Math.min(size.width - 26, at)), STRIP + 10);
+    }
+    context.textAlign = "right";
+    rows.forEach((row, at) => {
+      if (height >= 11 || at % Math.ceil(13 / height) === 0) {
+        context.fillStyle = text;
+        context.fillText(fitting(context, row.name, LABELS - 12), LABELS - 8, TOP + at * height + height / 2);
+      }
+    });
+    const heights = rows.map(() => Math.round(height * ratio));
+    if (tile && tile.rows === rows) {
+      const picture = image(tile, about.classes, heights, heights.reduce((sum, it) => sum + it, 0));
+      context.save();
+      context.beginPath();
+      context.rect(LABELS, TOP, room, rows.length * height);
+      context.clip();
+      context.imageSmoothingEnabled = false;
+      context.globalAlpha = finding ? 0.32 : 1;
+      if (picture) context.drawImage(picture, x(tile.span.from), TOP, x(tile.span.to) - x(tile.span.from), rows.length * height);
+      context.globalAlpha = 1;
+      drawSlices(context, listed, rows.length, { x, height, models, about, dimmed: finding !== undefined, only: props.only });
+      drawWaits(context, waits, rowOf, { x, height, bright: finding !== undefined, rows });
+      if (props.operations) drawOperations(context, props.operations, places);
+      if (props.critical) drawCritical(context, props.critical, rowOf, x, height, text);
+      drawArrows(context, waits, rowOf, { x, height, colour: text, span, least: finding ? 2 : 8 });
+      const chosen = props.detail;
+      const row = chosen && rowOf.get(chosen.location);
+      if (chosen && row !== undefined) {
+        context.strokeStyle = accent;
+        context.lineWidth = 2.5;
+        context.strokeRect(x(chosen.from), TOP + row * height, Math.max(3, x(chosen.to) - x(chosen.from)), Math.max(3, height - 2));
+      }
+      context.restore();
+    }
+    drawNodes(context, about, rows, height, line, size.width);
+  }, [size, paint, tile, strip, listed, waits, props.critical, props.operations, props.only, props.detail, rows, span.from, span.to, finding]);
+
+  /** Zooms by a factor around a point, or around the middle. Steps that follow quickly are one of the history. */
+  const zoom = (factor: number, around_: number | undefined) => {
+    const at = around_ ?? (span.from + span.to) / 2;
+    quickly({ from: at - (at - span.from) * factor, to: at + (span.to - at) * factor });
+  };
+  const move = (part: number) => {
+    const by = Math.max(-span.from, Math.min(all.to - span.to, part * (span.to - span.from)));
+    quickly({ from: span.from + by, to: span.to + by });
+  };
+  const quickly = (next: Span) => {
+    const now = performance.now();
+    props.show(next, now - last.current < 700);
+    last.current = now;
+  };
+  const select = (hit: Hit | undefined) => {
+    if (!hit) return;
+    const row = rows[hit["row"] as number];
+    if (!isMain) return;
+    if (row && row.end - row.first > 1) go({ rows: `${row.first}-${row.end}`, rowsort: undefined });
+    else go({ sel: `${hit["location"] as number}@${hit["time"] as number}` });
+  };
+  const step = (dx: number, dy: number) => {
+    const from = tip ?? find(LABELS + room / 2, TOP + height / 2);
+    if (!from) return;
+    const row = Math.max(0, Math.min(rows.length - 1, (from["row"] as number) + dy));
+    let at = from["time"] as number;
+    const n = sliceAt(row, at);
+    if (dx !== 0 && n !== undefined && listed) at = dx > 0 ? (listed.to[n] as number) : (listed.from[n] as number) - 1;
+    else if (dx !== 0) at += (dx * (span.to - span.from)) / 50;
+    at = Math.max(span.from, Math.min(span.to - 1, at));
+    const hit = find(x(at) + 0.01, TOP + row * height + height / 2);
+    const exact = hit && { ...hit, time: Math.floor(at) };
+    setTip(exact);
+    if (exact) said.value = exact.text;
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if ((event.target as HTMLElement).matches("input, select, textarea")) return;
+    const arrows: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    const arrow = arrows[event.code];
+    if (event.code === "KeyW") zoom(0.6, pointer.current);
+    else if (event.code === "KeyS") zoom(1 / 0.6, pointer.current);
+    else if (event.code === "KeyA") move(-0.25);
+    else if (event.code === "KeyD") move(0.25);
+    else if (event.code === "KeyF") props.show(all);
+    else if (event.code === "Period") props.goInstance?.(1);
+    else if (event.code === "Comma") props.goInstance?.(-1);
+    else if (event.code === "BracketRight" && props.detail?.wait) {
+      const { culprit, to } = props.detail.wait;
+      go({ sel: `${culprit}@${Math.max(0, to - 1)}` });
+    } else if (arrow && event.target === canvas.current) step(...arrow);
+    else if (event.code === "Enter" && event.target === canvas.current) select(tip);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const handler = useRef(onKey);
+  handler.current = onKey;
+  useEffect(() => {
+    if (!isMain) return;
+    const listen = (event: KeyboardEvent) => handler.current(event);
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  }, []);
+  const wheel = useRef<(event: WheelEvent) => void>(() => undefined);
+  wheel.current = (event) => {
+    if (!event.ctrlKey && !event.shiftKey) return;
+    event.preventDefault();
+    const box = canvas.current?.getBoundingClientRect();
+    if (event.ctrlKey && box) zoom(event.deltaY > 0 ? 1.25 : 0.8, timeAt(event.clientX - box.left));
+    else move((event.deltaY || event.deltaX) > 0 ? 0.1 : -0.1);
+  };
+  useEffect(() => {
+    const element = canvas.current;
+    const listen = (event: WheelEvent) => wheel.current(event);
+    element?.addEventListener("wheel", listen, { passive: false });
+    return () => element?.removeEventListener("wheel", listen);
+  }, []);
+  const place = (event: MouseEvent): [number, number] => {
+    const box = canvas.current?.getBoundingClientRect();
+    return [event.clientX - (box?.left ?? 0), event.clientY - (box?.top ?? 0)];
+  };
+  const inStrip = (px: number) => all.from + ((px - LABELS) / Math.max(1, room)) * (all.to - all.from);
+  return (
+    <div class="picture timeline-picture" aria-busy={isSharp ? undefined : "true"}>
+      <canvas
+        ref={canvas}
+        tabIndex={0}
+        role="application"
+        aria-label={!isMain ? `Timeline of ${props.title ?? "another run"}` : "Timeline. W and S zoom, A and D move, arrows go from one thing to the next, Enter selects, full stop and comma go through the instances of the finding."}
+        onMouseMove={(event) => {
+          const [px, py] = place(event);
+          pointer.current = px >= LABELS ? timeAt(px) : undefined;
+          if (drag) setDrag({ ...drag, to: Math.max(LABELS, px) });
+          else setTip(find(px, py));
+        }}
+        onMouseLeave={() => {
+          setTip(undefined);
+          setDrag(undefined);
+          pointer.current = undefined;
+        }}
+        onMouseDown={(event) => {
+          const [px, py] = place(event);
+          if (event.button === 0 && px >= LABELS) setDrag({ from: px, to: px, strip: py < STRIP });
+        }}
+        onMouseUp={(event) => {
+          const [px, py] = place(event);
+          const wide = drag && Math.abs(drag.to - drag.from) > 4;
+          if (drag && wide) {
+            const [a, b] = [Math.min(drag.from, drag.to), Math.max(drag.from, drag.to)];
+            props.show(drag.strip ? { from: inStrip(a), to: inStrip(b) } : { from: timeAt(a), to: timeAt(b) });
+          } else if (drag?.strip) {
+            const half = (span.to - span.from) / 2;
+            const middle = Math.max(half, Math.min(all.to - half, inStrip(px)));
+            props.show({ from: middle - half, to: middle + half });
+          } else if (px < LABELS && py > TOP) {
+            const row = rows[Math.floor((py - TOP) / height)];
+            if (isMain && row && row.end - row.first > 1) go({ rows: `${row.first}-${row.end}`, rowsort: undefined });
+          } else {
+            select(find(px, py));
+          }
+          setDrag(undefined);
+        }}
+        onBlur={() => setTip(undefined)}
+      />
+      {tip && !drag && (
+        <div class="cursor" style={{ left: `${tip.x}px`, top: `${tip.y}px` }} aria-hidden="true">
+          <div class={`tip${tip.x > size.width * 0.6 ? " left" : ""}${tip.y > size.height * 0.7 ? " above" : ""}`}>
+            {tip.text.split("\n").map((line, at) => <div key={at}>{line}</div>)}
+          </div>
+        </div>
+      )}
+      {drag && Math.abs(drag.to - drag.from) > 4 && (
+        <div class="area" aria-hidden="true" style={{
+          left: `${Math.min(drag.from, drag.to)}px`,
+          top: `${drag.strip ? 0 : TOP}px`,
+          width: `${Math.abs(drag.to - drag.from)}px`,
+          height: `${drag.strip ? STRIP : rows.length * height}px`,
+        }} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,224 @@
+// What every process did when. Rows are processes, or bands of them; colours are those of all views, waits are hatched.
+// Shares come first from a pyramid and then exactly; nothing is drawn that is not in the time it stands for.
+
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { isFile, useAnswer } from "../../data";
+import { grouped, percent, seconds, site } from "../../format";
+import { type Models, of, type Shown, useModels } from "../../runs";
+import { go, said, state } from "../../state";
+import type {
+  Overview, TimelineAbout, TimelineAt, TimelineCritical, TimelineInstances, TimelineOperations, TimelineRow, TimelineRows, TimelineWaits,
+} from "../../types";
+import { Canvas } from "./canvas";
+import {
+  around, bandOf, callName, callSite, clamped, FEW_ARROWS, MOST_ARROWS, MOST_ROWS, mostOperations, parseRows, parseSelected, parseSpan,
+  rowParameters, type Span,
+} from "./common";
+import { Details, Legend, Totals, WaitTable } from "./panels";
+
+export function TimelineView({ shown }: { shown: Shown }): JSX.Element {
+  const [again, setAgain] = useState(0);
+  const { value: about, error } = useAnswer<TimelineAbout>(of(shown.first, "timeline"), { again: again || undefined });
+  const other = useAnswer<TimelineAbout>(shown.second && of(shown.second, "timeline"), { again: again || undefined }).value;
+  const models = useModels(shown);
+  const making = about?.state === "making" || other?.state === "making";
+  useEffect(() => {
+    if (!making) return;
+    const timer = setTimeout(() => setAgain(again + 1), 500);
+    return () => clearTimeout(timer);
+  }, [about, other]);
+  if (error) return <p class="empty" role="alert">{error}</p>;
+  if (!about || !models) return <p class="empty" aria-busy="true">Reading the timeline …</p>;
+  if (making) return <p class="empty">Making the index of the timeline: {percent(about.state === "making" ? about.done : (other?.done ?? 0))}. It is kept beside the archive.</p>;
+  if (about.state !== "ready") return <p class="empty">{about.why}</p>;
+  return <Timeline shown={shown} run={shown.first} about={about} models={models} beside={other?.state === "ready" && !isFile() ? other : undefined} />;
+}
+
+/** The parameters that ask for rows in an order. */
+function arrangement(sort: string, only: number | undefined, range: Record<string, number>): Record<string, string | number | undefined> {
+  if (sort === "nodes") return { fold: "node" };
+  if (sort === "number" && only === undefined) return range;
+  return { sort: sort === "number" ? undefined : sort, only };
+}
+
+/** The timeline of another run, over the axis of the first: both have ended their start-up at the same place. */
+function Beside({ run, about, models, span, shift, title, show, critical: isCritical, operations: isOperations }: {
+  run: string;
+  about: TimelineAbout;
+  models: Models;
+  span: Span;
+  /** Time of this run minus that of the first. */
+  shift: number;
+  title: string;
+  show: (span: Span, replace?: boolean) => void;
+  critical: boolean;
+  operations: boolean;
+}): JSX.Element | null {
+  const all = { from: 0, to: about.length };
+  const own = { from: span.from + shift, to: span.to + shift };
+  const asked = clamped(own, all);
+  const band = about.locations <= MOST_ROWS ? 1 : bandOf(about.locations);
+  const rows = useAnswer<TimelineRows>(of(run, "timeline/rows"), { first: 0, end: about.locations, band }).value?.rows;
+  const query = { ...(rows && rowParameters(rows)), ...asked };
+  const isThere = rows && asked !== undefined;
+  const waits = useAnswer<TimelineWaits>(isThere ? of(run, "timeline/waits") : undefined, { ...query, most: FEW_ARROWS }).value;
+  const path = useAnswer<TimelineCritical>(isThere && isCritical ? of(run, "timeline/critical") : undefined, { ...asked }).value;
+  const operations = useAnswer<TimelineOperations>(isThere && isOperations ? of(run, "timeline/operations") : undefined, { ...query, most: mostOperations() }).value;
+  // Call paths have the numbers of their run.
+  const swapped = useMemo(() => {
+    const [first, second] = models.calls.from;
+    return { ...models, calls: { ...models.calls, from: [second, first] as typeof models.calls.from } };
+  }, [models]);
+  if (!rows) return null;
+  return (
+    <Canvas run={run} about={about} models={swapped} rows={rows} span={own} all={all} waits={waits?.waits ?? []} finding={undefined}
+      critical={path} operations={operations} only={undefined} detail={undefined} title={title} shift={shift}
+      show={(next, replace) => show({ from: next.from - shift, to: next.to - shift }, replace)} />
+  );
+}
+
+function Timeline({ shown, run, about, models, beside }: {
+  shown: Shown;
+  run: string;
+  about: TimelineAbout;
+  models: Models;
+  beside: TimelineAbout | undefined;
+}): JSX.Element {
+  const { length, locations } = about;
+  const all = { from: 0, to: length };
+  const overview = useAnswer<Overview>(of(run, "overview")).value;
+  const entry = state.value["finding"] === undefined ? undefined : overview?.entries[Number(state.value["finding"])];
+  const finding = entry && overview?.findings[entry.findings[Number(state.value["part"] ?? 0)] ?? -1];
+  const named = finding && finding.call !== null ? { call: finding.call, pattern: finding.pattern } : undefined;
+  const instances = useAnswer<TimelineInstances>(named && of(run, "timeline/instances"), named).value;
+  const at = Number(state.value["instance"] ?? 0);
+  const instance = named ? instances?.worst[at] : undefined;
+  // A finding without a time is opened at its worst instance.
+  const given = parseSpan(state.value["t"], length);
+  const span = given ?? (instance ? around(instance, length) : all);
+  const [first, end] = parseRows(state.value["rows"], locations);
+  const sort = state.value["rowsort"] ?? "number";
+  const item = state.value["only"] === undefined ? undefined : models.calls.byKey.get(state.value["only"]);
+  const only = item === undefined ? undefined : models.calls.of[item]?.[0];
+  const band = end - first <= MOST_ROWS ? 1 : bandOf(end - first);
+  const answered = useAnswer<TimelineRows>(of(run, "timeline/rows"), arrangement(sort, only, { first, end, band })).value;
+  const pins = (state.value["pin"] ?? "").split(".").filter(Boolean).map(Number);
+  const pinned = useAnswer<TimelineRows>(pins.length > 0 ? of(run, "timeline/rows") : undefined, { rows: pins.join(".") }).value;
+  const needed = instance && locations > MOST_ROWS ? [instance.location, instance.culprit] : [];
+  const extra = useAnswer<TimelineRows>(needed.length > 0 ? of(run, "timeline/rows") : undefined, { rows: needed.join(".") }).value;
+  const rows = useMemo(() => {
+    if (!answered || (pins.length > 0 && !pinned) || (needed.length > 0 && !extra)) return undefined;
+    const top = [...(needed.length > 0 ? (extra?.rows ?? []) : []), ...(pins.length > 0 ? (pinned?.rows ?? []) : [])];
+    const isTop = (row: TimelineRow) => row.end - row.first === 1 && top.some((it) => it.first === row.first);
+    return [...top.filter((row, at) => top.findIndex((it) => it.first === row.first) === at), ...answered.rows.filter((row) => !isTop(row))];
+  }, [answered, pinned, extra, pins.join("."), needed.join(".")]);
+  const show = (next: Span, replace = false) => {
+    const least = 20;
+    let from = Math.max(0, Math.round(next.from));
+    let to = Math.min(length, Math.round(next.to));
+    if (to - from < least) [from, to] = [Math.max(0, from - least), Math.min(length, from + least)];
+    go({ t: from === 0 && to === length && !finding ? undefined : `${from}-${to}` }, replace);
+  };
+  const goInstance = (next: number) => {
+    const count = instances?.worst.length ?? 0;
+    if (count === 0) return;
+    const to = Math.max(0, Math.min(count - 1, next));
+    const it = instances?.worst[to];
+    if (!it) return;
+    const middle = Math.floor((it.from + it.to) / 2);
+    go({ instance: to || undefined, t: undefined, sel: `${it.location}@${middle}` });
+    said.value = `Instance ${to + 1} of ${grouped(instances?.count ?? 0)}: ${seconds(it.seconds)}`;
+  };
+  const [selected, isSelected] = parseSelected(state.value["sel"]);
+  const detail = useAnswer<TimelineAt>(isSelected ? of(run, "timeline/at") : undefined, isSelected ? { location: selected[0], time: selected[1] } : {}).value;
+  const [table, setTable] = useState(false);
+  const critical = state.value["critical"] !== "0";
+  const waits = useAnswer<TimelineWaits>(rows && of(run, "timeline/waits"), {
+    ...(rows && rowParameters(rows)), ...span, ...named, most: named ? MOST_ARROWS : FEW_ARROWS,
+  }).value;
+  const isOperations = state.value["operations"] !== "0" && !isFile();
+  const operations = useAnswer<TimelineOperations>(rows && isOperations ? of(run, "timeline/operations") : undefined, {
+    ...(rows && rowParameters(rows)), ...span, most: mostOperations(),
+  }).value;
+  const path = useAnswer<TimelineCritical>(critical ? of(run, "timeline/critical") : undefined, { ...span }).value;
+  return (
+    <>
+      <div class="toolbar">
+        <label>
+          Finding{" "}
+          <select value={named ? (state.value["finding"] ?? "") : ""}
+            onChange={(event) => go({ finding: event.currentTarget.value, part: undefined, instance: undefined, t: undefined, sel: undefined })}>
+            <option value="">none</option>
+            {overview?.entries.map((entry, n) => {
+              const it = overview.findings[entry.findings[0] ?? -1];
+              return it && <option key={n} value={n}>{n + 1}. {it.region} {site({ file: it.file, line: it.line })}</option>;
+            })}
+          </select>
+        </label>
+        {named && instances && (
+          <span class="pager">
+            <button type="button" class="small" disabled={at === 0} onClick={() => goInstance(at - 1)} title="Previous instance (,)">Longer</button>
+            <span>{instances.worst.length === 0 ? "it is not known who ended these waits" : <>{at + 1} of {grouped(instances.count)}</>}</span>
+            <button type="button" class="small" disabled={at + 1 >= instances.worst.length} onClick={() => goInstance(at + 1)} title="Next instance (.)">Shorter</button>
+          </span>
+        )}
+        <label>
+          Rows{" "}
+          <select value={sort} onChange={(event) => go({ rowsort: event.currentTarget.value === "number" ? undefined : event.currentTarget.value, rows: undefined })}>
+            <option value="number">by number</option>
+            <option value="wait">that wait most</option>
+            <option value="blame">that others wait for most</option>
+            <option value="node">by node</option>
+            {about.nodes.length > 1 && <option value="nodes">nodes as rows</option>}
+            {only !== undefined && <option value="call">longest in the call</option>}
+          </select>
+        </label>
+        {only !== undefined && (
+          <span class="pager">
+            <span>Only <code>{callName(models, only)}</code>{callSite(models, only)}</span>
+            <button type="button" class="small" onClick={() => go({ only: undefined, rowsort: sort === "call" ? undefined : sort })}>All calls</button>
+          </span>
+        )}
+        {(first > 0 || end < locations) && <button type="button" class="small" onClick={() => go({ rows: undefined })}>All {grouped(locations)} rows</button>}
+        <label class="check"><input type="checkbox" checked={critical} onChange={(event) => go({ critical: event.currentTarget.checked ? undefined : "0" })} /> Critical path</label>
+        {!isFile() && (
+          <label class="check" title={operations?.missing || undefined}>
+            <input type="checkbox" checked={isOperations} onChange={(event) => go({ operations: event.currentTarget.checked ? undefined : "0" })} /> Operations
+          </label>
+        )}
+        <button type="button" class="small" onClick={() => show(all)} title="Fit (F)">Whole run</button>
+        <span class="grow" />
+        <label class="check"><input type="checkbox" checked={table} onChange={(event) => setTable(event.currentTarget.checked)} /> As a table</label>
+      </div>
+      <div class="timeline">
+        <section class="pane" aria-label="Timeline">
+          {table
+            ? <WaitTable waits={waits} models={models} rows={rows} />
+            : rows && (
+              <Canvas run={run} about={about} models={models} rows={rows} span={span} all={all} waits={waits?.waits ?? []}
+                finding={finding && named ? finding : undefined} critical={critical ? path : undefined} operations={isOperations ? operations : undefined} detail={isSelected ? detail : undefined} only={only}
+                title={beside && titleOf(shown, run)} show={show} goInstance={(by) => goInstance(at + by)} />
+            )}
+          {!table && beside && shown.second && (
+            <Beside run={shown.second} about={beside} models={models} span={span} shift={beside.started - about.started}
+              title={titleOf(shown, shown.second)} show={show} critical={critical} operations={isOperations} />
+          )}
+          <Legend run={run} about={about} critical={critical} missing={isOperations ? operations?.missing : undefined} />
+        </section>
+        <section class="pane timeline-side" aria-label="Details" tabIndex={0}>
+          {isSelected && detail
+            ? <Details run={run} at={detail} models={models} length={length} pins={pins} />
+            : <Totals run={run} rows={rows} span={span} about={about} models={models} />}
+        </section>
+      </div>
+    </>
+  );
+}
+
+function titleOf(shown: Shown, run: string): string {
+  const all = shown.runs.runs;
+  const it = all.find((one) => one.id === run);
+  const isSame = all.filter((one) => one.title === it?.title).length > 1;
+  return (isSame ? it?.path.split("/").filter((part) => part && !part.endsWith(".cubex")).at(-1) : it?.title) ?? run;
+}
