@@ -98,6 +98,7 @@ const KEYS: [string, string][] = [
   [", .", "Previous and next finding; on the timeline, instance of the finding"],
   ["W S A D", "Timeline: zoom in and out, move back and forth; also Ctrl+wheel and Shift+wheel"],
   ["]", "Timeline: to the process that ended the selected wait"],
+  ["P", "Timeline: pin the row under the cursor; Enter on a node folds its processes"],
   ["*", "Unfold or fold a whole tree"],
   ["F", "Fit: all of a picture"],
   ["T", "Light or dark"],

@@ -394,17 +394,81 @@ waits: Array<string>, nodes: Array<TimelineNode>, };
 
 export type TimelineNode = { name: string, first: number, count: number, };
 
-export type TimelineRows = { rows: Array<TimelineRow>, };
+export type TimelineRows = { rows: Array<TimelineRow>,
+/**
+ * Number of locations that have a row, or would have one if there were room; 0 if rows were asked for by their keys.
+ */
+of: number, };
 
 export type TimelineRow = {
 /**
+ * Text by which the row is asked for.
+ */
+key: string,
+/**
  * First location, and the one after the last.
  */
-first: number, end: number, name: string,
+first: number, end: number,
+/**
+ * Number of locations.
+ */
+count: number,
+/**
+ * If the locations are not consecutive: begin and end of each stretch, one after the other.
+ */
+parts: Array<number>,
+/**
+ * Number of the node that the row stands for, and how many there are from that on.
+ */
+node: number | null, nodes: number,
+/**
+ * For one node: true if rows of its locations follow.
+ */
+open: boolean | null, name: string,
 /**
  * Seconds of the whole run: all, those of waits, and those that others waited for the row.
  */
 seconds: number, wait: number, blame: number, };
+
+export type TimelinePhases = {
+/**
+ * Phases and parameters of the run.
+ */
+axes: Array<TimelineAxis>,
+/**
+ * The one that is shown; empty if there is none.
+ */
+name: string,
+/**
+ * Reason why some are missing, or an empty text.
+ */
+missing: string, row: Array<number>, from: Array<number>, to: Array<number>,
+/**
+ * Number of the instance, or value of the parameter.
+ */
+value: Array<string>, };
+
+export type TimelineAxis = { name: string, is_phase: boolean,
+/**
+ * Number of instances or of different values.
+ */
+count: number, };
+
+export type TimelineCounters = { counters: Array<TimelineCounter>, };
+
+export type TimelineCounter = { name: string, unit: string,
+/**
+ * True if samples are accumulated, so that rates are shown.
+ */
+accumulates: boolean, };
+
+export type TimelineSamples = {
+/**
+ * Reason why some are missing, or an empty text.
+ */
+missing: string, unit: string, lists: Array<TimelineSampleList>, };
+
+export type TimelineSampleList = { row: number, location: number, name: string, from: Array<number>, to: Array<number>, value: Array<number>, };
 
 export type TimelineSlices = { row: Array<number>, from: Array<number>, to: Array<number>,
 /**

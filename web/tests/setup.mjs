@@ -38,6 +38,21 @@ export function recorded(program, name, { flags = [], binary = program, edit = (
   return directory;
 }
 
+/** Whether MPI programs can be recorded here. Where they must be, it is not asked. */
+export function hasMpi() {
+  return process.env.DWELL_REQUIRE_MPI === "1" || (existsSync("/usr/bin/mpicc.openmpi") && existsSync("/usr/bin/mpirun.openmpi"));
+}
+
+/** A recorded run of an MPI program of tests/programs on two processes, analysed. */
+export function recordedMpi(program, name, { options = [], args = [] } = {}) {
+  const env = { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1", OMPI_MCA_rmaps_base_oversubscribe: "1" };
+  const directory = join(root, name);
+  execFileSync("mpicc.openmpi", ["-g", "-I", resolve("../include"), "-o", join(root, program), resolve(`../tests/programs/${program}.c`)], { cwd: root, env });
+  execFileSync("mpirun.openmpi", ["-np", "2", DWELL, "run", ...options, "-o", directory, `./${program}`, ...args], { cwd: root, env, stdio: "ignore" });
+  dwell("analyze", directory, "--top", "0");
+  return directory;
+}
+
 /** A run whose program and findings are called as an attacker would call them. */
 export function hostile(from) {
   const directory = join(root, "hostile");

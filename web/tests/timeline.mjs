@@ -1,9 +1,9 @@
 // Tests of the timeline.
 
 import assert from "node:assert/strict";
-import { cpSync } from "node:fs";
+import { cpSync, existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { analysed, asked, dwell, go, root, settled } from "./setup.mjs";
+import { analysed, asked, dwell, go, hasMpi, recordedMpi, root, settled } from "./setup.mjs";
 
 /** Everything that a location entered and left, from the archive itself: a list of spans with the names of regions. */
 function recorded(run) {
@@ -303,17 +303,183 @@ export function timelines(run, tab, accessible) {
       await page.getByRole("combobox", { name: "Rows" }).selectOption("number");
       await settled(page);
       assert.equal((await hits(page, 3, 3))[0].location, most[0].first);
-      // Nodes as rows, and only rows with a call.
-      const nodes = (await asked(page, "runs/0/timeline/rows?fold=node")).rows;
-      assert.deepEqual([nodes[0].first, nodes.at(-1).end], [0, 130]);
-      assert.ok(nodes.every((row, at) => at === 0 || row.first === nodes[at - 1].end));
+      // By keys: the row under the cursor.
+      await page.locator(".timeline canvas").focus();
+      for (let n = 0; n < 4; n++) await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("p");
+      await settled(page);
+      assert.equal(new URLSearchParams(page.url().split("#")[1]).get("pin").split(".").length, 2);
+      assert.match(await page.locator("[role=status]").innerText(), /is pinned/);
+      await page.goBack();
+      await settled(page);
+      assert.equal(new URLSearchParams(page.url().split("#")[1]).get("pin"), String(most[0].first));
       await page.getByRole("link", { name: "Only rows with this call" }).click();
       await settled(page);
       assert.match(page.url(), /only=/);
-      assert.match(await page.locator(".toolbar").innerText(), /Only \S+/);
+      assert.notEqual(await page.getByRole("combobox", { name: "Calls" }).inputValue(), "");
       await page.getByRole("button", { name: "All calls" }).click();
       await settled(page);
       assert.doesNotMatch(page.url(), /only=/);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
+    async "timeline: the processes of a node fold into a band of shares"(browser, { sample }) {
+      const directory = join(root, "sor-130");
+      if (!existsSync(directory)) analysed("sor", "sor-130", "--ranks", "130", "--iterations", "4");
+      dwell("timeline", directory);
+      const { page, context, problems } = await tab(browser, { runs: [directory] });
+      const { nodes } = await asked(page, "runs/0/timeline");
+      assert.deepEqual(nodes.map((it) => [it.name, it.first, it.count]), [["node0000", 0, 64], ["node0001", 64, 64], ["node0002", 128, 2]]);
+      await go(page, { view: "timeline" });
+      await page.getByRole("combobox", { name: "Rows" }).selectOption("node");
+      await settled(page);
+      const rows = async (query) => (await asked(page, `runs/0/timeline/rows?sort=node${query}`)).rows;
+      assert.deepEqual((await rows("")).map((it) => [it.key, it.name, it.open]), [["n0", "node0000", false], ["n1", "node0001", false], ["n2", "node0002", false]]);
+      // A folded node has the shares of its processes.
+      const shares = (query) => page.evaluate(async (query) => {
+        const secret = sessionStorage.getItem("dwell-secret");
+        const answer = await fetch(`/api/v1/runs/0/timeline/tile?columns=7&sharp=1&${query}`, { headers: { authorization: `Bearer ${secret}` } });
+        return [...new Uint8Array(await answer.arrayBuffer())];
+      }, query);
+      const [folded, each] = [await shares("rows=n0"), await shares("first=0&end=64&band=1")];
+      folded.forEach((it, at) => {
+        let sum = 0;
+        for (let n = 0; n < 64; n++) sum += each[n * folded.length + at];
+        assert.ok(Math.abs(it - sum / 64) <= 1, `${it} for ${sum / 64}`);
+      });
+      // Locations that are not consecutive, as launchers that deal processes out in turn place them.
+      const [odd, single] = [await shares("rows=1%2B3%2B5-7"), await shares("rows=1.3.5.6")];
+      odd.forEach((it, at) => {
+        let sum = 0;
+        for (let n = 0; n < 4; n++) sum += single[n * odd.length + at];
+        assert.ok(Math.abs(it - sum / 4) <= 1, `${it} for ${sum / 4}`);
+      });
+      // By keys: the cursor is on the last node after two steps down, and Enter opens it.
+      await page.locator(".timeline canvas").focus();
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await settled(page);
+      assert.match(page.url(), /open=2/);
+      assert.match(await page.locator("[role=status]").innerText(), /node0002 is open/);
+      assert.deepEqual((await rows("&open=2")).map((it) => it.key), ["n0", "n1", "n2", "128", "129"]);
+      const link = page.url();
+      // By mouse: the name of the first.
+      const box = await page.locator(".timeline canvas").boundingBox();
+      await page.mouse.click(box.x + 100, box.y + 90);
+      await settled(page);
+      assert.match(page.url(), /open=0\.2/);
+      const opened = await rows("&open=0.2");
+      assert.ok(opened.length <= 64 && opened[1].count > 1 && opened.filter((it) => it.node === null).reduce((sum, it) => sum + it.count, 0) === 66);
+      if (!sample) await accessible(page, "nodes");
+      await page.goBack();
+      await settled(page);
+      assert.equal(page.url(), link);
+      // Each process counts once, also where its node has a row too.
+      const [own, all] = [await asked(page, "runs/0/timeline/totals?rows=n2.128.129"), await asked(page, "runs/0/timeline/totals?rows=n2")];
+      assert.deepEqual(own, all);
+      await page.getByRole("button", { name: "Open all nodes" }).click();
+      await settled(page);
+      assert.match(page.url(), /open=all/);
+      await page.getByRole("button", { name: "Fold all nodes" }).click();
+      await settled(page);
+      assert.match(page.url(), /open=none/);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
+    async "timeline: only the rows and the time of a chosen call"(browser) {
+      const { page, context, problems } = await tab(browser);
+      await go(page, { view: "timeline" });
+      const name = "ARMCI_AllFence";
+      await page.getByRole("combobox", { name: "Calls" }).selectOption(`name:${name}`);
+      await settled(page);
+      assert.match(page.url(), /only=name%3AARMCI_AllFence/);
+      const { calls } = await asked(page, "runs/0/calls");
+      const only = calls.flatMap((it, at) => (it.name === name ? [at] : [])).join(".");
+      // The share of the call in a span, from the archive itself.
+      const [from, to] = [1000000, 1400000];
+      const spans = recorded(run()).filter((it) => it.region === name && it.location === 3);
+      const expected = spans.reduce((sum, it) => sum + Math.max(0, Math.min(it.to, to) - Math.max(it.from, from)), 0) / (to - from);
+      const bytes = await page.evaluate(async (query) => {
+        const secret = sessionStorage.getItem("dwell-secret");
+        const answer = await fetch(`/api/v1/runs/0/timeline/tile?${query}`, { headers: { authorization: `Bearer ${secret}` } });
+        return [...new Uint8Array(await answer.arrayBuffer())];
+      }, `rows=3&from=${from}&to=${to}&columns=1&only=${only}`);
+      const found = bytes.reduce((sum, it) => sum + it, 0) / 255;
+      assert.ok(expected > 0 && Math.abs(found - expected) < 0.02, `${found} for ${expected}`);
+      const waits = (await asked(page, `runs/0/timeline/waits?only=${only}`)).waits;
+      assert.ok(waits.every((it) => calls[it.call].name === name));
+      const totals = (await asked(page, `runs/0/timeline/totals?only=${only}`)).totals;
+      assert.ok(totals.length > 0 && totals.every((it) => calls[it.call].name === name));
+      const all = await asked(page, "runs/0/timeline/rows?sort=call&only=0");
+      assert.deepEqual([all.rows.length, all.of], [16, 16]);
+      await page.goBack();
+      await settled(page);
+      assert.doesNotMatch(page.url(), /only=/);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
+    async "timeline: phases are stripes, and counters lines"(browser) {
+      if (!hasMpi()) return;
+      const directory = recordedMpi("user_says", "says", { options: ["--counters", "cpu_time"], args: ["40"] });
+      dwell("timeline", directory);
+      const { page, context, problems } = await tab(browser, { runs: [directory] });
+      await go(page, { view: "timeline" });
+      const phases = await asked(page, "runs/0/timeline/phases");
+      assert.deepEqual(phases.axes.filter((it) => it.is_phase).map((it) => [it.name, it.count]), [["step", 4]]);
+      assert.equal(phases.name, "step");
+      assert.deepEqual(phases.value.filter((_, at) => phases.row[at] === 1), ["0", "1", "2", "3"]);
+      // From the archive itself: when the second process was in the phase. The parameter follows the begin of the region.
+      const steps = recorded(directory).filter((it) => it.region === "step" && it.location === Math.max(...recorded(directory).map((it) => it.location)));
+      phases.value.forEach((value, at) => {
+        if (phases.row[at] !== 1) return;
+        const step = steps[Number(value)];
+        assert.ok(step.from <= phases.from[at] && phases.from[at] - step.from < 1e6 && Math.abs(phases.to[at] - step.to) < 1e6, `${value}: ${phases.from[at]}`);
+      });
+      const late = phases.from.findIndex((_, at) => phases.row[at] === 1 && phases.value[at] === "2");
+      assert.ok(phases.to[late] - phases.from[late] > 40e6, "process 1 was late in step 2");
+      // Values as the program states them.
+      const { counters } = await asked(page, "runs/0/timeline/counters");
+      const number = (name) => counters.findIndex((it) => it.name === name);
+      const particles = await asked(page, `runs/0/timeline/samples?counter=${number("particles")}`);
+      assert.deepEqual(particles.lists.map((it) => it.value), [[0, -1, -2, -3], [100, 99, 98, 97]]);
+      const residual = await asked(page, `runs/0/timeline/samples?counter=${number("residual")}&rows=0`);
+      assert.deepEqual(residual.lists[0].value, [1, 0, 0.5, -0.5, 1 / 3, 1 / 3 - 1, 0.25, -0.75]);
+      assert.deepEqual([counters[number("cpu_time")].accumulates, counters[number("residual")].accumulates], [true, false]);
+      // The share of a core can hardly be above 1, and the late process slept.
+      const time = await asked(page, `runs/0/timeline/samples?counter=${number("cpu_time")}&rows=1&from=${phases.from[late]}&to=${phases.to[late]}`);
+      const spent = time.lists[0].value.reduce((sum, rate, at) => sum + rate * (time.lists[0].to[at] - time.lists[0].from[at]) / 1e9, 0);
+      assert.ok(spent < 0.7 * (phases.to[late] - phases.from[late]), `${spent} of ${phases.to[late] - phases.from[late]}`);
+      // In the page.
+      await page.getByRole("combobox", { name: "Counter" }).selectOption("particles");
+      await settled(page);
+      assert.match(page.url(), /counter=particles/);
+      const box = await page.locator(".timeline canvas").boundingBox();
+      const under = (what) => page.evaluate(([box, what]) => {
+        for (let y = box.y + 72; y < box.y + box.height; y += 4) {
+          for (let x = box.x + 151; x < box.x + box.width; x += 2) {
+            const hit = __dwell.hit(x, y);
+            if (hit?.[what] && /step 2|Rank 0: /.test(hit.text)) return { ...hit, at: [x, y] };
+          }
+        }
+        return undefined;
+      }, [box, what]);
+      assert.match((await under("counter")).text, /particles at .*\nRank 0: /);
+      const phase = await under("phase");
+      await page.mouse.click(...phase.at);
+      await settled(page);
+      const [from, to] = span(page);
+      assert.ok(Math.abs(from - phase.from) < 100 && Math.abs(to - phase.to) < 100, `${from} ${to}`);
+      await page.getByRole("combobox", { name: "Phases" }).selectOption("level");
+      await settled(page);
+      assert.match(page.url(), /phase=level/);
+      await accessible(page, "phases and counters");
+      await page.getByRole("combobox", { name: "Phases" }).selectOption("0");
+      await settled(page);
+      assert.equal(await under("phase"), undefined);
       assert.deepEqual(problems, []);
       await context.close();
     },

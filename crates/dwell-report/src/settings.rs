@@ -119,6 +119,12 @@ impl Query {
         axes
     }
 
+    /// Returns the phase or parameter that the last step of a call path sets, with its value, or `None` if that step is a call. Call
+    /// paths below it are those of the program while it had that value.
+    pub fn setting(&self, cnode: CnodeId) -> Option<(Axis, &str)> {
+        axis_of(self.meta(), cnode)
+    }
+
     /// Returns the time and the waits for each instance of a phase, or each value of a parameter, in numeric order and
     /// then alphabetical. With `below`, only values that were set at or below that call path count. A value that was
     /// set inside of another one of the same name counts there only. An unknown name gives an empty list.

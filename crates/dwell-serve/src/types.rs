@@ -427,18 +427,87 @@ crossing! {
     /// Rows of a timeline.
     struct TimelineRows {
         rows: Vec<TimelineRow>,
+        /// Number of locations that have a row, or would have one if there were room; 0 if rows were asked for by their keys.
+        of: u32,
     }
 
-    /// A row of a timeline: one location, or several.
+    /// A row of a timeline: one location, several, or a node.
     struct TimelineRow {
+        /// Text by which the row is asked for.
+        key: String,
         /// First location, and the one after the last.
         first: u32,
         end: u32,
+        /// Number of locations.
+        count: u32,
+        /// If the locations are not consecutive: begin and end of each stretch, one after the other.
+        parts: Vec<u32>,
+        /// Number of the node that the row stands for, and how many there are from that on.
+        node: Option<u32>,
+        nodes: u32,
+        /// For one node: true if rows of its locations follow.
+        open: Option<bool>,
         name: String,
         /// Seconds of the whole run: all, those of waits, and those that others waited for the row.
         seconds: f64,
         wait: f64,
         blame: f64,
+    }
+
+    /// When rows were in which instance of a phase, as parallel lists.
+    #[derive(Default)]
+    struct TimelinePhases {
+        /// Phases and parameters of the run.
+        axes: Vec<TimelineAxis>,
+        /// The one that is shown; empty if there is none.
+        name: String,
+        /// Reason why some are missing, or an empty text.
+        missing: String,
+        row: Vec<u32>,
+        from: Vec<f64>,
+        to: Vec<f64>,
+        /// Number of the instance, or value of the parameter.
+        value: Vec<String>,
+    }
+
+    /// A phase, or a parameter that the program set.
+    struct TimelineAxis {
+        name: String,
+        is_phase: bool,
+        /// Number of instances or of different values.
+        count: u32,
+    }
+
+    /// Counters of the trace.
+    struct TimelineCounters {
+        counters: Vec<TimelineCounter>,
+    }
+
+    /// A counter: stated by the program, or sampled.
+    struct TimelineCounter {
+        name: String,
+        unit: String,
+        /// True if samples are accumulated, so that rates are shown.
+        accumulates: bool,
+    }
+
+    /// Values of a counter in a span.
+    #[derive(Default)]
+    struct TimelineSamples {
+        /// Reason why some are missing, or an empty text.
+        missing: String,
+        unit: String,
+        lists: Vec<TimelineSampleList>,
+    }
+
+    /// Values at one location, as parallel lists. A rate holds from one time to another; a value of a moment has the same time twice.
+    struct TimelineSampleList {
+        row: u32,
+        location: u32,
+        name: String,
+        from: Vec<f64>,
+        to: Vec<f64>,
+        value: Vec<f64>,
     }
 
     /// What locations did one by one, as parallel lists. Rows with too many are left out.

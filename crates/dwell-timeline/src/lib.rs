@@ -4,13 +4,15 @@
 //!
 //! * [`Index::tile`]: shares of classes of activity for rows of locations and columns of time, either at once from a
 //!   pyramid of bins or exactly from prefix sums.
+//! * [`Index::tile_of`]: the same for some calls only, and [`Index::joined_row`] for locations that are not consecutive.
 //! * [`Index::slices`]: what one location did, one thing after the other.
 //! * [`Index::worst_waits`]: the longest waits in any rectangle of locations and time.
 //! * [`Index::instances`]: the worst instances of a finding, the worst first.
 //! * [`Index::meanwhile`]: what a location did in a span of time, by call path.
 //! * [`Index::critical_path`]: which location determined the length of the run when.
 //!
-//! [`Trace::operations`] reads from the trace which operations went from one location to another.
+//! [`Trace::operations`] reads from the trace which operations went from one location to another, and [`Trace::samples`] the values of
+//! counters.
 //!
 //! The index is a cache: it can be deleted, and is made again. Its bytes depend on the log alone, not on the number of
 //! threads. Numbers of locations and call paths are those of the report.
@@ -48,7 +50,7 @@ pub use critical::Step;
 pub use format::{Fingerprint, fingerprint};
 pub use index::{Doing, Index};
 pub use instances::{Instances, MOST_INSTANCES};
-pub use operations::{Arrow, Joined, Operation, OperationKind, Operations, Trace};
+pub use operations::{Arrow, Counter, Joined, Operation, OperationKind, Operations, Sample, Trace};
 pub use paths::Paths;
 pub use pyramid::least_of_code;
 pub use slices::{Instance, Slice, Waiting};

@@ -3,13 +3,14 @@
 use std::ops::Range;
 
 use dwell_report::Class;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use crate::block::SLICES;
 use crate::cursor::Cursor;
 use crate::format::SOME;
 use crate::index::Index;
 use crate::pyramid::{self, CELL, share};
+use crate::slices::Slice;
 use crate::{CLASSES, Location, Result, Span, Sums, Time};
 
 /// Way in which a tile is computed. A page shows the coarse one at once and replaces it by the exact one, which takes longer where a
@@ -69,6 +70,85 @@ impl Index {
         };
         let parts: Vec<Vec<u8>> = (0..rows).into_par_iter().map(row).collect::<Result<_>>()?;
         Ok(Tile { rows, columns, shares: parts.concat() })
+    }
+
+    /// Returns the shares of one row of locations that need not be consecutive, as far as they can be told from the shares of each
+    /// stretch: right to a part of 255, or as sharp as bins of the pyramid.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn joined_row(
+        &self,
+        parts: &[Range<Location>],
+        span: Span,
+        columns: usize,
+        sharpness: Sharpness,
+    ) -> Result<Vec<u8>> {
+        let one = |part: &Range<Location>| {
+            let range = part.start.0..part.end.0.min(self.locations());
+            let count = u64::from(range.end.saturating_sub(range.start));
+            let row = match sharpness {
+                _ if count == 0 => Ok(Vec::new()),
+                Sharpness::Exact => self.exact_row(range, span, columns),
+                Sharpness::Coarse => self.coarse_row(range, span, columns),
+            };
+            row.map(|it| (count, it))
+        };
+        let rows: Vec<(u64, Vec<u8>)> = parts.par_iter().map(one).collect::<Result<_>>()?;
+        let whole = rows.iter().map(|it| it.0).sum::<u64>().max(1);
+        let mut sums = vec![whole / 2; columns * CLASSES];
+        for (count, row) in rows {
+            sums.iter_mut().zip(row).for_each(|(sum, it)| *sum += count * u64::from(it));
+        }
+        Ok(sums.into_iter().map(|it| (it / whole) as u8).collect())
+    }
+
+    /// Returns exact shares of the time that rows spent in `wanted` slices; other time belongs to no class. A row is a list of ranges of
+    /// locations. Returns `None` if there are more than about `most` slices to look at.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn tile_of(
+        &self,
+        rows: &[Vec<Range<Location>>],
+        span: Span,
+        columns: usize,
+        most: u64,
+        wanted: &(dyn Fn(&Slice) -> bool + Sync),
+    ) -> Result<Option<Tile>> {
+        let numbers = |row: &Vec<Range<Location>>| -> Vec<Location> {
+            row.iter()
+                .flat_map(|it| it.start.0..it.end.0.min(self.locations()))
+                .map(Location)
+                .collect()
+        };
+        let slices = |row: &Vec<Range<Location>>| {
+            let of = |it: Location| match Cursor::new(self, it) {
+                Some(mut cursor) => cursor.blocks_in(span),
+                None => Ok(0),
+            };
+            numbers(row).into_iter().map(of).sum::<Result<u64>>()
+        };
+        let blocks: Vec<u64> = rows.par_iter().map(slices).collect::<Result<_>>()?;
+        if blocks.iter().sum::<u64>().saturating_mul(SLICES as u64) > most {
+            return Ok(None);
+        }
+        let row = |row: &Vec<Range<Location>>| {
+            let locations = numbers(row);
+            let mut sums = ExactRow::new(span, columns);
+            for location in &locations {
+                let Some(mut cursor) = Cursor::new(self, *location) else { continue };
+                cursor.each(span, |slice| {
+                    if wanted(slice) {
+                        sums.add(slice.span.common(span), self.class(slice));
+                    }
+                    true
+                })?;
+            }
+            Ok(sums.shares(locations.len().max(1) as u128))
+        };
+        let parts: Vec<Vec<u8>> = rows.par_iter().map(row).collect::<Result<_>>()?;
+        Ok(Some(Tile { rows: rows.len(), columns, shares: parts.concat() }))
     }
 
     fn exact_row(&self, locations: Range<u32>, span: Span, columns: usize) -> Result<Vec<u8>> {

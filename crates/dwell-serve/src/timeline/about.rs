@@ -9,9 +9,10 @@ use dwell_timeline::{CallPath, Index, Location};
 
 use crate::progress::State;
 use crate::run::Run;
-use crate::types::{TimelineAbout, TimelineNode};
+use crate::types::TimelineAbout;
 
 use super::making::state;
+use super::nodes::stretches;
 
 pub(super) fn about(run: &Run) -> TimelineAbout {
     let mut about = TimelineAbout {
@@ -32,7 +33,7 @@ pub(super) fn about(run: &Run) -> TimelineAbout {
             about.locations = index.locations();
             about.length = index.span().length() as f64;
             about.slices = index.count() as f64;
-            about.nodes = nodes(run);
+            about.nodes = stretches(run);
             about.started = started(run, &index);
         }
         State::Making(done, all) => {
@@ -67,24 +68,4 @@ fn started(run: &Run, index: &Index) -> f64 {
         }
     }
     (last.0 - begin.0) as f64
-}
-
-/// Returns the nodes, each with the consecutive locations that it has. A node may occur several times.
-pub(super) fn nodes(run: &Run) -> Vec<TimelineNode> {
-    let meta = run.query.meta();
-    let mut list: Vec<TimelineNode> = Vec::new();
-    let mut last = None;
-    for location in meta.locations() {
-        let node = meta.group_of_location(location).and_then(|it| meta.node_of_group(it));
-        match list.last_mut() {
-            Some(known) if last == Some(node) => known.count += 1,
-            _ => {
-                let name = node.and_then(|it| meta.system_node(it)).map_or("?", |it| it.name);
-                list.push(TimelineNode { name: name.into(), first: location.0, count: 1 });
-            }
-        }
-        last = Some(node);
-    }
-    list.truncate(4096);
-    list
 }

@@ -5,8 +5,11 @@
 //! locations.
 
 mod about;
+mod counters;
 mod making;
+mod nodes;
 mod operations;
+mod phases;
 mod pictures;
 mod questions;
 mod rows;
@@ -52,6 +55,9 @@ pub(crate) fn answer(run: &Run, question: &str, parameters: &Parameters<'_>) -> 
         "critical" => json(&view.critical()?),
         "totals" => json(&view.totals()?),
         "operations" => json(&view.operations()?),
+        "phases" => json(&view.phases()?),
+        "counters" => json(&view.counters()),
+        "samples" => json(&view.samples()?),
         _ => Err(Fault::Unknown),
     }
 }

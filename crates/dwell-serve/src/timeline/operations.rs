@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-use dwell_timeline::{Location, Operations, Span, Trace};
+use dwell_timeline::{Location, Operations, Span, Time, Trace};
 
 use crate::types::{TimelineCollective, TimelineOperations};
 
+use super::rows::Row;
 use super::{Result, View};
 
 /// Greatest number of arrows of operations, and of members of collectives, in an answer.
@@ -18,22 +19,30 @@ const MOST_MEMBERS: usize = 20_000;
 const MOST_READ: u64 = 1_000_000;
 const MOST_READERS: usize = 2048;
 
+/// Greatest number of operations among which those of some calls are looked for.
+const MOST_TOLD_APART: usize = 100_000;
+
 /// Number of files of the trace that are kept open.
 const OPEN_FILES: usize = 128;
 
 impl View<'_> {
+    /// Returns the trace beside the report, if it is there and fits. It is opened once.
+    pub(super) fn trace(&self) -> Option<&Trace> {
+        let trace = self.run.trace.get_or_init(|| {
+            let directory = self.run.path.parent().filter(|it| !it.as_os_str().is_empty());
+            let trace = Trace::open(directory.unwrap_or(Path::new(".")), OPEN_FILES).ok()?;
+            (trace.locations() == self.index.locations()).then_some(trace)
+        });
+        trace.as_ref()
+    }
+
     /// Reads operations from the trace, or returns `None` if there is none that fits.
     pub(super) fn read(
         &self,
         ranges: &[Range<Location>],
         span: Span,
     ) -> Result<Option<Operations>> {
-        let trace = self.run.trace.get_or_init(|| {
-            let directory = self.run.path.parent().filter(|it| !it.as_os_str().is_empty());
-            let trace = Trace::open(directory.unwrap_or(Path::new(".")), OPEN_FILES).ok()?;
-            (trace.locations() == self.index.locations()).then_some(trace)
-        });
-        let Some(trace) = trace else { return Ok(None) };
+        let Some(trace) = self.trace() else { return Ok(None) };
         let begin = |it: Location| self.index.since(it, span.from).unwrap_or(span.from);
         Ok(Some(trace.operations(ranges, span, &begin, MOST_READ)?))
     }
@@ -41,20 +50,25 @@ impl View<'_> {
     /// Returns arrows of operations between the rows, whether anybody waited for them or not.
     pub(super) fn operations(&self) -> Result<TimelineOperations> {
         let span = self.span()?;
-        let ranges = self.ranges()?;
+        let asked = self.asked()?;
+        let ranges = self.locations()?;
         let mut answer = TimelineOperations::default();
         if ranges.iter().map(ExactSizeIterator::len).sum::<usize>() > MOST_READERS {
             answer.missing = "Operations of so many processes are not read at once.".into();
             return Ok(answer);
         }
         let mut rows: HashMap<Location, usize> = HashMap::new();
-        for (row, range) in ranges.iter().enumerate() {
-            for location in range.clone() {
-                rows.entry(Location(location)).or_insert(row);
+        // Of several rows with a location that with the fewest is meant: the process and not its node.
+        let mut order: Vec<(u32, usize)> = asked.iter().map(Row::count).zip(0..).collect();
+        order.sort_unstable();
+        for (_, number) in order {
+            let parts = asked.get(number).map_or(&[][..], |it| it.parts.as_slice());
+            for location in parts.iter().cloned().flatten() {
+                rows.entry(Location(location)).or_insert(number);
             }
         }
         let wanted: Vec<_> = ranges.iter().map(|it| Location(it.start)..Location(it.end)).collect();
-        let Some(found) = self.read(&wanted, span)? else {
+        let Some(mut found) = self.read(&wanted, span)? else {
             answer.missing = "The trace is not there any more.".into();
             return Ok(answer);
         };
@@ -64,6 +78,19 @@ impl View<'_> {
         }
         if found.uncounted {
             answer.missing = "Messages and collectives so far into the run are not joined.".into();
+        }
+        if let Some(only) = self.only()? {
+            if found.list.len() > MOST_TOLD_APART {
+                answer.missing =
+                    "There are too many operations here to tell those of a call: zoom in.".into();
+                return Ok(answer);
+            }
+            let is_inside = |location: Location, time: Time| {
+                let path = self.index.at(location, time).ok().flatten().and_then(|it| it.path);
+                path.and_then(|it| only.get(it.0 as usize)).copied().unwrap_or(false)
+            };
+            found.list.retain(|it| is_inside(it.origin, it.span.from));
+            found.joined.retain(|it| it.members.iter().any(|(at, it)| is_inside(*at, it.from)));
         }
         let row = |it: Location| rows.get(&it).copied();
         let most = self.parameters.number("most")?.unwrap_or(u32::MAX) as usize;

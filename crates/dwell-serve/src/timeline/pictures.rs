@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use dwell_report::CnodeId;
-use dwell_timeline::{CallPath, Location, Sharpness};
+use dwell_timeline::{CallPath, Location, Sharpness, Slice};
 
-use crate::question::Answer;
+use crate::question::{Answer, Fault};
 use crate::types::{TimelineCritical, TimelineSlices, TimelineTotal, TimelineTotals};
 
+use super::rows::Row;
 use super::{Result, View};
 
 /// Greatest number of columns of a tile.
@@ -19,33 +20,54 @@ const MOST_SLICES: usize = 3000;
 /// Greatest number of steps of the critical path in an answer.
 const MOST_STEPS: usize = 4000;
 
+/// Greatest number of slices in which some calls are told from others.
+const MOST_TOLD_APART: u64 = 10_000_000;
+
 /// Greatest number of slices that are added up by call path.
 const MOST_ADDED: usize = 2_000_000;
 
 impl View<'_> {
-    /// Returns shares as bytes: for each row and column one for each class, as a part of 255.
+    /// Returns shares as bytes: for each row and column one for each class, as a part of 255. With `only`, just the time in the calls that
+    /// it lists counts.
     pub(super) fn tile(&self) -> Result<Answer> {
         let span = self.span()?;
         let columns = self.parameters.number("columns")?.unwrap_or(1024).clamp(1, MOST_COLUMNS);
+        let columns = columns as usize;
+        let rows = self.asked()?;
+        if let Some(only) = self.only()? {
+            let is_it = |path: CallPath| only.get(path.0 as usize).copied().unwrap_or(false);
+            let wanted = |slice: &Slice| slice.path.is_some_and(is_it);
+            let rows: Vec<_> = rows.iter().map(Row::ranges).collect();
+            let tile = self.index.tile_of(&rows, span, columns, MOST_TOLD_APART, &wanted)?;
+            let too_many = "more happened here than calls can be told apart in: zoom in";
+            return Ok(Answer::Bytes(tile.ok_or(Fault::Bad(too_many.into()))?.shares));
+        }
         let sharpness = match self.parameters.get("sharp") {
             Some("1") => Sharpness::Exact,
             _ => Sharpness::Coarse,
         };
         let mut bytes = Vec::new();
-        let mut ranges = self.ranges()?.into_iter().peekable();
-        while let Some(first) = ranges.next() {
+        let mut rows = rows.iter().peekable();
+        while let Some(row) = rows.next() {
+            let [first] = row.parts.as_slice() else {
+                bytes.extend(self.index.joined_row(&row.ranges(), span, columns, sharpness)?);
+                continue;
+            };
             // Consecutive rows of one size are one tile, whose rows are computed at the same time.
             let band = first.end - first.start;
             let mut end = first.end;
-            while let Some(next) = ranges.next_if(|it| {
-                it.start == end
-                    && it.end - it.start <= band
-                    && (end - first.start).is_multiple_of(band)
+            while let Some(next) = rows.next_if(|it| match it.parts.as_slice() {
+                [it] => {
+                    it.start == end
+                        && it.end - it.start <= band
+                        && (end - first.start).is_multiple_of(band)
+                }
+                _ => false,
             }) {
-                end = next.end;
+                end += next.count();
             }
             let range = Location(first.start)..Location(end);
-            bytes.extend(self.index.tile(range, band, span, columns as usize, sharpness)?.shares);
+            bytes.extend(self.index.tile(range, band, span, columns, sharpness)?.shares);
         }
         Ok(Answer::Bytes(bytes))
     }
@@ -53,11 +75,9 @@ impl View<'_> {
     pub(super) fn slices(&self) -> Result<TimelineSlices> {
         let span = self.span()?;
         let mut list = TimelineSlices::default();
-        for (row, range) in (0..).zip(self.ranges()?) {
-            if range.len() != 1 {
-                continue;
-            }
-            let slices = self.index.slices(Location(range.start), span, MOST_SLICES)?;
+        for (row, location) in (0..).zip(self.asked()?.iter().map(Row::single)) {
+            let Some(location) = location else { continue };
+            let slices = self.index.slices(location, span, MOST_SLICES)?;
             for slice in slices.into_iter().flatten() {
                 list.row.push(row);
                 list.from.push(self.after(slice.span.from));
@@ -94,15 +114,20 @@ impl View<'_> {
     pub(super) fn totals(&self) -> Result<TimelineTotals> {
         let span = self.span()?;
         let mut sums: BTreeMap<(Option<CallPath>, u32), (u64, u64)> = BTreeMap::new();
+        let only = self.only()?;
+        let is_wanted = |path: Option<CallPath>| {
+            let of = |only: &Vec<bool>| path.and_then(|it| only.get(it.0 as usize)).copied();
+            only.as_ref().is_none_or(|it| of(it).unwrap_or(false))
+        };
         let mut room = MOST_ADDED;
-        for location in self.ranges()?.into_iter().flatten() {
+        for location in self.locations()?.into_iter().flatten() {
             let location = Location(location);
             // Slices are few where time is short; a long span of a long run is in the other views.
             let Some(slices) = self.index.slices(location, span, room)? else {
                 return Ok(TimelineTotals { too_many: true, totals: Vec::new() });
             };
             room -= slices.len();
-            for slice in slices {
+            for slice in slices.into_iter().filter(|it| is_wanted(it.path)) {
                 let sum = sums.entry((slice.path, self.index.class(&slice) as u32)).or_default();
                 sum.0 += 1;
                 sum.1 += slice.span.common(span).length();

@@ -49,23 +49,19 @@ impl View<'_> {
         let span = self.span()?;
         let most = self.parameters.number("most")?.unwrap_or(MOST_WAITS).min(MOST_WAITS) as usize;
         let finding = self.finding()?;
+        let only = self.only()?;
+        let is_called = |path: Option<CallPath>| {
+            let of = |only: &Vec<bool>| path.and_then(|it| only.get(it.0 as usize)).copied();
+            only.as_ref().is_none_or(|it| of(it).unwrap_or(false))
+        };
         let wanted = |slice: &Slice| {
-            finding.is_none_or(|(path, what)| {
+            let is_found = finding.is_none_or(|(path, what)| {
                 slice.path == Some(path) && slice.wait.is_some_and(|it| it.what == what)
-            })
+            });
+            is_found && is_called(slice.path)
         };
         let mut list: Vec<(Location, Slice)> = Vec::new();
-        let mut ranges = self.ranges()?;
-        ranges.sort_by_key(|it| it.start);
-        // Consecutive rows are searched together.
-        ranges.dedup_by(|next, before| {
-            let joins = next.start == before.end;
-            if joins {
-                before.end = next.end;
-            }
-            joins
-        });
-        for range in ranges {
+        for range in self.locations()? {
             let range = Location(range.start)..Location(range.end);
             list.extend(self.index.worst_waits(range, span, most, &wanted)?);
         }

@@ -12,12 +12,14 @@
 
 mod join;
 mod read;
+mod samples;
 mod trace;
 
 use std::collections::HashMap;
 
 use crate::{Location, Span};
 
+pub use samples::{Counter, Sample};
 pub use trace::Trace;
 
 /// Kind of an operation between two locations.

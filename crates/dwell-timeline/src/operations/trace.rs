@@ -15,6 +15,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::join::join_locks;
 use super::read::{Counting, Counts, Found, Reading};
+use super::samples::{self, Counter};
 use super::{Joined, Operation, Operations};
 use crate::{Error, Location, Result, Span, Time};
 
@@ -29,6 +30,7 @@ pub struct Trace {
     pub(super) layout: Layout,
     /// Regions of MPI, in which a completion concerns the operations with its number.
     pub(super) numbered: BTreeSet<RegionRef>,
+    pub(super) counters: Vec<Counter>,
     /// Counts of each location up to some of its events.
     counts: Mutex<HashMap<Location, BTreeMap<u64, Arc<Counts>>>>,
 }
@@ -47,8 +49,9 @@ impl Trace {
             _ => None,
         });
         let (numbered, layout) = (numbered.collect(), Layout::of(&definitions));
+        let counters = samples::counters(&definitions);
         let path = directory.to_owned();
-        Ok(Self { archive, path, layout, numbered, counts: Mutex::default() })
+        Ok(Self { archive, path, layout, numbered, counters, counts: Mutex::default() })
     }
 
     /// Returns the number of locations, which is that of the index of the same run.
@@ -103,11 +106,11 @@ impl Trace {
         Ok(result)
     }
 
-    fn failed(&self, error: otf2::Error) -> Error {
+    pub(super) fn failed(&self, error: otf2::Error) -> Error {
         Error::Trace(self.path.clone(), error)
     }
 
-    fn reader(&self, location: Location) -> Result<Option<EventReader>> {
+    pub(super) fn reader(&self, location: Location) -> Result<Option<EventReader>> {
         let Some(id) = self.layout.id(LocationNumber::new(location.0)) else { return Ok(None) };
         self.archive.events(id).map(Some).map_err(|it| self.failed(it))
     }

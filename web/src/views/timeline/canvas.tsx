@@ -7,13 +7,19 @@ import { CLASS_NAMES } from "../../colours";
 import { percent } from "../../format";
 import { colour, findable, type Hit } from "../../canvas";
 import { type Models, of } from "../../runs";
-import { go, painted, said } from "../../state";
+import { go, isDark, painted, said } from "../../state";
 import type {
-  Finding, TimelineAbout, TimelineAt, TimelineCritical, TimelineOperations, TimelineRow, TimelineSlices, TimelineWait,
+  Finding, TimelineAbout, TimelineAt, TimelineCritical, TimelineOperations, TimelinePhases, TimelineRow, TimelineSlices, TimelineWait,
 } from "../../types";
-import { callName, clamped, FILE_COLUMNS, LABELS, nameOf, rowParameters, type Span, STRIP, time, TOP, useTile } from "./common";
+import {
+  callName, clamped, FILE_COLUMNS, isSingle, LABELS, nameOf, rowParameters, rowsOfLocations, type Span, STRIP, time, TOP, useTile,
+} from "./common";
+import { type ChosenCalls, pinned, toggle } from "./controls";
 import { drawArrows, drawCritical, drawNodes, drawSlices, drawStrip, drawWaits, fitting, image, ticks } from "./draw";
 import { drawOperations, operationAt, type Places } from "./operations";
+import {
+  COUNTER, counterAt, drawCounter, drawPhases, drawStripes, phaseAt, PHASES, type ShownCounter, shownRow,
+} from "./strips";
 
 interface CanvasProps {
   run: string;
@@ -26,8 +32,12 @@ interface CanvasProps {
   finding: Finding | undefined;
   critical: TimelineCritical | undefined;
   operations: TimelineOperations | undefined;
-  /** A call path: all others are dimmed where single slices are known. */
-  only: number | undefined;
+  /** Calls that are shown; all others are dimmed. */
+  only: ChosenCalls | undefined;
+  phases: TimelinePhases | undefined;
+  counter: ShownCounter | undefined;
+  /** Keys of the rows that are pinned to the top. */
+  pins: string[];
   detail: TimelineAt | undefined;
   show: (span: Span, replace?: boolean) => void;
   /** Nothing for the timeline of another run, which follows the keys and the selection of the first. */
@@ -60,24 +70,28 @@ export function Canvas(props: CanvasProps): JSX.Element {
   const columns = isFile() ? FILE_COLUMNS : Math.min(4096, Math.round(room * ratio));
   const asked = clamped(span, all);
   const { tile, isSharp: isExact } = useTile(run, size.width > 0 && asked ? rows : undefined, asked ?? all, columns);
-  const isSharp = isExact || !asked;
+  const ofCalls = useTile(run, props.only && size.width > 0 && asked ? rows : undefined, asked ?? all, columns, props.only?.text ?? "");
+  const isSharp = (isExact && (!props.only || ofCalls.isSharp)) || !asked;
   const isMain = props.goInstance !== undefined;
-  const whole: TimelineRow[] = [{ first: 0, end: about.locations, name: "", seconds: 0, wait: 0, blame: 0 }];
+  const whole: TimelineRow[] = [{
+    key: "", first: 0, end: about.locations, count: about.locations, parts: [], node: null, nodes: 0, open: null, name: "", seconds: 0, wait: 0, blame: 0,
+  }];
   const strip = useTile(run, size.width > 0 ? whole : undefined, all, isFile() ? FILE_COLUMNS : 512).tile;
-  const single = rows.some((row) => row.end - row.first === 1);
+  const single = rows.some(isSingle);
   const slices = useAnswer<TimelineSlices>(single && asked ? of(run, "timeline/slices") : undefined, { ...rowParameters(rows), ...asked });
   const listed = slices.stale ? undefined : slices.value;
+  // What stands below the rows.
+  const phasesHeight = props.phases ? PHASES : 0;
+  const below = phasesHeight + (props.counter ? COUNTER : 0);
   // Heights of rows in pixels of the screen.
-  const height = Math.max(3, Math.min(rows.length <= 4 ? 92 : rows.length <= 8 ? 60 : 40, Math.floor((size.height - TOP - 4) / Math.max(1, rows.length))));
+  const height = Math.max(3, Math.min(rows.length <= 4 ? 92 : rows.length <= 8 ? 60 : 40, Math.floor((size.height - TOP - 4 - below) / Math.max(1, rows.length))));
   const x = (at: number) => LABELS + ((at - span.from) / (span.to - span.from)) * room;
   const timeAt = (x: number) => span.from + ((x - LABELS) / Math.max(1, room)) * (span.to - span.from);
-  const rowOf = useMemo(() => {
-    const map = new Map<number, number>();
-    rows.forEach((row, at) => {
-      for (let n = row.first; n < row.end && n - row.first < 100000; n++) if (!map.has(n)) map.set(n, at);
-    });
-    return map;
-  }, [rows]);
+  const rowOf = useMemo(() => rowsOfLocations(rows), [rows]);
+  const bottom = TOP + rows.length * height;
+  const selectedRow = props.detail && rowOf.get(props.detail.location);
+  const phaseRow = shownRow([...new Set(props.phases?.row)], selectedRow);
+  const counterRow = shownRow(props.counter?.samples.lists.map((it) => it.row) ?? [], selectedRow);
   const byRow = useMemo(() => {
     const lists: number[][] = rows.map(() => []);
     listed?.row.forEach((row, at) => lists[row]?.push(at));
@@ -88,9 +102,22 @@ export function Canvas(props: CanvasProps): JSX.Element {
 
   const places: Places = { x, top: TOP, height, rowOf, name: (location) => nameOf(rows, rowOf, location), edge: colour("--panel") };
   const find = (px: number, py: number): Hit | undefined => {
-    const hit = findSlice(px, py);
+    const hit = findSlice(px, py) ?? findBelow(px, py);
     const operation = hit && props.operations && operationAt(props.operations, places, px, py);
     return hit && operation ? { ...hit, text: `${hit.text}\n${operation}`, operation } : hit;
+  };
+  /** What is in the strips below the rows. */
+  const findBelow = (px: number, py: number): Hit | undefined => {
+    if (px < LABELS || px > size.width || py < bottom) return undefined;
+    const at = timeAt(px);
+    if (props.phases && py < bottom + PHASES) {
+      const phase = phaseAt(props.phases, phaseRow, at);
+      return phase && { x: px, y: bottom + PHASES / 2, sharp: isSharp, phase: phase.text, ...phase };
+    }
+    if (props.counter && py < bottom + below) {
+      return { x: px, y: py, sharp: isSharp, counter: true, text: counterAt(props.counter, counterRow, at) };
+    }
+    return undefined;
   };
   const findSlice = (px: number, py: number): Hit | undefined => {
     const row = Math.floor((py - TOP) / height);
@@ -131,10 +158,10 @@ export function Canvas(props: CanvasProps): JSX.Element {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, size.width, size.height);
     const [text, dim, line, accent] = ["--text", "--text-dim", "--line", "--accent"].map(colour) as [string, string, string, string];
-    context.font = `12px ${getComputedStyle(element).fontFamily}`;
+    const family = getComputedStyle(element).fontFamily;
+    context.font = `12px ${family}`;
     context.textBaseline = "middle";
     drawStrip(context, strip, about, { left: LABELS, width: room }, { text, dim, line, accent }, span, all, props.title);
-    const bottom = TOP + rows.length * height;
     context.textAlign = "center";
     const shift = props.shift ?? 0;
     for (const tick of ticks({ from: Math.max(0, span.from - shift), to: span.to - shift }, room / 110)) {
@@ -151,9 +178,14 @@ export function Canvas(props: CanvasProps): JSX.Element {
     rows.forEach((row, at) => {
       if (height >= 11 || at % Math.ceil(13 / height) === 0) {
         context.fillStyle = text;
-        context.fillText(fitting(context, row.name, LABELS - 12), LABELS - 8, TOP + at * height + height / 2);
+        const mark = row.node === null ? "" : row.open === true ? "\u25be " : "\u25b8 ";
+        context.font = `${mark ? "bold " : ""}12px ${family}`;
+        context.fillText(mark + fitting(context, row.name, LABELS - (mark ? 28 : 12)), LABELS - 8, TOP + at * height + height / 2);
       }
     });
+    context.font = `12px ${family}`;
+    context.fillStyle = accent;
+    rows.forEach((row, at) => props.pins.includes(row.key) && context.fillRect(2, TOP + at * height + 1, 3, Math.max(1, height - 3)));
     const heights = rows.map(() => Math.round(height * ratio));
     if (tile && tile.rows === rows) {
       const picture = image(tile, about.classes, heights, heights.reduce((sum, it) => sum + it, 0));
@@ -162,10 +194,17 @@ export function Canvas(props: CanvasProps): JSX.Element {
       context.rect(LABELS, TOP, room, rows.length * height);
       context.clip();
       context.imageSmoothingEnabled = false;
+      const put = (it: OffscreenCanvas | undefined, of: Span) =>
+        it && context.drawImage(it, x(of.from), TOP, x(of.to) - x(of.from), rows.length * height);
+      context.globalAlpha = props.only ? 0.16 : finding ? 0.32 : 1;
+      put(picture, tile.span);
       context.globalAlpha = finding ? 0.32 : 1;
-      if (picture) context.drawImage(picture, x(tile.span.from), TOP, x(tile.span.to) - x(tile.span.from), rows.length * height);
+      if (props.only && ofCalls.tile?.rows === rows && !ofCalls.isFailed) {
+        put(image(ofCalls.tile, about.classes, heights, heights.reduce((sum, it) => sum + it, 0)), ofCalls.tile.span);
+      }
       context.globalAlpha = 1;
-      drawSlices(context, listed, rows.length, { x, height, models, about, dimmed: finding !== undefined, only: props.only });
+      drawSlices(context, listed, rows.length, { x, height, models, about, dimmed: finding !== undefined, only: props.only?.all });
+      if (props.phases) drawStripes(context, props.phases, rows, { x, height, isDark: isDark() });
       drawWaits(context, waits, rowOf, { x, height, bright: finding !== undefined, rows });
       if (props.operations) drawOperations(context, props.operations, places);
       if (props.critical) drawCritical(context, props.critical, rowOf, x, height, text);
@@ -180,7 +219,15 @@ export function Canvas(props: CanvasProps): JSX.Element {
       context.restore();
     }
     drawNodes(context, about, rows, height, line, size.width);
-  }, [size, paint, tile, strip, listed, waits, props.critical, props.operations, props.only, props.detail, rows, span.from, span.to, finding]);
+    const colours = { text, dim, line, accent, panel: colour("--panel"), isDark: isDark() };
+    if (props.phases) drawPhases(context, props.phases, phaseRow, { x, top: bottom, width: room }, colours);
+    if (props.counter) drawCounter(context, props.counter, counterRow, { x, top: bottom + phasesHeight, width: room }, colours);
+    if (props.only && ofCalls.isFailed) {
+      context.fillStyle = text;
+      context.textAlign = "center";
+      context.fillText("More happens here than calls can be told apart in: zoom in.", LABELS + room / 2, TOP + 20);
+    }
+  }, [props.phases, props.counter, props.pins.join("."), ofCalls.tile, ofCalls.isFailed, size, paint, tile, strip, listed, waits, props.critical, props.operations, props.only, props.detail, rows, span.from, span.to, finding]);
 
   /** Zooms by a factor around a point, or around the middle. Steps that follow quickly are one of the history. */
   const zoom = (factor: number, around_: number | undefined) => {
@@ -198,10 +245,20 @@ export function Canvas(props: CanvasProps): JSX.Element {
   };
   const select = (hit: Hit | undefined) => {
     if (!hit) return;
-    const row = rows[hit["row"] as number];
     if (!isMain) return;
-    if (row && row.end - row.first > 1) go({ rows: `${row.first}-${row.end}`, rowsort: undefined });
+    if (hit["phase"] !== undefined) {
+      props.show({ from: hit["from"] as number, to: hit["to"] as number });
+      return;
+    }
+    const row = rows[hit["row"] as number];
+    if (!row) return;
+    if (!isSingle(row)) openRow(row);
     else go({ sel: `${hit["location"] as number}@${hit["time"] as number}` });
+  };
+  /** Shows what is in a band: the processes of a node, or fewer of them in each row. */
+  const openRow = (row: TimelineRow) => {
+    if (row.node !== null) toggle(row, rows);
+    else if (row.parts.length === 0) go({ rows: `${row.first}-${row.end}`, rowsort: undefined, open: undefined, nodes: undefined });
   };
   const step = (dx: number, dy: number) => {
     const from = tip ?? find(LABELS + room / 2, TOP + height / 2);
@@ -232,6 +289,10 @@ export function Canvas(props: CanvasProps): JSX.Element {
     else if (event.code === "BracketRight" && props.detail?.wait) {
       const { culprit, to } = props.detail.wait;
       go({ sel: `${culprit}@${Math.max(0, to - 1)}` });
+    } else if (event.code === "KeyP" && tip && rows[tip["row"] as number]) {
+      const row = rows[tip["row"] as number] as TimelineRow;
+      go({ pin: pinned(props.pins, row.key) });
+      said.value = `${row.name} is ${props.pins.includes(row.key) ? "not pinned" : "pinned"}`;
     } else if (arrow && event.target === canvas.current) step(...arrow);
     else if (event.code === "Enter" && event.target === canvas.current) select(tip);
     else return;
@@ -271,7 +332,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
         ref={canvas}
         tabIndex={0}
         role="application"
-        aria-label={!isMain ? `Timeline of ${props.title ?? "another run"}` : "Timeline. W and S zoom, A and D move, arrows go from one thing to the next, Enter selects, full stop and comma go through the instances of the finding."}
+        aria-label={!isMain ? `Timeline of ${props.title ?? "another run"}` : "Timeline. W and S zoom, A and D move, arrows go from one thing to the next, Enter selects, or opens and folds a node, P pins a row, full stop and comma go through the instances of the finding."}
         onMouseMove={(event) => {
           const [px, py] = place(event);
           pointer.current = px >= LABELS ? timeAt(px) : undefined;
@@ -299,7 +360,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
             props.show({ from: middle - half, to: middle + half });
           } else if (px < LABELS && py > TOP) {
             const row = rows[Math.floor((py - TOP) / height)];
-            if (isMain && row && row.end - row.first > 1) go({ rows: `${row.first}-${row.end}`, rowsort: undefined });
+            if (isMain && row && !isSingle(row)) openRow(row);
           } else {
             select(find(px, py));
           }

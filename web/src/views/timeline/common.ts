@@ -56,18 +56,24 @@ export interface Drawn {
 }
 
 /** Shares of the rows: at once, then exactly. The last are shown until others arrive. */
-export function useTile(run: string, rows: TimelineRow[] | undefined, span: Span, columns: number): { tile: Drawn | undefined; isSharp: boolean } {
+export function useTile(
+  run: string,
+  rows: TimelineRow[] | undefined,
+  span: Span,
+  columns: number,
+  only?: string,
+): { tile: Drawn | undefined; isSharp: boolean; isFailed: boolean } {
   const [tile, setTile] = useState<{ drawn: Drawn; sharp: boolean } | undefined>();
   const [failed, setFailed] = useState<string | undefined>();
   const before = useRef(0);
   const query = rows && rows.length > 0 && columns > 0 ? rowParameters(rows) : undefined;
-  const what = query ? question("", { ...query, ...span, columns }) : "";
+  const what = query ? question("", { ...query, ...span, columns, only }) : "";
   useLayoutEffect(() => {
     if (!query || !rows) return;
     let wanted = true;
     let exact = false;
     const get = (sharp: boolean) =>
-      ask<Uint8Array>(of(run, "timeline/tile"), { ...query, ...span, columns, sharp }).then(
+      ask<Uint8Array>(of(run, "timeline/tile"), { ...query, ...span, columns, sharp, only }).then(
         (bytes) => {
           // What is exact may come first, and stays.
           if (!wanted || (exact && !sharp)) return;
@@ -76,7 +82,8 @@ export function useTile(run: string, rows: TimelineRow[] | undefined, span: Span
         },
         () => wanted && setFailed(what),
       );
-    if (!isFile()) void get(false);
+    // Some calls are told from others by single slices only.
+    if (!isFile() && only === undefined) void get(false);
     // Whoever zooms on quickly is not waited for.
     const now = performance.now();
     const timer = setTimeout(() => void get(true), isFile() || now - before.current > 300 ? 0 : 60);
@@ -86,17 +93,39 @@ export function useTile(run: string, rows: TimelineRow[] | undefined, span: Span
       clearTimeout(timer);
     };
   }, [what, run]);
-  return { tile: tile?.drawn, isSharp: failed === what || (tile?.sharp === true && tile.drawn.what === what) };
+  const isFailed = failed === what;
+  return { tile: tile?.drawn, isSharp: isFailed || (tile?.sharp === true && tile.drawn.what === what), isFailed };
 }
 
 /** The parameters that name rows. */
 export function rowParameters(rows: TimelineRow[]): Record<string, string | number> {
-  const first = rows[0] as TimelineRow;
+  const first = rows[0];
+  if (!first) return { rows: "" };
   const band = first.end - first.first;
   const isRange = rows.every((row, at) =>
+    row.node === null && row.parts.length === 0 &&
     (at === 0 || row.first === (rows[at - 1] as TimelineRow).end) && (row.end - row.first === band || at + 1 === rows.length));
   if (isRange) return { first: first.first, end: (rows.at(-1) as TimelineRow).end, band };
-  return { rows: rows.map((row) => (row.end - row.first === 1 ? row.first : `${row.first}-${row.end}`)).join(".") };
+  return { rows: rows.map((row) => row.key).join(".") };
+}
+
+/** Whether a row is one location, of which single things are known. */
+export function isSingle(row: TimelineRow): boolean {
+  return row.count === 1 && row.node === null;
+}
+
+/** The row of each location. A node and its processes may both have one: then that with fewer locations. */
+export function rowsOfLocations(rows: TimelineRow[]): Map<number, number> {
+  const map = new Map<number, number>();
+  const order = rows.map((_, at) => at).sort((a, b) => (rows[a] as TimelineRow).count - (rows[b] as TimelineRow).count || a - b);
+  for (const at of order) {
+    const row = rows[at] as TimelineRow;
+    const parts = row.parts.length > 0 ? row.parts : [row.first, row.end];
+    for (let n = 0; n + 1 < parts.length; n += 2) {
+      for (let it = parts[n] as number; it < (parts[n + 1] as number); it++) if (!map.has(it)) map.set(it, at);
+    }
+  }
+  return map;
 }
 
 /** Arrows of operations that a window has room for; more are bundles. */
@@ -141,5 +170,5 @@ export function time(nanoseconds: number): string {
 
 export function nameOf(rows: TimelineRow[], rowOf: Map<number, number>, location: number): string {
   const row = rows[rowOf.get(location) ?? -1];
-  return row && row.end - row.first === 1 ? row.name : `location ${location}`;
+  return row && isSingle(row) ? row.name : `location ${location}`;
 }

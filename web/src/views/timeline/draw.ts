@@ -128,18 +128,14 @@ export function drawSlices(
   context: CanvasRenderingContext2D,
   slices: TimelineSlices | undefined,
   rows: number,
-  with_: Drawing & { models: Models; about: TimelineAbout; dimmed: boolean; only: number | undefined },
+  with_: Drawing & { models: Models; about: TimelineAbout; dimmed: boolean; only: Set<number> | undefined },
 ): void {
   if (!slices || rows === 0) return;
   const { x, height } = with_;
   context.textAlign = "left";
   for (let n = 0; n < slices.row.length; n++) {
     const [from, to] = [x(slices.from[n] as number), x(slices.to[n] as number)];
-    if (with_.only !== undefined && slices.call[n] !== with_.only) {
-      context.fillStyle = "rgba(255,255,255,0.78)";
-      context.fillRect(from, TOP + (slices.row[n] as number) * height, to - from, Math.max(1, height - 2));
-      continue;
-    }
+    if (with_.only && !with_.only.has(slices.call[n] as number)) continue;
     if (to - from < 3) continue;
     const top = TOP + (slices.row[n] as number) * height;
     context.fillStyle = "rgba(0,0,0,0.28)";
@@ -180,10 +176,10 @@ export function drawWaits(
     const top = TOP + row * height;
     if (with_.bright) {
       // In a band every process has its part of the height.
-      const { first, end } = with_.rows[row] as TimelineRow;
-      const part = Math.max(2, height - 2) / (end - first);
+      const { first, count } = with_.rows[row] as TimelineRow;
+      const part = Math.max(2, height - 2) / count;
       context.fillStyle = hatch(context);
-      context.fillRect(from, top + (wait.location - first) * part, Math.max(1.5, to - from), Math.max(0.5, part));
+      context.fillRect(from, top + Math.min(count - 1, wait.location - first) * part, Math.max(1.5, to - from), Math.max(0.5, part));
     } else if (to - from < 3 && wait.to - wait.from >= longest / 10) {
       context.fillStyle = CLASS_COLOURS["wait"] as string;
       context.beginPath();

@@ -9,6 +9,7 @@ import { go, link } from "../../state";
 import type {
   Bars, TimelineAbout, TimelineAt, TimelineDoing, TimelineRow, TimelineTotals, TimelineWaits,
 } from "../../types";
+import { type ChosenCalls, pinned } from "./controls";
 import { callName, callSite, rowParameters, type Span, time } from "./common";
 
 /** What colours mean. */
@@ -16,7 +17,8 @@ export function Legend({ run, about, critical, missing }: {
   run: string;
   about: TimelineAbout;
   critical: boolean;
-  missing: string | undefined;
+  /** Why some of it is not shown. */
+  missing: string[];
 }): JSX.Element {
   const bars = useAnswer<Bars>(of(run, "bars"), { count: 0 }).value;
   const occurs = (name: string) => !bars || name === "wait" || (bars.whole[bars.classes.indexOf(name)] ?? 0) > 0;
@@ -29,19 +31,18 @@ export function Legend({ run, about, critical, missing }: {
         </span>
       ))}
       {critical && <span class="legend-item"><span class="dashes" aria-hidden="true" />Critical path</span>}
-      {missing && <span class="legend-item dim">{missing}</span>}
+      {missing.map((it) => <span key={it} class="legend-item dim">{it}</span>)}
     </p>
   );
 }
 
 /** What is selected: the call, the wait, who ended it, and what that one did meanwhile. */
-export function Details({ run, at, models, length, pins }: { run: string; at: TimelineAt; models: Models; length: number; pins: number[] }): JSX.Element {
+export function Details({ run, at, models, length, pins }: { run: string; at: TimelineAt; models: Models; length: number; pins: string[] }): JSX.Element {
   const key = at.call === null ? undefined : models.calls.list[models.calls.from[0][at.call] ?? -1]?.key;
   const whole = at.meanwhile.reduce((sum, it) => sum + it.seconds, 0);
   const more = Math.floor((at.to - at.from) / 2) + 1;
   const near = `${Math.max(0, Math.round(at.from - more))}-${Math.min(length, Math.round(at.to + more))}`;
-  const isPinned = pins.includes(at.location);
-  const pin = (isPinned ? pins.filter((it) => it !== at.location) : [...pins, at.location]).join(".");
+  const isPinned = pins.includes(String(at.location));
   const said_ = at.class === "wait" ? "waits in" : at.class === "compute" ? "computes in" : at.class === "none" ? "has not started or has ended" : "is in";
   return (
     <>
@@ -86,8 +87,8 @@ export function Details({ run, at, models, length, pins }: { run: string; at: Ti
         <p class="finding-links">
           <a href={link({ t: near })}>Zoom to it</a>
           {key && <a href={link({ view: "calls", call: key, run })}>Call path and source</a>}
-          {key && <a href={link({ only: key, rowsort: "call" })}>Only rows with this call</a>}
-          <a href={link({ pin: pin || undefined })}>{isPinned ? "Unpin the row" : "Pin the row"}</a>
+          {key && <a href={link({ only: key, rowsort: "call", rows: undefined })}>Only rows with this call</a>}
+          <a href={link({ pin: pinned(pins, String(at.location)) })}>{isPinned ? "Unpin the row" : "Pin the row"}</a>
         </p>
       </div>
     </>
@@ -114,14 +115,15 @@ function DoingList({ list, whole, models }: { list: TimelineDoing[]; whole: numb
 }
 
 /** What all rows did in the span. */
-export function Totals({ run, rows, span, about, models }: {
+export function Totals({ run, rows, span, about, models, only }: {
   run: string;
   rows: TimelineRow[] | undefined;
   span: Span;
   about: TimelineAbout;
   models: Models;
+  only: ChosenCalls | undefined;
 }): JSX.Element {
-  const { value: totals } = useAnswer<TimelineTotals>(rows && !isFile() ? of(run, "timeline/totals") : undefined, { ...(rows && rowParameters(rows)), ...span });
+  const { value: totals } = useAnswer<TimelineTotals>(rows && !isFile() ? of(run, "timeline/totals") : undefined, { ...(rows && rowParameters(rows)), ...span, only: only?.text });
   const whole = totals?.totals.reduce((sum, it) => sum + it.seconds, 0) ?? 0;
   return (
     <>

@@ -8,13 +8,15 @@ import { grouped, percent, seconds, site } from "../../format";
 import { type Models, of, type Shown, useModels } from "../../runs";
 import { go, said, state } from "../../state";
 import type {
-  Overview, TimelineAbout, TimelineAt, TimelineCritical, TimelineInstances, TimelineOperations, TimelineRow, TimelineRows, TimelineWaits,
+  Overview, TimelineAbout, TimelineAt, TimelineCritical, TimelineCounter, TimelineCounters, TimelineInstances, TimelineOperations,
+  TimelinePhases, TimelineRow, TimelineRows, TimelineSamples, TimelineWaits,
 } from "../../types";
 import { Canvas } from "./canvas";
 import {
-  around, bandOf, callName, callSite, clamped, FEW_ARROWS, MOST_ARROWS, MOST_ROWS, mostOperations, parseRows, parseSelected, parseSpan,
+  around, bandOf, clamped, FEW_ARROWS, MOST_ARROWS, MOST_ROWS, mostOperations, parseRows, parseSelected, parseSpan,
   rowParameters, type Span,
 } from "./common";
+import { arrangementOf, CallFilter, RowControls, rowQuestion, useChosenCalls } from "./controls";
 import { Details, Legend, Totals, WaitTable } from "./panels";
 
 export function TimelineView({ shown }: { shown: Shown }): JSX.Element {
@@ -33,13 +35,6 @@ export function TimelineView({ shown }: { shown: Shown }): JSX.Element {
   if (making) return <p class="empty">Making the index of the timeline: {percent(about.state === "making" ? about.done : (other?.done ?? 0))}. It is kept beside the archive.</p>;
   if (about.state !== "ready") return <p class="empty">{about.why}</p>;
   return <Timeline shown={shown} run={shown.first} about={about} models={models} beside={other?.state === "ready" && !isFile() ? other : undefined} />;
-}
-
-/** The parameters that ask for rows in an order. */
-function arrangement(sort: string, only: number | undefined, range: Record<string, number>): Record<string, string | number | undefined> {
-  if (sort === "nodes") return { fold: "node" };
-  if (sort === "number" && only === undefined) return range;
-  return { sort: sort === "number" ? undefined : sort, only };
 }
 
 /** The timeline of another run, over the axis of the first: both have ended their start-up at the same place. */
@@ -73,7 +68,7 @@ function Beside({ run, about, models, span, shift, title, show, critical: isCrit
   if (!rows) return null;
   return (
     <Canvas run={run} about={about} models={swapped} rows={rows} span={own} all={all} waits={waits?.waits ?? []} finding={undefined}
-      critical={path} operations={operations} only={undefined} detail={undefined} title={title} shift={shift}
+      critical={path} operations={operations} only={undefined} detail={undefined} phases={undefined} counter={undefined} pins={[]} title={title} shift={shift}
       show={(next, replace) => show({ from: next.from - shift, to: next.to - shift }, replace)} />
   );
 }
@@ -98,20 +93,19 @@ function Timeline({ shown, run, about, models, beside }: {
   const given = parseSpan(state.value["t"], length);
   const span = given ?? (instance ? around(instance, length) : all);
   const [first, end] = parseRows(state.value["rows"], locations);
-  const sort = state.value["rowsort"] ?? "number";
-  const item = state.value["only"] === undefined ? undefined : models.calls.byKey.get(state.value["only"]);
-  const only = item === undefined ? undefined : models.calls.of[item]?.[0];
+  const arranged = arrangementOf();
+  const only = useChosenCalls(models);
   const band = end - first <= MOST_ROWS ? 1 : bandOf(end - first);
-  const answered = useAnswer<TimelineRows>(of(run, "timeline/rows"), arrangement(sort, only, { first, end, band })).value;
-  const pins = (state.value["pin"] ?? "").split(".").filter(Boolean).map(Number);
+  const answered = useAnswer<TimelineRows>(of(run, "timeline/rows"), rowQuestion(arranged, only?.text, { first, end, band })).value;
+  const pins = (state.value["pin"] ?? "").split(".").filter((it) => /^n?[\d+-]+$/.test(it));
   const pinned = useAnswer<TimelineRows>(pins.length > 0 ? of(run, "timeline/rows") : undefined, { rows: pins.join(".") }).value;
   const needed = instance && locations > MOST_ROWS ? [instance.location, instance.culprit] : [];
   const extra = useAnswer<TimelineRows>(needed.length > 0 ? of(run, "timeline/rows") : undefined, { rows: needed.join(".") }).value;
   const rows = useMemo(() => {
     if (!answered || (pins.length > 0 && !pinned) || (needed.length > 0 && !extra)) return undefined;
     const top = [...(needed.length > 0 ? (extra?.rows ?? []) : []), ...(pins.length > 0 ? (pinned?.rows ?? []) : [])];
-    const isTop = (row: TimelineRow) => row.end - row.first === 1 && top.some((it) => it.first === row.first);
-    return [...top.filter((row, at) => top.findIndex((it) => it.first === row.first) === at), ...answered.rows.filter((row) => !isTop(row))];
+    const isTop = (row: TimelineRow) => row.open === null && top.some((it) => it.key === row.key);
+    return [...top.filter((row, at) => top.findIndex((it) => it.key === row.key) === at), ...answered.rows.filter((row) => !isTop(row))];
   }, [answered, pinned, extra, pins.join("."), needed.join(".")]);
   const show = (next: Span, replace = false) => {
     const least = 20;
@@ -135,11 +129,20 @@ function Timeline({ shown, run, about, models, beside }: {
   const [table, setTable] = useState(false);
   const critical = state.value["critical"] !== "0";
   const waits = useAnswer<TimelineWaits>(rows && of(run, "timeline/waits"), {
-    ...(rows && rowParameters(rows)), ...span, ...named, most: named ? MOST_ARROWS : FEW_ARROWS,
+    ...(rows && rowParameters(rows)), ...span, ...named, only: only?.text, most: named ? MOST_ARROWS : FEW_ARROWS,
   }).value;
   const isOperations = state.value["operations"] !== "0" && !isFile();
   const operations = useAnswer<TimelineOperations>(rows && isOperations ? of(run, "timeline/operations") : undefined, {
-    ...(rows && rowParameters(rows)), ...span, most: mostOperations(),
+    ...(rows && rowParameters(rows)), ...span, only: only?.text, most: mostOperations(),
+  }).value;
+  const wantedPhase = state.value["phase"];
+  const phases = useAnswer<TimelinePhases>(rows && !isFile() ? of(run, "timeline/phases") : undefined, {
+    ...(rows && rowParameters(rows)), ...span, phase: wantedPhase === "0" ? undefined : wantedPhase,
+  }).value;
+  const counters = useAnswer<TimelineCounters>(isFile() ? undefined : of(run, "timeline/counters")).value?.counters ?? [];
+  const counter = counters.findIndex((it) => it.name === state.value["counter"]);
+  const samples = useAnswer<TimelineSamples>(rows && counter >= 0 ? of(run, "timeline/samples") : undefined, {
+    ...(rows && rowParameters(rows)), ...span, counter,
   }).value;
   const path = useAnswer<TimelineCritical>(critical ? of(run, "timeline/critical") : undefined, { ...span }).value;
   return (
@@ -163,28 +166,32 @@ function Timeline({ shown, run, about, models, beside }: {
             <button type="button" class="small" disabled={at + 1 >= instances.worst.length} onClick={() => goInstance(at + 1)} title="Next instance (.)">Shorter</button>
           </span>
         )}
-        <label>
-          Rows{" "}
-          <select value={sort} onChange={(event) => go({ rowsort: event.currentTarget.value === "number" ? undefined : event.currentTarget.value, rows: undefined })}>
-            <option value="number">by number</option>
-            <option value="wait">that wait most</option>
-            <option value="blame">that others wait for most</option>
-            <option value="node">by node</option>
-            {about.nodes.length > 1 && <option value="nodes">nodes as rows</option>}
-            {only !== undefined && <option value="call">longest in the call</option>}
-          </select>
-        </label>
-        {only !== undefined && (
-          <span class="pager">
-            <span>Only <code>{callName(models, only)}</code>{callSite(models, only)}</span>
-            <button type="button" class="small" onClick={() => go({ only: undefined, rowsort: sort === "call" ? undefined : sort })}>All calls</button>
-          </span>
-        )}
+        {!isFile() && <RowControls about={about} rows={answered} arrangement={arranged} hasCall={only !== undefined} />}
+        {!isFile() && <CallFilter run={run} models={models} chosen={only} />}
+        {only && <button type="button" class="small" onClick={() => go({ only: undefined, ...(arranged.sort === "call" && { rowsort: undefined }) })}>All calls</button>}
         {(first > 0 || end < locations) && <button type="button" class="small" onClick={() => go({ rows: undefined })}>All {grouped(locations)} rows</button>}
         <label class="check"><input type="checkbox" checked={critical} onChange={(event) => go({ critical: event.currentTarget.checked ? undefined : "0" })} /> Critical path</label>
         {!isFile() && (
           <label class="check" title={operations?.missing || undefined}>
             <input type="checkbox" checked={isOperations} onChange={(event) => go({ operations: event.currentTarget.checked ? undefined : "0" })} /> Operations
+          </label>
+        )}
+        {phases && phases.axes.length > 0 && (
+          <label>
+            Phases{" "}
+            <select value={wantedPhase ?? phases.name} onChange={(event) => go({ phase: event.currentTarget.value })}>
+              <option value="0">none</option>
+              {phases.axes.map((it) => <option key={it.name} value={it.name}>{it.name}, {grouped(it.count)} {it.is_phase ? "instances" : "values"}</option>)}
+            </select>
+          </label>
+        )}
+        {counters.length > 0 && (
+          <label>
+            Counter{" "}
+            <select value={counter < 0 ? "" : counters[counter]?.name} onChange={(event) => go({ counter: event.currentTarget.value })}>
+              <option value="">none</option>
+              {counters.map((it, n) => counters.findIndex((other) => other.name === it.name) === n && <option key={n} value={it.name}>{it.name}</option>)}
+            </select>
           </label>
         )}
         <button type="button" class="small" onClick={() => show(all)} title="Fit (F)">Whole run</button>
@@ -198,18 +205,21 @@ function Timeline({ shown, run, about, models, beside }: {
             : rows && (
               <Canvas run={run} about={about} models={models} rows={rows} span={span} all={all} waits={waits?.waits ?? []}
                 finding={finding && named ? finding : undefined} critical={critical ? path : undefined} operations={isOperations ? operations : undefined} detail={isSelected ? detail : undefined} only={only}
+                phases={wantedPhase !== "0" && phases?.name ? phases : undefined} pins={pins}
+                counter={counter >= 0 && samples ? { counter: counters[counter] as TimelineCounter, samples } : undefined}
                 title={beside && titleOf(shown, run)} show={show} goInstance={(by) => goInstance(at + by)} />
             )}
           {!table && beside && shown.second && (
             <Beside run={shown.second} about={beside} models={models} span={span} shift={beside.started - about.started}
               title={titleOf(shown, shown.second)} show={show} critical={critical} operations={isOperations} />
           )}
-          <Legend run={run} about={about} critical={critical} missing={isOperations ? operations?.missing : undefined} />
+          <Legend run={run} about={about} critical={critical} 
+            missing={[isOperations ? operations?.missing : "", wantedPhase !== "0" ? phases?.missing : "", counter >= 0 ? samples?.missing : ""].filter((it) => it) as string[]} />
         </section>
         <section class="pane timeline-side" aria-label="Details" tabIndex={0}>
           {isSelected && detail
             ? <Details run={run} at={detail} models={models} length={length} pins={pins} />
-            : <Totals run={run} rows={rows} span={span} about={about} models={models} />}
+            : <Totals run={run} rows={rows} span={span} about={about} models={models} only={only} />}
         </section>
       </div>
     </>

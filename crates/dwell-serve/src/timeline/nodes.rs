@@ -1,0 +1,60 @@
+//! Nodes of a run, and the locations on each of them.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::run::Run;
+use crate::types::TimelineNode;
+
+/// Greatest number of stretches of locations that are listed.
+const MOST_STRETCHES: usize = 4096;
+
+/// A node with its locations, which need not be consecutive: launchers may deal processes out to nodes in turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) name: String,
+    /// Locations in ascending order.
+    pub(super) parts: Vec<Range<u32>>,
+}
+
+impl Node {
+    pub(super) fn locations(&self) -> impl Iterator<Item = u32> {
+        self.parts.iter().cloned().flatten()
+    }
+}
+
+/// Returns all nodes in the order of their first locations.
+pub(super) fn nodes(run: &Run) -> Vec<Node> {
+    let meta = run.query.meta();
+    let mut list: Vec<Node> = Vec::new();
+    let mut places: HashMap<_, usize> = HashMap::new();
+    for location in meta.locations() {
+        let id = meta.group_of_location(location).and_then(|it| meta.node_of_group(it));
+        let place = *places.entry(id).or_insert(list.len());
+        if place == list.len() {
+            let name = id.and_then(|it| meta.system_node(it)).map_or("?", |it| it.name);
+            list.push(Node { name: name.into(), parts: Vec::new() });
+        }
+        let Some(node) = list.get_mut(place) else { continue };
+        match node.parts.last_mut() {
+            Some(last) if last.end == location.0 => last.end += 1,
+            _ => node.parts.push(location.0..location.0 + 1),
+        }
+    }
+    list
+}
+
+/// Returns the stretches of consecutive locations on one node. A node may have several.
+pub(super) fn stretches(run: &Run) -> Vec<TimelineNode> {
+    let mut list: Vec<TimelineNode> = Vec::new();
+    for Node { name, parts } in nodes(run) {
+        list.extend(parts.into_iter().map(|it| TimelineNode {
+            name: name.clone(),
+            first: it.start,
+            count: it.end - it.start,
+        }));
+    }
+    list.sort_by_key(|it| it.first);
+    list.truncate(MOST_STRETCHES);
+    list
+}
