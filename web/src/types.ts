@@ -267,6 +267,20 @@ class: string,
  */
 module: string | null, };
 
+export type CallLengths = {
+/**
+ * `ready`, `making` while the index of the timeline is made, or `missing`.
+ */
+state: string,
+/**
+ * Reason why there are none.
+ */
+why: string, calls: Array<number>,
+/**
+ * Median, and the longest of all, in seconds.
+ */
+median: Array<number>, longest: Array<number>, };
+
 export type CallValues = { calls: Array<number>, inclusive: Array<number>, exclusive: Array<number>, };
 
 export type SystemTree = { rows: number, roots: number,

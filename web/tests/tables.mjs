@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { runnerImport } from "vite";
 import { analysed, asked, go, hasShmem, recorded, settled } from "./setup.mjs";
+import { recorded as events } from "./timeline.mjs";
 
 export function tables(runs, tab) {
   return {
@@ -31,6 +32,49 @@ export function tables(runs, tab) {
       await page.reload();
       await settled(page);
       assert.ok(Math.abs((await width()) - third) < 2);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
+    async "call paths: the median and the longest call are those of the archive, or not computed"(browser) {
+      const { page, context, problems } = await tab(browser, {});
+      const { module: format } = await runnerImport(new URL("../src/format.ts", import.meta.url).pathname);
+      await go(page, { view: "calls", metric: "time" });
+      const { calls } = await asked(page, "runs/0/calls");
+      const lengths = await asked(page, "runs/0/calls/lengths");
+      assert.equal(lengths.state, "ready");
+      const spans = events(runs()[0]);
+      for (const name of ["ARMCI_Get", "ARMCI_AllFence", "MPI_Allreduce", "main"]) {
+        const call = calls.findIndex((it) => it.name === name);
+        const sorted = spans.filter((it) => it.region === name).map((it) => it.to - it.from).sort((a, b) => a - b);
+        const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
+        const at = lengths.calls.indexOf(call);
+        const text = await page.getByRole("row", { name: new RegExp(name) }).innerText();
+        if (at < 0) {
+          // Gets follow each other without any time between them, so that a wait may belong to either.
+          assert.equal(name, "ARMCI_Get");
+          assert.match(text, /not computed/);
+          continue;
+        }
+        assert.ok(Math.abs(lengths.median[at] - (low + high) / 2e9) < 1e-12, `${name}: ${lengths.median[at]} for ${low} and ${high}`);
+        assert.ok(Math.abs(lengths.longest[at] - sorted.at(-1) / 1e9) < 1e-12, `${name}: ${lengths.longest[at]}`);
+        assert.ok(text.includes(format.seconds(lengths.median[at])) && text.includes(format.seconds(lengths.longest[at])), text);
+      }
+      await go(page, { view: "calls", metric: "time", call: calls.find((it) => it.name === "ARMCI_AllFence").key });
+      assert.match(await page.locator(".source-facts").innerText(), /Median .*Longest/s);
+      // A run without an index.
+      await go(page, { view: "calls", metric: "time", run: "1" });
+      const other = await asked(page, "runs/1/calls/lengths");
+      if (other.state === "missing") assert.match(await page.locator(".calls-table").innerText(), /not computed/);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
+    async "call paths: names of two runs are whole where there is room"(browser) {
+      const { page, context, problems } = await tab(browser, { width: 1920 });
+      await go(page, { view: "calls", metric: "time", with: "1" });
+      const cut = await page.locator(".head-run").evaluateAll((list) => list.map((it) => [it.textContent, it.scrollWidth > it.clientWidth]));
+      assert.ok(cut.length > 4 && cut.every((it) => !it[1]), JSON.stringify(cut));
       assert.deepEqual(problems, []);
       await context.close();
     },

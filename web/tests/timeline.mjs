@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { analysed, asked, dwell, go, hasMpi, recordedMpi, root, settled } from "./setup.mjs";
 
 /** Everything that a location entered and left, from the archive itself: a list of spans with the names of regions. */
-function recorded(run) {
+export function recorded(run) {
   const open = new Map();
   const spans = [];
   let begin;

@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import AxeBuilder from "@axe-core/playwright";
 import { baselines, book, gallery, timelineBook } from "./pictures.mjs";
 import { textsOfTheTerminal } from "./format.mjs";
+import { tokensOfPrograms } from "./highlight.mjs";
 import { comparisons } from "./compare.mjs";
 import { tables } from "./tables.mjs";
 import { truths } from "./truths.mjs";
@@ -60,6 +61,10 @@ function near(a, b, what) {
 export const tests = {
   async "numbers read as in the terminal"() {
     assert.ok(await textsOfTheTerminal() > 400);
+  },
+
+  async "source is coloured and not changed"() {
+    assert.ok(await tokensOfPrograms() > 5000);
   },
 
   async "every view opens in both themes and widths, accessible and without errors"(browser, { sample }) {

@@ -10,6 +10,7 @@ use dwell_model::waits::Wait;
 use dwell_report::{Class, CnodeId, Flavour, Item, LocationId, MetricId, Place, Summary};
 
 use crate::compare;
+use crate::lengths;
 use crate::matrix;
 use crate::overview;
 use crate::question::{Answer, Fault, Parameters, json};
@@ -53,6 +54,7 @@ pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answe
         "metrics" => json(&metrics(run)?),
         "calls" => json(&calls(run)),
         "calls/values" => json(&call_values(run, &parameters)?),
+        "calls/lengths" => json(&lengths::lengths(run)?),
         "calls/waits" => json(&call_waits(run)?),
         "system" => json(&system(run)),
         "system/names" => json(&system_names(run, &parameters)?),

@@ -10,8 +10,10 @@ use dwell_report::findings::{Findings, Unreadable};
 use dwell_report::{Call, Classes, CnodeId, Flavour, MetricId, Pairs, Query, Result, System};
 use dwell_timeline::Trace;
 
+use crate::node::Node;
 use crate::progress;
 use crate::source::Roots;
+use crate::types::CallLengths;
 
 /// The largest `findings.json` that is read, in bytes.
 const MOST_FINDINGS: u64 = 64 << 20;
@@ -65,6 +67,10 @@ pub struct Run {
     pub(crate) timeline: progress::Slot,
     /// The trace beside the report, once somebody has asked for operations.
     pub(crate) trace: OnceLock<Option<Trace>>,
+    /// Nodes with their locations, once somebody has asked for rows of the timeline.
+    pub(crate) nodes: OnceLock<Vec<Node>>,
+    /// Lengths of calls, once somebody has asked for them.
+    pub(crate) lengths: Mutex<Option<CallLengths>>,
 }
 
 impl Run {
@@ -103,6 +109,8 @@ impl Run {
             pairs: OnceLock::new(),
             timeline: progress::Slot::default(),
             trace: OnceLock::new(),
+            nodes: OnceLock::new(),
+            lengths: Mutex::default(),
         })
     }
 

@@ -266,6 +266,19 @@ crossing! {
         module: Option<String>,
     }
 
+    /// How long single calls took, for call paths all of whose calls are known: others are not in the lists.
+    #[derive(Default)]
+    struct CallLengths {
+        /// `ready`, `making` while the index of the timeline is made, or `missing`.
+        state: String,
+        /// Reason why there are none.
+        why: String,
+        calls: Vec<u32>,
+        /// Median, and the longest of all, in seconds.
+        median: Vec<f64>,
+        longest: Vec<f64>,
+    }
+
     /// A metric at all call paths, summed over all locations. Call paths without a value are left out.
     struct CallValues {
         calls: Vec<u32>,

@@ -7,6 +7,7 @@ import { chosenSpan, SpanNote } from "../span";
 import { CLASS_COLOURS } from "../colours";
 import { CopyTable } from "../save";
 import { amount, change, number, percent, share, site } from "../format";
+import { type Lengths, useLengths } from "../lengths";
 import { pruned } from "../model";
 import { type Arrangement, type Rows, rowsOf, siteOf } from "../rows";
 import { type Models, type Shown, useModels, useSelected } from "../runs";
@@ -40,6 +41,10 @@ interface Column {
   value: (row: number) => number | undefined;
   text: (value: number, row: number) => string;
   kind: "value" | "delta" | "share";
+  /** Why a row has no value, if it should have one. */
+  missing?: (row: number) => string | undefined;
+  /** Width in pixels, if it is not that of its kind. */
+  width?: number;
 }
 
 /** Values of rows in both runs. */
@@ -57,14 +62,26 @@ function summed(rows: Rows, values: PathValues | undefined): RowValues | undefin
 
 /** How wide a column is, and its class. */
 function widthOf(column: Column): number {
-  return column.kind === "share" ? 124 : column.id.startsWith("calls") ? 78 : 104;
+  return column.width ?? usualWidth(column);
+}
+
+function usualWidth(column: Column): number {
+  return column.kind === "share" ? 124 : column.id.startsWith("calls") ? 78 : 98;
 }
 
 function classOf(column: Column): string {
   return column.kind === "share" ? " share-col" : column.id.startsWith("calls") ? " calls-col" : "";
 }
 
+/** Names of two runs for the heads of columns: directories alone, if the program is the same. */
+function headNames([one, other]: [string, string]): [string, string] {
+  const [a, b] = [one, other].map((it) => /^(.*) \((.*)\)$/.exec(it));
+  return a && b && a[1] === b[1] ? [a[2] as string, b[2] as string] : [one, other];
+}
+
 function columnsOf(given: {
+  lengths: Lengths | undefined;
+  rows: Rows;
   shown: Shown;
   metric: Metric;
   values: RowValues | undefined;
@@ -72,14 +89,15 @@ function columnsOf(given: {
   waits: RowValues | undefined;
   total: number;
 }): Column[] {
-  const { shown, metric, values, counts, waits, total } = given;
+  const { shown, metric, values, counts, waits, total, lengths, rows } = given;
   const two = shown.second !== undefined;
+  const names = headNames(shown.names);
   const of_metric = (value: number) => amount(value, metric.unit);
   const runs = two ? ([0, 1] as const) : ([0] as const);
   const column = (id: string, title: string, about: string, list: [Float64Array, Float64Array] | undefined, run: 0 | 1, text: Column["text"]): Column => ({
     id: run === 1 ? `${id}-other` : id,
     title,
-    ...(two && { run: shown.names[run] }),
+    ...(two && { run: names[run] }),
     about,
     value: (row) => list?.[run][row],
     text,
@@ -120,7 +138,43 @@ function columnsOf(given: {
     text: of_metric,
     kind: "value",
   });
+  if (lengths && counts && !two) columns.push(...lengthColumns(lengths, counts, rows));
+  if (two) {
+    // The name of a run is never cut where there is room: the pane scrolls where there is none.
+    const widest = 7 * Math.max(...names.map((it) => it.length)) + 16;
+    for (const it of columns) if (it.kind === "value") it.width = Math.min(240, Math.max(usualWidth(it), widest));
+  }
   return columns;
+}
+
+/** The median and the longest call. A row of several call paths has no median, since medians cannot be added up. */
+function lengthColumns(lengths: Lengths, counts: RowValues, rows: Rows): Column[] {
+  const known = (row: number) => (rows.paths[row] ?? []).map((it) => lengths.of.get(it));
+  const missing = (row: number) => ((counts.exclusive[0][row] ?? 0) > 0 ? lengths.why : undefined);
+  const isOne = (row: number) => known(row).length === 1;
+  return [
+    {
+      id: "median",
+      title: "Median",
+      about: "Median length of a call: half of the calls are shorter",
+      value: (row) => (isOne(row) ? known(row)[0]?.median : undefined),
+      text: (value) => amount(value, "sec"),
+      kind: "value",
+      missing: (row) => (isOne(row) ? missing(row) : "Not computed for calls in several places."),
+    },
+    {
+      id: "longest",
+      title: "Longest",
+      about: "Length of the longest call",
+      value: (row) => {
+        const list = known(row);
+        return list.length > 0 && list.every((it) => it) ? Math.max(...list.map((it) => it?.longest ?? 0)) : undefined;
+      },
+      text: (value) => amount(value, "sec"),
+      kind: "value",
+      missing,
+    },
+  ];
 }
 
 function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element {
@@ -139,7 +193,8 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
   const of_rows = useMemo(() => summed(rows, values), [rows, values]);
   const countsOfRows = useMemo(() => (visits < 0 ? undefined : summed(rows, counts)), [rows, counts, visits]);
   const waitsOfRows = useMemo(() => (hasWaits ? summed(rows, waits) : undefined), [rows, waits, hasWaits]);
-  const columns = columnsOf({ shown, metric, values: of_rows, counts: countsOfRows, waits: waitsOfRows, total });
+  const lengths = useLengths(shown.first, models, !two && metric.name === "time" && !selected.own && visits >= 0);
+  const columns = columnsOf({ lengths, rows, shown, metric, values: of_rows, counts: countsOfRows, waits: waitsOfRows, total });
   // Without a choice the source is that of the largest wait, or of the most time.
   const worst = useMemo(() => largest(models, (hasWaits && waits) || values), [models, values, waits, hasWaits]);
   const shownCall = selected.call ?? worst;
@@ -159,7 +214,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
       const by = (item: number) => (column.kind === "delta" ? Math.abs(column.value(item) ?? 0) : (column.value(item) ?? -1));
       return [...items].sort((a, b) => by(b) - by(a) || a - b);
     },
-    [of_rows, countsOfRows, waitsOfRows, sorted, rows],
+    [of_rows, countsOfRows, waitsOfRows, lengths, sorted, rows],
   );
 
   const [open, setOpen] = useState<Set<number>>(new Set());
@@ -221,7 +276,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
     ...order(Array.from({ length: rows.names.length }, (_, at) => at)).map((item) => [
       rows.names[item] ?? "",
       site(siteOf(rows, calls, item)),
-      ...columns.map((it) => String(it.value(item) ?? "")),
+      ...columns.map((it) => String(it.value(item) ?? (it.missing?.(item) ? "not computed" : ""))),
     ]),
   ];
   return (
@@ -276,7 +331,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
                 <div class={`tree-head${two ? " tall" : ""}`} role="row">
                   <HeadCell id="name" title="Call" about="Function or call" sorted={sorted} class="name" />
                   <span role="columnheader" class="col site-col">Called at</span>
-                  {columns.map((it) => <HeadCell key={it.id} id={it.id} title={it.title} run={it.run} about={it.about} sorted={sorted} class={`col num${classOf(it)}`} />)}
+                  {columns.map((it) => <HeadCell key={it.id} id={it.id} title={it.title} run={it.run} about={it.about} sorted={sorted} class={`col num${classOf(it)}`} width={it.width} />)}
                 </div>
               }
               row={(item, depth, isOpen) => {
@@ -302,24 +357,24 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
           {marked.size > 1 && <Marked rows={rows} columns={columns} marked={marked} />}
         </section>
         {parts.line(0)}
-        <SourcePane shown={shown} models={models} call={shownCall} isChosen={selected.call !== undefined} metric={metric} values={values} counts={visits < 0 ? undefined : counts} waits={hasWaits ? waits : undefined} />
+        <SourcePane shown={shown} models={models} call={shownCall} isChosen={selected.call !== undefined} metric={metric} values={values} counts={visits < 0 ? undefined : counts} waits={hasWaits ? waits : undefined} lengths={lengths} />
       </div>
     </>
   );
 }
 
 /** Title of a column; a click sorts by it, another one brings the order of the program back. */
-function HeadCell(props: { id: string; title: string; run?: string | undefined; about: string; sorted: string; class: string }): JSX.Element {
+function HeadCell(props: { id: string; title: string; run?: string | undefined; about: string; sorted: string; class: string; width?: number | undefined }): JSX.Element {
   const isSorted = props.sorted === props.id;
   return (
-    <span role="columnheader" class={props.class} aria-sort={isSorted ? (props.id === "name" ? "ascending" : "descending") : "none"} title={props.about}>
+    <span role="columnheader" class={props.class} aria-sort={isSorted ? (props.id === "name" ? "ascending" : "descending") : "none"} title={props.about} style={props.width ? { width: `${props.width}px` } : undefined}>
       <button type="button" class="sorter" onClick={(event) => {
         event.stopPropagation();
         go({ sort: isSorted ? "order" : props.id });
       }}>
         {props.title}{isSorted && <span aria-hidden="true"> {props.id === "name" ? "▴" : "▾"}</span>}
       </button>
-      {props.run && <span class="head-run">{props.run}</span>}
+      {props.run && <span class="head-run" title={props.run}>{props.run}</span>}
     </span>
   );
 }
@@ -338,7 +393,10 @@ function Cell({ column, row }: { column: Column; row: number }): JSX.Element {
       </span>
     );
   }
-  return <span role="gridcell" class={`col num${classOf(column)}${value ? "" : " dim"}${column.id.startsWith("total") ? " strong" : ""}`}>{text}</span>;
+  const style = column.width ? { width: `${column.width}px` } : undefined;
+  const why = value === undefined ? column.missing?.(row) : undefined;
+  if (why) return <span role="gridcell" class="col num dim" style={style} title={why}><span aria-hidden="true">–</span><span class="unseen">not computed</span></span>;
+  return <span role="gridcell" style={style} class={`col num${classOf(column)}${value ? "" : " dim"}${column.id.startsWith("total") ? " strong" : ""}`}>{text}</span>;
 }
 
 /** The sum of several rows. What is below another of them is not counted twice. */
@@ -346,7 +404,7 @@ function Marked({ rows, columns, marked }: { rows: Rows; columns: Column[]; mark
   const list = [...marked];
   const outer = list.filter((item) => !ancestors(rows.tree, item).some((it) => marked.has(it)));
   const sum = (column: Column) => {
-    if (column.id === "mean") return undefined;
+    if (["mean", "median", "longest"].includes(column.id)) return undefined;
     const isInclusive = !column.id.startsWith("self") && !column.id.startsWith("calls");
     return (isInclusive ? outer : list).reduce((all, item) => all + (column.value(item) ?? 0), 0);
   };

@@ -4,6 +4,8 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { isFile, useAnswer } from "../data";
 import { amount, change, grouped, number, site } from "../format";
+import { highlighted, languageOf } from "../highlight";
+import type { Lengths } from "../lengths";
 import { pathOf } from "../model";
 import { byLine } from "../rows";
 import { type Models, of, type Shown } from "../runs";
@@ -20,6 +22,7 @@ export function SourcePane(props: {
   values: PathValues | undefined;
   counts: PathValues | undefined;
   waits: PathValues | undefined;
+  lengths: Lengths | undefined;
 }): JSX.Element {
   const { shown, models, metric, call: at } = props;
   const numbers = at === undefined ? undefined : models.calls.of[at];
@@ -41,7 +44,7 @@ export function SourcePane(props: {
     <section class="pane source" aria-label="Source">
       <div class="pane-head">
         <h2>{call.name}</h2>
-        <span class="dim">{site(call)}{shown.second !== undefined && ` in ${shown.names[run]}`}{!props.isChosen && ", the largest; select another above"}</span>
+        <span class="dim">{site(call)}{shown.second !== undefined && ` in ${shown.names[run]}`}{!props.isChosen && ", the largest; select another"}</span>
       </div>
       <Numbers {...props} at={at} />
       {source?.missing ? (
@@ -61,6 +64,7 @@ function Numbers(props: {
   values: PathValues | undefined;
   counts: PathValues | undefined;
   waits: PathValues | undefined;
+  lengths: Lengths | undefined;
   at: number;
 }): JSX.Element {
   const { metric, values, counts, waits, at, shown } = props;
@@ -88,8 +92,21 @@ function Numbers(props: {
       {!two && often > 0 && values && metric.name !== "visits" && (
         <span><span class="dim">Mean per call</span> <span class="num">{amount((values.inclusive[0][at] ?? 0) / often, metric.unit)}</span></span>
       )}
+      {props.lengths && often > 0 && <LengthFacts lengths={props.lengths} at={at} />}
       <span class="path"><code>{pathOf(props.models.calls, at)}</code></span>
     </div>
+  );
+}
+
+/** The median and the longest call, or that they are not computed. */
+function LengthFacts({ lengths, at }: { lengths: Lengths; at: number }): JSX.Element {
+  const known = lengths.of.get(at);
+  if (!known) return <span title={lengths.why}><span class="dim">Median, longest</span> not computed</span>;
+  return (
+    <>
+      <span><span class="dim">Median</span> <span class="num">{amount(known.median, "sec")}</span></span>
+      <span><span class="dim">Longest</span> <span class="num">{amount(known.longest, "sec")}</span></span>
+    </>
   );
 }
 
@@ -112,6 +129,7 @@ function Code({ source, stale, models, run, metric, values }: {
     const here = box?.querySelector<HTMLElement>(".here");
     if (box && here) box.scrollTop = here.offsetTop - box.offsetTop - box.clientHeight / 2 + 10;
   }, [source]);
+  const tokens = useMemo(() => highlighted(source.lines, languageOf(source.file)), [source]);
   const last = source.first + source.lines.length - 1;
   return (
     <>
@@ -123,7 +141,7 @@ function Code({ source, stale, models, run, metric, values }: {
           return (
             <li key={n} class={n === source.line ? "here" : ""} aria-current={n === source.line ? "true" : undefined}>
               <span class="line-value num">{value ? <><span class="line-bar" style={{ width: `${(100 * value) / most}%` }} aria-hidden="true" /><span class="line-amount">{amount(value, metric.unit)}</span></> : ""}</span>
-              <span class="line-number" aria-hidden="true">{n}</span><code>{line || " "}</code>
+              <span class="line-number" aria-hidden="true">{n}</span><code>{line === "" ? " " : tokens[offset]?.map((it, at) => (it.kind === "plain" ? it.text : <span key={at} class={`token-${it.kind}`}>{it.text}</span>))}</code>
             </li>
           );
         })}

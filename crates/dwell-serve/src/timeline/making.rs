@@ -28,6 +28,25 @@ pub(crate) fn index(run: &Run) -> Option<Arc<Index>> {
     }
 }
 
+/// Readiness of the index of a run.
+pub(crate) enum Readiness {
+    Ready(Arc<Index>),
+    /// The index is being made.
+    Making,
+    /// There is none, for this reason.
+    Missing(String),
+}
+
+/// Returns the index of a run, or why there is none yet.
+pub(crate) fn waited(run: &Run) -> Readiness {
+    match state(run) {
+        State::Ready(index) => Readiness::Ready(index),
+        State::Making(..) => Readiness::Making,
+        State::Missing(why) => Readiness::Missing(why),
+        State::Unknown => Readiness::Missing(String::new()),
+    }
+}
+
 /// Waits until the index of a run is there or cannot be made: a file that is written once has no later answer.
 pub(crate) fn complete(run: &Run) {
     while matches!(state(run), State::Making(..)) {

@@ -22,7 +22,7 @@ use crate::progress::State;
 use crate::question::{Answer, Fault, Parameters, json};
 use crate::run::Run;
 
-pub(crate) use making::{complete, index};
+pub(crate) use making::{Readiness, complete, index, waited};
 pub(crate) use questions::questions;
 
 /// Greatest number of rows of the page.

@@ -1,30 +1,20 @@
 //! Nodes of a run, and the locations on each of them.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
+use crate::node::Node;
 use crate::run::Run;
 use crate::types::TimelineNode;
 
 /// Greatest number of stretches of locations that are listed.
 const MOST_STRETCHES: usize = 4096;
 
-/// A node with its locations, which need not be consecutive: launchers may deal processes out to nodes in turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) name: String,
-    /// Locations in ascending order.
-    pub(super) parts: Vec<Range<u32>>,
+/// Returns all nodes in the order of their first locations. They are found once.
+pub(super) fn nodes(run: &Run) -> &[Node] {
+    run.nodes.get_or_init(|| find(run))
 }
 
-impl Node {
-    pub(super) fn locations(&self) -> impl Iterator<Item = u32> {
-        self.parts.iter().cloned().flatten()
-    }
-}
-
-/// Returns all nodes in the order of their first locations.
-pub(super) fn nodes(run: &Run) -> Vec<Node> {
+fn find(run: &Run) -> Vec<Node> {
     let meta = run.query.meta();
     let mut list: Vec<Node> = Vec::new();
     let mut places: HashMap<_, usize> = HashMap::new();
@@ -48,7 +38,7 @@ pub(super) fn nodes(run: &Run) -> Vec<Node> {
 pub(super) fn stretches(run: &Run) -> Vec<TimelineNode> {
     let mut list: Vec<TimelineNode> = Vec::new();
     for Node { name, parts } in nodes(run) {
-        list.extend(parts.into_iter().map(|it| TimelineNode {
+        list.extend(parts.iter().map(|it| TimelineNode {
             name: name.clone(),
             first: it.start,
             count: it.end - it.start,

@@ -8,11 +8,12 @@ use std::ops::Range;
 use dwell_report::{Class, CnodeId};
 use dwell_timeline::Location;
 
+use crate::node::Node;
 use crate::question::Fault;
 use crate::run::Selection;
 use crate::types::{TimelineRow, TimelineRows};
 
-use super::nodes::{Node, nodes};
+use super::nodes::nodes;
 use super::{PAGE_ROWS, Result, View};
 
 /// Greatest number of rows in an answer.
@@ -77,7 +78,7 @@ impl Row {
     }
 
     /// Reads a key.
-    fn parse(text: &str, all: u32, nodes: &dyn Fn() -> Vec<Node>) -> Option<Self> {
+    fn parse(text: &str, all: u32, nodes: &[Node]) -> Option<Self> {
         let range = |text: &str| {
             let (first, end) = match text.split_once('-') {
                 Some((first, end)) => (first.parse().ok()?, end.parse().ok()?),
@@ -89,7 +90,7 @@ impl Row {
             (first < end).then_some(first..end)
         };
         if let Some(text) = text.strip_prefix('n') {
-            let (wanted, nodes) = (range(text)?, nodes());
+            let wanted = range(text)?;
             return Self::of_nodes(wanted.clone(), nodes.get(as_places(&wanted))?);
         }
         let parts = text.split('+').map(range).collect::<Option<Vec<_>>>()?;
@@ -128,7 +129,8 @@ impl View<'_> {
         let all = self.index.locations();
         if let Some(list) = self.parameters.get("rows") {
             let keys = list.split('.').take(MOST_ROWS as usize);
-            let rows = keys.map(|it| Row::parse(it, all, &|| nodes(self.run)));
+            let nodes = if list.contains('n') { nodes(self.run) } else { &[] };
+            let rows = keys.map(|it| Row::parse(it, all, nodes));
             let wrong = Fault::Bad("`rows` must be numbers of locations or nodes".into());
             return rows.collect::<Option<Vec<_>>>().ok_or(wrong);
         }
@@ -292,17 +294,15 @@ impl View<'_> {
             Some(_) => (self.asked()?, 0),
             None => self.arranged()?,
         };
-        let nodes = match rows.iter().any(|it| it.nodes.is_some()) {
-            true => nodes(self.run),
-            false => Vec::new(),
-        };
+        let nodes = nodes(self.run);
         let one = |row: &Row| {
-            let (mut wait, mut blame, mut time) = (0, 0, 0_u64);
+            let (mut wait, mut blame, mut time) = (0_u64, 0_u64, 0_u64);
             for location in row.parts.iter().cloned().flatten() {
                 if let Some((sums, blamed)) = self.index.totals(Location(location)) {
-                    wait += sums.get(Class::Wait as usize).copied().unwrap_or(0);
-                    time += sums.iter().sum::<u64>();
-                    blame += blamed;
+                    let waited = sums.get(Class::Wait as usize).copied().unwrap_or(0);
+                    wait = waited.saturating_add(wait);
+                    time = sums.iter().copied().fold(time, u64::saturating_add);
+                    blame = blamed.saturating_add(blame);
                 }
             }
             let first = row.parts.first().map_or(0, |it| it.start);
@@ -360,12 +360,12 @@ mod tests {
     #[test]
     fn keys_are_read_as_they_are_written() {
         for key in ["7", "0-64", "0+2+4-6", "n1", "n0-2"] {
-            let row = Row::parse(key, 64, &two_nodes).unwrap();
+            let row = Row::parse(key, 64, &two_nodes()).unwrap();
             assert_eq!(row.key(), key);
         }
-        let row = Row::parse("n0", 64, &two_nodes).unwrap();
+        let row = Row::parse("n0", 64, &two_nodes()).unwrap();
         assert_eq!((row.parts, row.nodes), (vec![0..1, 2..3, 4..5], Some(0..1)));
-        let both = Row::parse("n0-2", 64, &two_nodes).unwrap();
+        let both = Row::parse("n0-2", 64, &two_nodes()).unwrap();
         assert_eq!(both.parts, vec![0..5]);
         assert_eq!(both.single(), None);
     }
@@ -374,7 +374,7 @@ mod tests {
     fn keys_that_are_none_are_refused() {
         for key in ["", "-", "5-5", "6-5", "64", "0-65", "4+2", "0-3+2", "n", "n2", "n0-3", "n1-1"]
         {
-            assert_eq!(Row::parse(key, 64, &two_nodes), None, "{key}");
+            assert_eq!(Row::parse(key, 64, &two_nodes()), None, "{key}");
         }
     }
 

@@ -81,7 +81,7 @@ export function RowControls({ about, rows, arrangement, hasCall }: {
     <>
       <label>
         Rows{" "}
-        <select value={sort} onChange={(event) => choose(event.currentTarget.value)}>
+        <select class="rows-choice" value={sort} onChange={(event) => choose(event.currentTarget.value)}>
           {SORTS.map(([id, name]) => (id !== "node" || about.nodes.length > 1) && <option key={id} value={id}>{name}</option>)}
           {hasCall && <option value="call">longest in the call</option>}
         </select>
