@@ -239,7 +239,7 @@ function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit }: 
     const tall = Math.max(1, Math.min((height - top - down - 16) / high, 110));
     const square = Math.min(least, tall);
     // A few processes have room for numbers in cells that are not square.
-    const [cell, rise] = isWritten ? [least, Math.min(tall, 64)] : [square, square];
+    const [cell, rise] = isWritten ? [least, Math.min(tall, high <= 8 ? 96 : 64)] : [square, square];
     const left = names + Math.max(18, (width - names - sumRoom - cell * wide) / 2);
     return { cell, rise, left, names, top, isUpright };
   };

@@ -62,7 +62,8 @@ function gridOf(count: number, topologies: Topologies | undefined, wanted: strin
       place: (location) => places[location] ?? [-1, -1],
     };
   }
-  const width = Math.max(1, Math.ceil(Math.sqrt(count * 1.6)));
+  // A few stand side by side.
+  const width = count <= 8 ? Math.max(1, count) : Math.ceil(Math.sqrt(count * 1.6));
   return {
     width,
     height: Math.ceil(count / width),
@@ -288,7 +289,7 @@ function HeatMap(props: {
   const name = useName(props.run);
   const [size, setSize] = useState({ width: 1, height: 1 });
   const scale = (width: number, height: number) => {
-    const cell = Math.min((width - 16) / grid.width, (height - 16) / grid.height, 96);
+    const cell = Math.min((width - 16) / grid.width, (height - 16) / grid.height, row.length <= 16 ? 132 : 96);
     return { cell, left: Math.max(8, (width - cell * grid.width) / 2), top: 8 };
   };
   const draw = (context: CanvasRenderingContext2D, width: number, height: number) => {

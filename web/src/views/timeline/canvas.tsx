@@ -84,7 +84,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
   const phasesHeight = props.phases ? PHASES : 0;
   const below = phasesHeight + (props.counter ? COUNTER : 0);
   // Heights of rows in pixels of the screen.
-  const height = Math.max(3, Math.min(rows.length <= 4 ? 92 : rows.length <= 8 ? 60 : 40, Math.floor((size.height - TOP - 4 - below) / Math.max(1, rows.length))));
+  const height = Math.max(3, Math.min(rows.length <= 4 ? 140 : rows.length <= 8 ? 84 : rows.length <= 16 ? 56 : 40, Math.floor((size.height - TOP - 4 - below) / Math.max(1, rows.length))));
   const x = (at: number) => LABELS + ((at - span.from) / (span.to - span.from)) * room;
   const timeAt = (x: number) => span.from + ((x - LABELS) / Math.max(1, room)) * (span.to - span.from);
   const rowOf = useMemo(() => rowsOfLocations(rows), [rows]);
