@@ -25,7 +25,7 @@ use needs::NEEDS;
 
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
-use crate::{bench, deny, fuzz, tidy, truth, web};
+use crate::{bench, book, deny, fuzz, tidy, truth, web};
 
 /// Seconds for each fuzz target: enough to see that it still works.
 const FUZZ_SECONDS: u32 = 3;
@@ -78,6 +78,7 @@ const STEPS: &[Step] = &[
     Step { name: "no_std", quick: true, run: |it| no_std(it.workspace) },
     Step { name: "build", quick: true, run: |it| build(it.workspace) },
     Step { name: "deny", quick: false, run: deny },
+    Step { name: "book", quick: false, run: |it| book::check(it.workspace) },
     // What comes after it needs the packages.
     Step { name: "install", quick: false, run: |it| it.install.take().map_or(Ok(()), install::Background::finish) },
     Step { name: "test", quick: true, run: test },

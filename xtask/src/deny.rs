@@ -14,10 +14,11 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::process::{self, cargo};
+use crate::tools::Tool;
 use crate::workspace::Workspace;
 
-/// Version of cargo-deny, fixed so that all machines agree.
-const VERSION: &str = "0.20.2";
+/// The tool that reads `deny.toml`.
+const CARGO_DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", features: &[] };
 
 /// Address of the advisory database, as cargo-deny knows it.
 const DATABASE: &str = "https://github.com/RustSec/advisory-db";
@@ -45,7 +46,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 /// Checks licences, bans and sources, and advisories if their database can be fetched. Returns a line that says whether
 /// advisories were checked. Fails if they are required and the database cannot be fetched.
 pub(crate) fn check(workspace: &Workspace, require_advisories: bool) -> Result<String> {
-    let tool = install(workspace)?;
+    let tool = CARGO_DENY.install(workspace)?;
     // For all systems, where a build brings those of one.
     process::run(cargo(&workspace.root).args(["fetch", "--locked", "--quiet"]))?;
     let mut rules = Command::new(&tool);
@@ -63,23 +64,6 @@ pub(crate) fn check(workspace: &Workspace, require_advisories: bool) -> Result<S
     process::run(Command::new(&tool).args(["--offline", "check", "advisories"]))?;
     let day = day_of_database().unwrap_or_else(|| "an unknown day".to_owned());
     Ok(format!("advisories checked: none concerns Dwell, by the database of {day}"))
-}
-
-/// Returns the path of cargo-deny, which is built from crates.io if it is missing.
-fn install(workspace: &Workspace) -> Result<PathBuf> {
-    let place = workspace.target.join("tools");
-    let own = place.join("bin/cargo-deny");
-    for tool in [PathBuf::from("cargo-deny"), own.clone()] {
-        let version = process::output(Command::new(&tool).arg("--version"));
-        if version.is_ok_and(|version| version.trim() == format!("cargo-deny {VERSION}")) {
-            return Ok(tool);
-        }
-    }
-    let mut install = cargo(&workspace.root);
-    // Without optimisation it is built in half of the time, and still done in a second.
-    install.args(["install", "--locked", "--debug", "--force", "--quiet", "--root"]).arg(&place);
-    process::run(install.arg(format!("cargo-deny@{VERSION}")))?;
-    Ok(own)
 }
 
 /// Fetches the advisory database.

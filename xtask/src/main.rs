@@ -4,6 +4,7 @@
 //! dialect of a shell. Each subcommand has a file; this one only parses the command line.
 
 mod bench;
+mod book;
 mod ci;
 mod deny;
 mod fuzz;
@@ -16,6 +17,7 @@ mod same;
 mod sanitize;
 mod tables;
 mod tidy;
+mod tools;
 mod truth;
 mod web;
 mod workspace;
@@ -42,6 +44,8 @@ enum Task {
     Tidy,
     /// Check licences, origins and known vulnerabilities of dependencies
     Deny(deny::Options),
+    /// Build the book and check its links
+    Book(book::Options),
     /// Run what continuous integration runs
     Ci(ci::Options),
     /// Install the packages that tests need
@@ -90,6 +94,7 @@ fn run(task: &Task) -> Result<()> {
     match task {
         Task::Tidy => tidy::run(&workspace),
         Task::Deny(options) => deny::run(&workspace, options),
+        Task::Book(options) => book::run(&workspace, options),
         Task::Ci(options) => ci::run(&workspace, options),
         Task::Install => ci::install::run(&workspace),
         Task::Sanitize => sanitize::run(&workspace),
