@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 
 /// Runs tests under Miri and ThreadSanitizer, holds what is found in Fortran source against flang, compares the search for wait states with exhaustive searches of all random
 /// archives, recovers runs that were killed and damaged at random, records all programs by the library with assertions,
-/// tests the command in the release profile, and analyses under all launchers with many numbers of processes.
+/// runs all commands of the book, tests the command in the release profile, and analyses under all launchers with many numbers of processes.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     sanitize::run(workspace)?;
     let root = &workspace.root;
@@ -21,6 +21,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     process::run(cargo(root).args(["test", "-p", "dwell-analyze", "--", "--include-ignored"]))?;
     let record = ["test", "-p", "dwell", "--test", "record"];
     process::run(cargo(root).args(record).envs(install::variables(workspace)))?;
+    let book = ["test", "-p", "dwell", "--test", "book", "--", "--include-ignored"];
+    process::run(cargo(root).args(book).envs(install::variables(workspace)))?;
     // GASNet with assertions counts calls and bytes itself.
     gasnet::install_debug(workspace)?;
     let statistics = ["--", "--ignored", "gasnet::"];
