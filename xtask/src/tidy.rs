@@ -9,6 +9,7 @@ mod dependencies;
 mod fuzz_targets;
 mod layers;
 mod layout;
+mod links;
 mod modules;
 pub(crate) mod sources;
 
@@ -31,6 +32,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         layout::check_lints(workspace)?,
         layers::check(&files),
         modules::check(&files),
+        links::check(&files),
         prose::check(&files),
         fuzz_targets::check(workspace)?,
         sources::check_lengths(&files),

@@ -56,7 +56,7 @@ impl SourceFile {
         Path::new(&self.path).extension().is_some_and(|extension| extension == "rs")
     }
 
-    fn is_verbatim(&self) -> bool {
+    pub(crate) fn is_verbatim(&self) -> bool {
         self.path.split('/').any(|part| VERBATIM.contains(&part))
     }
 }

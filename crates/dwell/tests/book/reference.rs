@@ -116,28 +116,28 @@ fn reference_of_metrics() {
              `caf_…` and so on. What is 0 in a run is left out of its report.\n\n";
     page += "## Time\n\nA metric is part of the one above it that is indented less. [Waits](waits-reference.md) explains the \
              waits.\n\n";
-    page += "| metric | name | what is measured |\n| --- | --- | --- |\n| `time` | Time | all time of a call path |\n";
+    page += "| name | metric | what is measured |\n| --- | --- | --- |\n| Time | `time` | all time of a call path |\n";
     for group in TREE {
         let indent = "&emsp;".repeat(group.depth + 1);
         let name =
             if group.metric.is_empty() { "…".into() } else { format!("…_{}", group.metric) };
         let title = if group.title.is_empty() { "time of the layer" } else { group.title };
-        writeln!(page, "| {indent}`{name}` | {title} | |").unwrap();
+        writeln!(page, "| {indent}{title} | `{name}` | |").unwrap();
         for (depth, wait, place) in group.waits() {
             let indent = "&emsp;".repeat(depth + 1);
             let measured = wait.about().measured.replace('|', "\\|");
-            writeln!(page, "| {indent}`…_{}` | {} | {measured} |", place.metric, place.title)
+            writeln!(page, "| {indent}{} | `…_{}` | {measured} |", place.title, place.metric)
                 .unwrap();
         }
     }
-    page += "\n## Beside time\n\n| metric | name | unit | meaning |\n| --- | --- | --- | --- |\n";
+    page += "\n## Beside time\n\n| name | metric | unit | meaning |\n| --- | --- | --- | --- |\n";
     let mut seen = BTreeSet::new();
     for id in meta.metrics().filter(|it| !is_below_time(meta, *it)) {
         let metric = meta.metric(id).unwrap();
         let (name, title) = generic(&metric);
         if seen.insert(name.clone()) {
             let indent = if meta.metric_parent(id).is_some() { "&emsp;" } else { "" };
-            writeln!(page, "| {indent}`{name}` | {title} | {} | {} |", metric.uom, metric.descr)
+            writeln!(page, "| {indent}{title} | `{name}` | {} | {} |", metric.uom, metric.descr)
                 .unwrap();
         }
     }
