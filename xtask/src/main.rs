@@ -13,6 +13,7 @@ mod predict;
 mod process;
 mod proofs;
 mod prose;
+mod release_notes;
 mod same;
 mod sanitize;
 mod tables;
@@ -62,6 +63,8 @@ enum Task {
     Prose(prose::Options),
     /// Fuzz the readers of untrusted input
     Fuzz(fuzz::Options),
+    /// Print what the changelog says about a version
+    ReleaseNotes(release_notes::Options),
     /// Measure speed and overhead, compared with existing tools
     Bench(bench::Options),
     /// Analyse a fixed set of archives with the code of two commits, and compare the results
@@ -103,6 +106,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Proofs => proofs::run(&workspace),
         Task::Prose(options) => prose::run(&workspace, options),
         Task::Fuzz(options) => fuzz::run(&workspace, options),
+        Task::ReleaseNotes(options) => release_notes::run(options),
         Task::Bench(options) => bench::run(&workspace, options),
         Task::Same(options) => same::run(&workspace, options),
         Task::Tables(options) => tables::run(&workspace, options),
