@@ -101,9 +101,19 @@ impl Mpi {
 /// # Panics
 /// If it does not end.
 pub(crate) fn end(command: &mut Command) -> Run {
-    let run = end_within(command, ENDLESS, || {});
-    assert!(!run.was_endless, "{command:?} did not end: {run:?}");
-    run
+    // MPICH's launcher now and then dies of a signal before it has started a process. A process that dies of one is
+    // reported by its launcher, which then has output.
+    let started =
+        |run: &Run| run.code.is_some() || !run.stdout.is_empty() || !run.stderr.is_empty();
+    let mut attempts = 0;
+    loop {
+        let run = end_within(command, ENDLESS, || {});
+        assert!(!run.was_endless, "{command:?} did not end: {run:?}");
+        attempts += 1;
+        if started(&run) || attempts == 3 {
+            return run;
+        }
+    }
 }
 
 /// Runs a launcher until it ends, but kills it and its process group after this time. Calls `meanwhile` once it runs.
