@@ -281,13 +281,14 @@ fn map(len: usize, flags: i32, file: i32, offset: u64) -> io::Result<Memory> {
 }
 
 /// Reserves space with the system call. The function of the C library would write every block on file systems that
-/// cannot reserve.
+/// cannot reserve. If there is no space, the length of the file stays as it is: ext4 would leave what it could reserve.
 pub(crate) fn reserve(file: &File, offset: u64, len: usize) -> io::Result<()> {
     if offset.saturating_add(len as u64) > largest_file() {
         return Err(io::Error::from_raw_os_error(libc::EFBIG));
     }
     let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
     let len = libc::off_t::try_from(len).map_err(io::Error::other)?;
+    let before = file.metadata()?.len();
     loop {
         // SAFETY: the descriptor is open; no memory is involved.
         if unsafe { libc::fallocate(file.as_raw_fd(), 0, offset, len) } == 0 {
@@ -295,6 +296,9 @@ pub(crate) fn reserve(file: &File, offset: u64, len: usize) -> io::Result<()> {
         }
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {
+            if file.metadata().is_ok_and(|now| now.len() > before) {
+                let _ = file.set_len(before);
+            }
             return Err(error);
         }
     }
