@@ -262,8 +262,33 @@ pub fn open(path: &CStr, new: bool) -> io::Result<File> {
     // SAFETY: the path ends in zero; a new descriptor belongs to the file made of it.
     match unsafe { libc::open(path.as_ptr(), flags, 0o644) } {
         -1 => Err(io::Error::last_os_error()),
-        // SAFETY: as above.
-        descriptor => Ok(unsafe { File::from_raw_fd(descriptor) }),
+        descriptor => {
+            // SAFETY: as above.
+            let file = unsafe { File::from_raw_fd(descriptor) };
+            if new {
+                write_in_place(&file);
+            }
+            Ok(file)
+        }
+    }
+}
+
+/// Asks Btrfs to write pages of a new file where they are. Otherwise a page that is written again after the kernel has
+/// written it to the disk needs new space, and a full disk is a SIGBUS although the space of the page is reserved.
+/// Another file system does not need it or does not know how.
+fn write_in_place(file: &File) {
+    const NO_COPY_ON_WRITE: libc::c_long = 0x0080_0000;
+    if kind(file) != Kind::CopyOnWrite {
+        return;
+    }
+    let mut flags: libc::c_long = 0;
+    let descriptor = file.as_raw_fd();
+    // SAFETY: the descriptor is open, and `flags` has room for the number that is read and written.
+    unsafe {
+        if libc::ioctl(descriptor, libc::FS_IOC_GETFLAGS, &raw mut flags) == 0 {
+            flags |= NO_COPY_ON_WRITE;
+            libc::ioctl(descriptor, libc::FS_IOC_SETFLAGS, &raw const flags);
+        }
     }
 }
 
