@@ -7,7 +7,7 @@ import type { CallLengths } from "./types";
 
 export interface Lengths {
   /** By call path of the model: median and longest call in seconds. */
-  of: Map<number, { median: number; longest: number }>;
+  of: Map<number, { median: number | undefined; longest: number }>;
   /** Why call paths have none. */
   why: string;
 }
@@ -28,7 +28,7 @@ export function useLengths(run: string, models: Models, wanted: boolean): Length
     const list: Lengths["of"] = new Map();
     value?.calls.forEach((call, at) => {
       const item = models.calls.from[0][call] ?? -1;
-      list.set(item, { median: value.median[at] as number, longest: value.longest[at] as number });
+      list.set(item, { median: value.median[at] ?? undefined, longest: value.longest[at] as number });
     });
     const reason = isFile() ? "It is not part of the file." : (error ?? value?.why ?? "");
     const why = value?.state === "making" ? "The index of the timeline is being made." : value?.state === "ready" ? UNSEEN : `Not computed. ${reason}`.trim();

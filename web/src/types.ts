@@ -277,9 +277,9 @@ state: string,
  */
 why: string, calls: Array<number>,
 /**
- * Median, and the longest of all, in seconds.
+ * Median, where it is known, and the longest of all, in seconds.
  */
-median: Array<number>, longest: Array<number>, };
+median: Array<number | null>, longest: Array<number>, };
 
 export type CallValues = { calls: Array<number>, inclusive: Array<number>, exclusive: Array<number>, };
 

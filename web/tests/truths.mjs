@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { asked, go, hasShmem, open, recorded, serve, settled } from "./setup.mjs";
+import { asked, dwell, go, hasMpi, hasShmem, open, recorded, recordedMpi, serve, settled } from "./setup.mjs";
 
 export function truths(runs, tab) {
   return {
@@ -19,11 +19,36 @@ export function truths(runs, tab) {
       assert.doesNotMatch(await page.locator(".whole-pane").innerText(), /Waiting/);
       await go(page, { view: "calls" });
       assert.equal(await page.getByRole("columnheader", { name: "Waits" }).count(), 0);
+      // Medians that are not known are no 0 either; the longest calls are in the profile.
+      const lengths = await asked(page, "runs/0/calls/lengths");
+      assert.ok(lengths.calls.length > 3 && lengths.median.every((it) => it === null) && lengths.longest.every((it) => it > 0));
+      assert.match(await page.getByRole("row", { name: /MPI_Barrier/ }).first().innerText(), /not computed/);
       // Beside a run that was searched.
       await go(page, { view: "findings", with: "1" });
       assert.match((await page.locator(".headline").innerText()).replaceAll("\n", " "), /not searched for waits.*Waits take/);
       await go(page, { view: "findings", run: "1", with: "0" });
       assert.match(await page.locator(".finding").first().innerText(), /not searched for waits/);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
+    async "a profile of Dwell has the longest call, and no median"(browser) {
+      if (!hasMpi()) return;
+      const profile = recordedMpi("user_says", "says-profile", { options: ["--profile"], args: ["40"], isAnalysed: false });
+      dwell("report", profile, "--top", "1");
+      const { page, context, problems } = await tab(browser, { runs: [profile] });
+      await go(page, { view: "calls", metric: "time" });
+      const { metrics } = await asked(page, "runs/0/metrics");
+      const { calls } = await asked(page, "runs/0/calls");
+      const lengths = await asked(page, "runs/0/calls/lengths");
+      assert.ok(lengths.calls.length > 3 && lengths.median.every((it) => it === null));
+      const finish = calls.findIndex((it) => it.name === "MPI_Finalize");
+      const time = await asked(page, `runs/0/row?metric=${metrics.findIndex((it) => it.name === "time")}&call=${finish}&flavour=inclusive`);
+      // It is called once.
+      const longest = lengths.longest[lengths.calls.indexOf(finish)];
+      assert.ok(Math.abs(longest - Math.max(...time)) < 1e-9, `${longest} of ${time}`);
+      await go(page, { view: "calls", metric: "time", call: calls[finish].key });
+      assert.match(await page.locator(".source-facts").innerText(), /Median\s+not computed\s+Longest\s+\d/);
       assert.deepEqual(problems, []);
       await context.close();
     },

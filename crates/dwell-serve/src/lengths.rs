@@ -1,6 +1,6 @@
 //! How long single calls took: the median and the longest of each call path.
 //!
-//! A report has sums. Lengths of calls come from the slices of the timeline: a call lasts as long as slices that follow each other lie in
+//! A report has sums, and that of a profile the longest call. Other lengths of calls come from the slices of the timeline: a call lasts as long as slices that follow each other lie in
 //! its call path or below. Two calls without any time between them look like one if one of them waits at the common end, and calls inside of
 //! calls of a runtime have no slices. So the result is compared with the number of visits, and a call path whose calls are not all seen has none.
 
@@ -18,6 +18,9 @@ use crate::types::CallLengths;
 /// Greatest number of slices that are looked at.
 const MOST_SLICES: u64 = 20_000_000;
 
+/// Greatest number of values of a profile that are read.
+const MOST_VALUES: usize = 10_000_000;
+
 /// Returns the lengths of the calls of all call paths where they are known. They are computed once.
 pub(crate) fn lengths(run: &Run) -> Result<CallLengths, Fault> {
     let none = |state: &str, why: String| CallLengths {
@@ -28,7 +31,7 @@ pub(crate) fn lengths(run: &Run) -> Result<CallLengths, Fault> {
     let index = match timeline::waited(run) {
         timeline::Readiness::Ready(index) => index,
         timeline::Readiness::Making => return Ok(none("making", String::new())),
-        timeline::Readiness::Missing(why) => return Ok(none("missing", why)),
+        timeline::Readiness::Missing(why) => return of_profile(run, none("missing", why)),
     };
     let mut known = run.lengths.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = &*known {
@@ -44,7 +47,7 @@ pub(crate) fn lengths(run: &Run) -> Result<CallLengths, Fault> {
         lengths: HashMap::new(),
     };
     let add = |calls: &mut Calls<'_>, location: Location, slice: &Slice, _: u64| {
-        calls.add(location, slice)
+        calls.add(location, slice);
     };
     let Some(parts) = index.add_up(index.span(), MOST_SLICES, new, add)? else {
         return Ok(none(
@@ -72,10 +75,31 @@ pub(crate) fn lengths(run: &Run) -> Result<CallLengths, Fault> {
         }
         let longest = lengths.iter().copied().max().unwrap_or(0);
         answer.calls.push(call);
-        answer.median.push(median(&mut lengths) / 1e9);
+        answer.median.push(Some(median(&mut lengths) / 1e9));
         answer.longest.push(longest as f64 / 1e9);
     }
     *known = Some(answer.clone());
+    Ok(answer)
+}
+
+/// Adds the longest calls that a profile has. It has no medians.
+fn of_profile(run: &Run, mut answer: CallLengths) -> Result<CallLengths, Fault> {
+    let meta = run.query.meta();
+    // Extremes cannot be added up, so that views do not offer them.
+    let Some(metric) = meta.find_metric("max_time") else { return Ok(answer) };
+    if meta.cnodes().len().saturating_mul(meta.locations().len()) > MOST_VALUES {
+        return Ok(answer);
+    }
+    let values = run.query.report().values(metric)?;
+    for cnode in meta.cnodes() {
+        let Some(row) = values.row(cnode)? else { continue };
+        let longest = meta.locations().filter_map(|it| row.number(it)).fold(0.0, f64::max);
+        if longest > 0.0 && longest.is_finite() {
+            answer.calls.push(cnode.0);
+            answer.median.push(None);
+            answer.longest.push(longest);
+        }
+    }
     Ok(answer)
 }
 

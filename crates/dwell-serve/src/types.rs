@@ -274,8 +274,8 @@ crossing! {
         /// Reason why there are none.
         why: String,
         calls: Vec<u32>,
-        /// Median, and the longest of all, in seconds.
-        median: Vec<f64>,
+        /// Median, where it is known, and the longest of all, in seconds.
+        median: Vec<Option<f64>>,
         longest: Vec<f64>,
     }
 

@@ -104,7 +104,9 @@ function LengthFacts({ lengths, at }: { lengths: Lengths; at: number }): JSX.Ele
   if (!known) return <span title={lengths.why}><span class="dim">Median, longest</span> not computed</span>;
   return (
     <>
-      <span><span class="dim">Median</span> <span class="num">{amount(known.median, "sec")}</span></span>
+      <span title={known.median === undefined ? lengths.why : undefined}>
+        <span class="dim">Median</span> {known.median === undefined ? "not computed" : <span class="num">{amount(known.median, "sec")}</span>}
+      </span>
       <span><span class="dim">Longest</span> <span class="num">{amount(known.longest, "sec")}</span></span>
     </>
   );
