@@ -213,7 +213,7 @@ function Timeline({ shown, run, about, models, beside }: {
             <Beside run={shown.second} about={beside} models={models} span={span} shift={beside.started - about.started}
               title={titleOf(shown, shown.second)} show={show} critical={critical} operations={isOperations} />
           )}
-          <Legend run={run} about={about} critical={critical} 
+          <Legend run={run} about={about} critical={critical}
             missing={[isOperations ? operations?.missing : "", wantedPhase !== "0" ? phases?.missing : "", counter >= 0 ? samples?.missing : ""].filter((it) => it) as string[]} />
         </section>
         <section class="pane timeline-side" aria-label="Details" tabIndex={0}>
