@@ -312,8 +312,9 @@ unsafe fn close(location: &'static Location) -> io::Result<Closed> {
 }
 
 fn tid() -> u64 {
+    // The function `gettid` is in glibc since 2.30 only.
     // SAFETY: a system call without arguments.
-    unsafe { libc::gettid() }.cast_unsigned().into()
+    unsafe { libc::syscall(libc::SYS_gettid) }.cast_unsigned()
 }
 
 /// The path of a file, as long as the system allows.
