@@ -26,7 +26,7 @@ use needs::NEEDS;
 
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
-use crate::{bench, book, deny, fuzz, tidy, truth, web};
+use crate::{bench, book, deny, dist, fuzz, tidy, truth, web};
 
 /// Seconds for each fuzz target: enough to see that it still works.
 const FUZZ_SECONDS: u32 = 3;
@@ -82,6 +82,7 @@ const STEPS: &[Step] = &[
     Step { name: "book", quick: false, run: |it| book::check(it.workspace) },
     Step { name: "oldest-rust", quick: true, run: |it| published::oldest_rust(it.workspace) },
     Step { name: "package", quick: false, run: |it| published::package(it.workspace) },
+    Step { name: "dist-sample", quick: false, run: |it| dist::sample(it.workspace) },
     // What comes after it needs the packages.
     Step { name: "install", quick: false, run: |it| it.install.take().map_or(Ok(()), install::Background::finish) },
     Step { name: "test", quick: true, run: test },

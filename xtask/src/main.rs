@@ -7,6 +7,7 @@ mod bench;
 mod book;
 mod ci;
 mod deny;
+mod dist;
 mod fuzz;
 mod gate;
 mod predict;
@@ -47,6 +48,8 @@ enum Task {
     Deny(deny::Options),
     /// Build the book and check its links
     Book(book::Options),
+    /// Build the artefacts of a release: tarball, wheel, Debian package, recipes, checksums
+    Dist(dist::Options),
     /// Run what continuous integration runs
     Ci(ci::Options),
     /// Install the packages that tests need
@@ -98,6 +101,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Tidy => tidy::run(&workspace),
         Task::Deny(options) => deny::run(&workspace, options),
         Task::Book(options) => book::run(&workspace, options),
+        Task::Dist(options) => dist::run(&workspace, options),
         Task::Ci(options) => ci::run(&workspace, options),
         Task::Install => ci::install::run(&workspace),
         Task::Sanitize => sanitize::run(&workspace),

@@ -22,6 +22,8 @@ pub(crate) fn find() -> Result<PathBuf> {
         folder.join("../lib").join(NAME),
         folder.join("../lib64").join(NAME),
         folder.join("../lib/dwell").join(NAME),
+        // Where the wheel has it: installers of Python packages keep some of what is in `lib`.
+        folder.join("../libexec/dwell").join(NAME),
     ];
     let found = places.iter().find(|path| path.is_file());
     match found {

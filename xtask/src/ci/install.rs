@@ -200,6 +200,11 @@ pub(crate) fn flang() -> Result<()> {
     debian_packages(&["flang-22"])
 }
 
+/// Installs mmdebstrap, which makes root file systems in which artefacts are installed.
+pub(crate) fn mmdebstrap() -> Result<()> {
+    debian_packages(&["mmdebstrap"])
+}
+
 fn debian_packages(packages: &[&str]) -> Result<()> {
     let missing: Vec<&str> =
         packages.iter().copied().filter(|package| !is_installed(package)).collect();

@@ -226,8 +226,14 @@ fn signal(process: u32, name: &str) {
 
 /// Returns the library in the profile of this test, or the release profile if `DWELL_TEST_LIBRARY=release`. The library
 /// depends on optimisation most of all that is tested here, and takes a fraction of the time to build that the command
-/// takes.
+/// takes. A path in that variable names a library that was built already, such as that of a release.
 fn library() -> PathBuf {
+    if let Some(path) = env::var_os("DWELL_TEST_LIBRARY").map(PathBuf::from)
+        && path.is_absolute()
+    {
+        assert!(path.is_file(), "DWELL_TEST_LIBRARY={}", path.display());
+        return path;
+    }
     static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
     build_once(&BUILT, "", &[])
 }
