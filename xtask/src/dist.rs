@@ -63,6 +63,19 @@ pub(crate) struct Options {
     skip: Vec<String>,
 }
 
+impl Options {
+    /// Returns the options of a release that is checked in full.
+    pub(crate) fn checked() -> Self {
+        Self {
+            target: DEFAULT.to_owned(),
+            sample: false,
+            check: true,
+            no_build: false,
+            skip: Vec::new(),
+        }
+    }
+}
+
 /// What is built, and where.
 pub(crate) struct Product<'a> {
     workspace: &'a Workspace,

@@ -6,12 +6,13 @@ use anyhow::Result;
 
 use crate::ci::{gasnet, install, linkage};
 use crate::process::{self, cargo};
-use crate::sanitize;
 use crate::workspace::Workspace;
+use crate::{dist, sanitize};
 
 /// Runs tests under Miri and ThreadSanitizer, holds what is found in Fortran source against flang, compares the search for wait states with exhaustive searches of all random
 /// archives, recovers runs that were killed and damaged at random, records all programs by the library with assertions,
-/// runs all commands of the book, tests the command in the release profile, and analyses under all launchers with many numbers of processes.
+/// runs all commands of the book, tests the command in the release profile, analyses under all launchers with many numbers of
+/// processes, and builds and installs the artefacts of a release.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     sanitize::run(workspace)?;
     let root = &workspace.root;
@@ -43,5 +44,6 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         ["test", "--release", "-p", "dwell", "--test", "record", "wall::", "--", "--ignored"];
     process::run(cargo(root).args(wall))?;
     let launched = ["test", "--release", "-p", "dwell", "--test", "launched", "--", "--ignored"];
-    process::run(cargo(root).args(launched).envs(install::variables(workspace)))
+    process::run(cargo(root).args(launched).envs(install::variables(workspace)))?;
+    dist::run(workspace, &dist::Options::checked())
 }
