@@ -486,7 +486,7 @@ impl Thread {
 
     /// Writes the enter event of the open call, which was held back, and an event of the same time behind it. Without room
     /// for them the call is muted.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))] // Without optimisation each copy would take stack.
     pub(crate) fn write_held_and(&mut self, held: Held, time: u64, event: impl Part) {
         for _ in 0..2 {
             let place = self.sites.wrap(held.0);
@@ -667,7 +667,7 @@ impl Thread {
     }
 
     /// Writes an event. Returns `false` if there was no room for it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))] // Without optimisation each copy would take stack.
     pub(crate) fn write(&mut self, time: u64, event: impl AnyEvent + Counted + Copy) -> bool {
         if self.aside && self.set_aside(event.amount()) {
             return true;
@@ -694,7 +694,7 @@ impl Thread {
     }
 
     /// Writes an event with an attribute.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))] // Without optimisation each copy would take stack.
     pub(crate) fn write_tagged(
         &mut self,
         time: u64,
@@ -833,7 +833,7 @@ impl Thread {
 
     /// Leaves the call that was entered last, and writes events of the same time before its leave event. Returns `false` and
     /// does nothing if they cannot be written together.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))] // Without optimisation each copy would take stack.
     pub(crate) fn leave_with(&mut self, time: u64, event: impl Part) -> bool {
         let Frame { region, layer, site, muted, hidden, parameter, .. } = *self.frame();
         if muted || parameter != 0 || self.aside {

@@ -130,6 +130,7 @@ mod atomics {
     pub(crate) use core::sync::atomic::{AtomicU8, Ordering};
 }
 pub mod marker;
+mod order;
 mod output;
 #[cfg(feature = "std")]
 pub mod read;

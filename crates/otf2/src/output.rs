@@ -4,8 +4,7 @@
 //! position past the end, which the caller checks once for each record. A [`WindowOutput`] has a length that the
 //! compiler knows: the caller makes sure beforehand that everything fits, and no store is checked.
 
-use crate::value::Str;
-use crate::wire::ByteOrder;
+use crate::order::ByteOrder;
 
 /// Memory that is being written, and the position of the next byte. It is what fields of records are encoded into.
 pub trait Output: Sized {
@@ -114,9 +113,9 @@ pub trait Output: Sized {
         self.array([length, value], 1 + usize::from(length));
     }
 
-    /// Stores the bytes of a string and a zero.
-    fn str(&mut self, value: Str<'_>) {
-        self.bytes(value.as_bytes());
+    /// Stores the bytes of a string, which has no zero, and a zero.
+    fn str(&mut self, value: &[u8]) {
+        self.bytes(value);
         self.u8(0);
     }
 
@@ -237,8 +236,8 @@ impl<'c> WindowOutput<'c> {
     /// Size of the window: a field that begins within reach stores up to [`MOST`](Self::MOST) bytes.
     pub(crate) const SIZE: usize = Self::REACH + Self::MOST;
 
-    /// Size of the longest array that is stored at once.
-    const MOST: usize = crate::encode::Prepared::MOST;
+    /// Size of the longest array that is stored at once: a prepared event.
+    const MOST: usize = 40;
 
     #[inline(always)]
     pub(crate) fn new(bytes: &'c mut [u8; WindowOutput::SIZE], pos: usize) -> Self {
