@@ -56,10 +56,12 @@ pub(crate) fn seal(block: &mut Vec<u8>) {
     block.extend_from_slice(&sum.to_le_bytes());
 }
 
-/// Returns bytes without the checksum behind them, or `None` if that is wrong.
+/// Returns bytes without the checksum behind them, or `None` if that is wrong. A fuzzer hardly ever finds the right one, so that for it
+/// all are.
+#[allow(unexpected_cfgs, reason = "set by `cargo xtask fuzz` alone")]
 pub(crate) fn checked(bytes: &[u8]) -> Option<&[u8]> {
     let (numbers, sum) = bytes.split_last_chunk::<4>()?;
-    (crc32fast::hash(numbers).to_le_bytes() == *sum).then_some(numbers)
+    (cfg!(fuzzing) || crc32fast::hash(numbers).to_le_bytes() == *sum).then_some(numbers)
 }
 
 /// Reads a block, the last slice first. Returns `None` if it is damaged.

@@ -41,14 +41,16 @@ impl<'a> Cursor<'a> {
         let part = &self.place.part;
         let outside = || part.damaged(0, "a level has no such node");
         let count = *self.counts.get(level).ok_or_else(outside)?;
-        let first = number * NODE as u64;
+        let first = number.saturating_mul(NODE as u64);
         if first >= count {
             return Err(outside());
         }
         let slot = self.nodes.get_mut(level).ok_or_else(outside)?;
         if slot.as_ref().is_none_or(|it| it.0 != number) {
-            let below: u64 = self.counts.iter().take(level).map(|it| levels::bytes(*it)).sum();
-            let place = self.about.offset + self.about.bytes + below + number * NODE_BYTES as u64;
+            let below = self.counts.iter().take(level).map(|it| levels::bytes(*it));
+            let own = number.saturating_mul(NODE_BYTES as u64);
+            let before = [self.about.offset, self.about.bytes, own];
+            let place = before.into_iter().chain(below).fold(0, u64::saturating_add);
             let entries = (count - first).min(NODE as u64) as usize;
             let mut bytes = vec![0; entries * levels::ENTRY + 4];
             part.read(place, &mut bytes)?;
@@ -72,7 +74,7 @@ impl<'a> Cursor<'a> {
             if place == node.len() {
                 return Ok(None);
             }
-            number = number * NODE as u64 + place as u64;
+            number = number.saturating_mul(NODE as u64).saturating_add(place as u64);
         }
         Ok(Some(number))
     }
@@ -84,7 +86,7 @@ impl<'a> Cursor<'a> {
             return Ok(0);
         }
         let (first, last) = (self.find(Time(span.to.0 - 1))?, self.find(span.from)?);
-        Ok(first.zip(last).map_or(0, |(first, last)| last - first + 1))
+        Ok(first.zip(last).map_or(0, |(first, last)| last.saturating_sub(first) + 1))
     }
 
     /// Reads a block. Its slices are in `self.slices`.
@@ -94,7 +96,7 @@ impl<'a> Cursor<'a> {
             let entry = node.get((number % NODE as u64) as usize).copied();
             let part = &self.place.part;
             let entry = entry.ok_or_else(|| part.damaged(0, "a level has no such block"))?;
-            let offset = self.about.offset + (entry.block >> 16);
+            let offset = self.about.offset.saturating_add(entry.block >> 16);
             self.bytes.resize((entry.block & 0xffff) as usize, 0);
             part.read(offset, &mut self.bytes)?;
             self.block = None;

@@ -126,13 +126,15 @@ impl Index {
         else {
             return Err(all.damaged(0, "the summary makes no sense"));
         };
-        let size = format::group_size(all.header.locations);
+        let locations = all.header.locations;
+        let size = format::group_size(locations);
         let mut groups = Vec::new();
-        for group in 0..all.header.locations.div_ceil(size) {
+        for group in 0..locations.div_ceil(size) {
             let part = Part::open(directory.join(format::name(group)))?;
-            let same = format::Header { group: ALL, ..part.header };
-            let same = format::Header { first: Location(0), count: all.header.count, ..same };
-            if same != all.header || part.header.group != group {
+            let first = group * size;
+            let count = size.min(locations - first);
+            let same = format::Header { group, first: Location(first), count, ..all.header };
+            if part.header != same {
                 return Err(Error::Stale(part.path));
             }
             let bytes = part.summary()?;
@@ -163,7 +165,7 @@ impl Index {
     /// Returns the number of slices of all locations, which says how much there is to see.
     pub fn count(&self) -> u64 {
         let locations = self.groups.iter().flat_map(|it| &it.summary.locations);
-        locations.map(|it| it.slices).sum()
+        locations.map(|it| it.slices).fold(0, u64::saturating_add)
     }
 
     pub(crate) fn about(&self, location: Location) -> Option<(&Place, About)> {
@@ -331,7 +333,7 @@ impl Index {
             cursor.each(span, |slice| {
                 let sum = sums.entry((slice.path, self.class(slice))).or_default();
                 sum.0 += 1;
-                sum.1 += slice.span.common(span).length();
+                sum.1 = sum.1.saturating_add(slice.span.common(span).length());
                 true
             })?;
         }

@@ -90,5 +90,6 @@ pub(crate) fn counts(blocks: u64) -> Vec<u64> {
 
 /// Size in bytes of the nodes of a level with so many entries.
 pub(crate) fn bytes(count: u64) -> u64 {
-    count * ENTRY as u64 + count.div_ceil(NODE as u64) * 4
+    let sums = count.div_ceil(NODE as u64).saturating_mul(4);
+    count.saturating_mul(ENTRY as u64).saturating_add(sums)
 }

@@ -229,14 +229,18 @@ impl Index {
         if level == Level::All || level == Level::Group {
             let row =
                 if level == Level::All { self.groups.len() as u32 } else { first / self.size };
-            return self.all.read_checked(self.rows + u64::from(row) * whole, length);
+            let at = u64::from(row).saturating_mul(whole).saturating_add(self.rows);
+            return self.all.read_checked(at, length);
         }
         let outside = || self.all.damaged(0, "there is no such location");
         let group = self.groups.get((first / self.size) as usize).ok_or_else(outside)?;
         let place = u64::from(first % self.size);
         let at = match level {
-            Level::One => group.summary.rows + place * whole,
-            _ => group.summary.some_rows + place / u64::from(SOME) * whole,
+            Level::One => place.saturating_mul(whole).saturating_add(group.summary.rows),
+            _ => {
+                let some = (place / u64::from(SOME)).saturating_mul(whole);
+                some.saturating_add(group.summary.some_rows)
+            }
         };
         group.part.read_checked(at, length)
     }
@@ -302,7 +306,7 @@ impl ExactRow {
 
     fn add_to(&mut self, column: usize, class: Class, time: u64) {
         if let Some(sum) = self.sums.get_mut(column).and_then(|it| it.get_mut(class as usize)) {
-            *sum += time;
+            *sum = sum.saturating_add(time);
         }
     }
 
@@ -310,7 +314,7 @@ impl ExactRow {
     fn add_sums(&mut self, column: usize, before: &Sums, after: &Sums) {
         if let Some(sums) = self.sums.get_mut(column) {
             for ((sum, before), after) in sums.iter_mut().zip(before).zip(after) {
-                *sum += before.saturating_sub(*after);
+                *sum = sum.saturating_add(before.saturating_sub(*after));
             }
         }
     }
@@ -327,8 +331,8 @@ impl ExactRow {
             let whole = u128::from(length) * locations;
             for ((sum, open), by) in sums.iter().zip(&mut open).zip(covers) {
                 *open += by;
-                let covered = length.saturating_mul(open.cast_unsigned());
-                shares.push(share(sum + covered, whole));
+                let covered = length.saturating_mul(u64::try_from(*open).unwrap_or(0));
+                shares.push(share(sum.saturating_add(covered), whole));
             }
         }
         shares

@@ -80,7 +80,8 @@ impl Index {
                         if entry.longest == 0 || own.common(span).length() == 0 {
                             continue;
                         }
-                        let number = number * NODE as u64 + place as u64;
+                        let number =
+                            number.saturating_mul(NODE as u64).saturating_add(place as u64);
                         let what = match level {
                             0 => Kind::Block(location, number),
                             _ => Kind::Node(location, level - 1, number),

@@ -164,7 +164,7 @@ mod tests {
 | `dwell-timeline` | an index | files, model, otf2, analyze, report |
 | `dwell-serve` | HTTP | files, model, report, otf2, analyze, timeline |
 | `dwell` | the command line | all but preload |
-| `dwell-fuzz` | fuzz targets | otf2, cubex, fortran, model, unify, report |
+| `dwell-fuzz` | fuzz targets | otf2, cubex, fortran, model, unify, report, timeline |
 | `xtask` | automation | – |
 
 | x | y | z |

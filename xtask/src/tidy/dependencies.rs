@@ -63,7 +63,7 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "dwell-timeline", may_use: Only(&["dwell-files", "dwell-model", "otf2", "dwell-analyze", "dwell-report"]) },
     Row { name: "dwell-serve", may_use: Only(&["dwell-files", "dwell-model", "dwell-report", "otf2", "dwell-analyze", "dwell-timeline"]) },
     Row { name: "dwell", may_use: AllBut(&["dwell-preload"]) },
-    Row { name: "dwell-fuzz", may_use: Only(&["otf2", "cubex", "dwell-fortran", "dwell-model", "dwell-unify", "dwell-report"]) },
+    Row { name: "dwell-fuzz", may_use: Only(&["otf2", "cubex", "dwell-fortran", "dwell-model", "dwell-unify", "dwell-report", "dwell-timeline"]) },
     Row { name: "xtask", may_use: Only(&[]) },
 ];
 

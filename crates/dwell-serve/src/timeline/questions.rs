@@ -1,7 +1,7 @@
 //! The questions that the page asks about a timeline, for exported files, which have the answers.
 
 use dwell_model::waits::Wait;
-use dwell_timeline::CallPath;
+use dwell_timeline::{CallPath, Time};
 
 use crate::progress::State;
 use crate::run::Run;
@@ -58,8 +58,9 @@ pub(crate) fn questions(run: &Run, instances: bool) -> Vec<(&'static str, String
         let named = finding.trim_start_matches('&').to_owned();
         more.push(("timeline/instances", named));
         for it in instances.worst.iter().take(each) {
-            let (from, to) = (it.call.from.0 - begin, it.call.to.0 - begin);
-            let by = (to - from) / 2 + 1;
+            let after = |it: Time| it.0.saturating_sub(begin);
+            let (from, to) = (after(it.call.from), after(it.call.to));
+            let by = to.saturating_sub(from) / 2 + 1;
             let (from, to) = (from.saturating_sub(by), (to + by).min(length));
             let mut rows = rows.clone();
             if locations > PAGE_ROWS {
@@ -72,7 +73,7 @@ pub(crate) fn questions(run: &Run, instances: bool) -> Vec<(&'static str, String
                 rows = format!("rows={top}.{}", bands.join("."));
             }
             view(&rows, from, to, &finding, PAGE_ARROWS.1);
-            let middle = (it.span.from.0 - begin).midpoint(it.span.to.0 - begin);
+            let middle = after(it.span.from).midpoint(after(it.span.to));
             more.push(("timeline/at", format!("location={}&time={middle}", it.location.0)));
         }
     }
