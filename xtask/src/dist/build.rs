@@ -153,8 +153,8 @@ fn tools(product: &Product<'_>) -> Result<PathBuf> {
     let names = [
         (shown(&home), "/cargo"),
         (sysroot.trim().to_owned(), "/rust"),
-        (shown(&product.workspace.target), "/target"),
         (shown(&product.workspace.root), "/dwell"),
+        (shown(&product.workspace.target), "/target"),
         (shown(&product.work), "/target"),
     ];
     let names: Vec<String> =

@@ -23,8 +23,9 @@ use super::{Product, bom, debian, elf, wheel};
 use crate::ci::install;
 use crate::process::{self, Folder, cargo};
 
-/// Largest size of each file in bytes.
-const LIMITS: &[(&str, u64)] = &[("bin/dwell", 15_000_000), ("lib/libdwell.so", 5_000_000)];
+/// Largest size of each file in bytes. Most of the library are its 4,125 functions with the names of runtimes: 3.4 MB of
+/// code, 0.4 MB of tables for unwinding and 1.1 MB of tables of functions with their relocations.
+const LIMITS: &[(&str, u64)] = &[("bin/dwell", 15_000_000), ("lib/libdwell.so", 6_000_000)];
 
 /// Libraries that every Linux with glibc has. Before glibc 2.34 it came in several files.
 const SYSTEM: &[&str] = &[
@@ -207,7 +208,7 @@ fn example(product: &Product<'_>) -> Result<PathBuf> {
     let mut zig = Command::new(tools.join("bin/python3"));
     zig.args(["-m", "ziglang", "cc", "-target"]);
     zig.arg(format!("{}-linux-gnu.{GLIBC}", product.arch()));
-    zig.args(["-O2", "-g", "-Wl,--allow-shlib-undefined", "-o"]).arg(&program);
+    zig.args(["-O2", "-g", "-w", "-Wl,--allow-shlib-undefined", "-o"]).arg(&program);
     zig.arg(product.workspace.root.join("tests/programs/mpi_delays.c"));
     zig.args(compile.split_whitespace()).args(link.split_whitespace());
     for name in ["ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"] {
