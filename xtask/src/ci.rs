@@ -26,7 +26,7 @@ use needs::NEEDS;
 
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
-use crate::{bench, book, deny, dist, fuzz, tidy, truth, web};
+use crate::{aarch64, bench, book, deny, dist, fuzz, tidy, truth, web};
 
 /// Seconds for each fuzz target: enough to see that it still works.
 const FUZZ_SECONDS: u32 = 3;
@@ -77,6 +77,7 @@ const STEPS: &[Step] = &[
     Step { name: "docs", quick: false, run: |it| docs(it.workspace) },
     Step { name: "tidy", quick: true, run: |it| tidy::run(it.workspace) },
     Step { name: "no_std", quick: true, run: |it| no_std(it.workspace) },
+    Step { name: "aarch64", quick: false, run: |it| aarch64::check(it.workspace, !it.quick) },
     Step { name: "build", quick: false, run: |it| build(it.workspace) },
     Step { name: "deny", quick: false, run: deny },
     Step { name: "book", quick: false, run: |it| book::check(it.workspace) },

@@ -3,6 +3,7 @@
 //! People and continuous integration run the same code, so neither can drift from the other, and no step depends on the
 //! dialect of a shell. Each subcommand has a file; this one only parses the command line.
 
+mod aarch64;
 mod bench;
 mod book;
 mod ci;
@@ -42,6 +43,8 @@ struct Arguments {
 /// Subcommands, one variant each.
 #[derive(Subcommand)]
 enum Task {
+    /// Build for AArch64 (64-bit Arm) and run tests under emulation
+    Aarch64(aarch64::Options),
     /// Check the structure of the project: dependencies between crates, files
     Tidy,
     /// Check licences, origins and known vulnerabilities of dependencies
@@ -98,6 +101,7 @@ fn run(task: &Task) -> Result<()> {
     // for everybody.
     std::env::set_current_dir(&workspace.root).context("cannot enter the workspace")?;
     match task {
+        Task::Aarch64(options) => aarch64::run(&workspace, options),
         Task::Tidy => tidy::run(&workspace),
         Task::Deny(options) => deny::run(&workspace, options),
         Task::Book(options) => book::run(&workspace, options),

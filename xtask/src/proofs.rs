@@ -7,12 +7,12 @@ use anyhow::Result;
 use crate::ci::{gasnet, install, linkage};
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
-use crate::{dist, sanitize};
+use crate::{aarch64, dist, sanitize};
 
 /// Runs tests under Miri and ThreadSanitizer, holds what is found in Fortran source against flang, compares the search for wait states with exhaustive searches of all random
 /// archives, recovers runs that were killed and damaged at random, records all programs by the library with assertions,
 /// runs all commands of the book, tests the command in the release profile, analyses under all launchers with many numbers of
-/// processes, and builds and installs the artefacts of a release.
+/// processes, runs tests for AArch64 under emulation, and builds and installs the artefacts of a release.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     sanitize::run(workspace)?;
     let root = &workspace.root;
@@ -45,5 +45,6 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     process::run(cargo(root).args(wall))?;
     let launched = ["test", "--release", "-p", "dwell", "--test", "launched", "--", "--ignored"];
     process::run(cargo(root).args(launched).envs(install::variables(workspace)))?;
+    aarch64::run(workspace, &aarch64::Options::all())?;
     dist::run(workspace, &dist::Options::checked())
 }

@@ -205,7 +205,8 @@ pub(crate) fn mmdebstrap() -> Result<()> {
     debian_packages(&["mmdebstrap"])
 }
 
-fn debian_packages(packages: &[&str]) -> Result<()> {
+/// Installs those of these packages of Debian that are missing, if this process may install them.
+pub(crate) fn debian_packages(packages: &[&str]) -> Result<()> {
     let missing: Vec<&str> =
         packages.iter().copied().filter(|package| !is_installed(package)).collect();
     if missing.is_empty() {

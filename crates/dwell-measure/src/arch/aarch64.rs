@@ -294,3 +294,65 @@ pub(crate) fn plain(mut address: usize) -> usize {
     };
     address
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_both_kinds_are_left() {
+        // Each word of the stack is its own address, so that the result says what was read.
+        let leave = |rule| leave(rule, Place { address: 0, stack: 4096, frame: 8192 }, Some);
+        // GCC: 40 words, with the frame record at the stack pointer.
+        let found = leave(STORED | NEAR_BASE | 1 << 20 | 40);
+        assert_eq!(found, Some(Place { address: 4104, stack: 4416, frame: 4096 }));
+        // LLVM: the end is four words after the frame pointer, and the record is there.
+        let found = leave(FROM_FRAME | STORED | 3 << 20 | 4);
+        assert_eq!(found, Some(Place { address: 8200, stack: 8224, frame: 8192 }));
+        // Without a frame pointer: the register belongs to the caller.
+        let found = leave(2 << 20 | 6);
+        assert_eq!(found, Some(Place { address: 4128, stack: 4144, frame: 8192 }));
+    }
+
+    #[test]
+    fn signatures_are_removed() {
+        let address = signatures_are_removed as fn() as usize + 8;
+        let mut signed = address;
+        // SAFETY: changes one register. `hint #25` is `paciasp`, which does nothing on processors that do not sign.
+        unsafe { std::arch::asm!("hint #25", inout("x30") signed, options(nomem, nostack)) };
+        assert_eq!(plain(signed), address);
+        assert_eq!(plain(address), address);
+    }
+
+    #[test]
+    fn a_function_finds_its_return_address() {
+        /// Returns where its return address is, as a hook would find it; 0 if something else is there.
+        #[inline(never)]
+        extern "C" fn hook(stack: usize, return_address: usize) -> usize {
+            let place = return_place(stack, return_address);
+            // A call makes it a function that stores its return address.
+            std::thread::yield_now();
+            // SAFETY: a word of this thread's stack.
+            let word = unsafe { std::ptr::read_volatile(place as *const usize) };
+            if word == return_address { place } else { 0 }
+        }
+        let (place, stack): (usize, usize);
+        // SAFETY: a call with the arguments that the function takes, and what is behind the call as its return address.
+        unsafe {
+            std::arch::asm!(
+                "adr x1, 2f",
+                "mov x0, sp",
+                "blr x9",
+                "2:",
+                "mov x1, sp",
+                in("x9") hook as extern "C" fn(usize, usize) -> usize,
+                lateout("x0") place,
+                lateout("x1") stack,
+                clobber_abi("C"),
+            );
+        }
+        assert!(place < stack && stack - place < 256, "{place:x} {stack:x}");
+        // Without a record there is no other place than the stack pointer.
+        assert_eq!(return_place(stack, 0), stack);
+    }
+}
