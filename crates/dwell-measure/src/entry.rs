@@ -1,7 +1,7 @@
 //! State that entry stubs and the recorder share: the switch, and four words of each thread.
 //!
 //! Stubs are written in assembly, so these have fixed names and layouts. They are defined in assembly too, in
-//! [`arch`], because Rust's thread-locals go through a function call and Rust has no way to say that a variable has a
+//! `arch`, because Rust's thread-locals go through a function call and Rust has no way to say that a variable has a
 //! page of its own.
 #![allow(unsafe_code)] // Variables defined in assembly are reached by address.
 
