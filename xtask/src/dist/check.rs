@@ -23,9 +23,9 @@ use super::{Product, bom, debian, elf, wheel};
 use crate::ci::install;
 use crate::process::{self, Folder, cargo};
 
-/// Largest size of each file in bytes. Most of the library are its 4,125 functions with the names of runtimes: 3.4 MB of
+/// Goals for the size of each file in bytes, which both miss. Most of the library are its 4,125 functions with the names of runtimes: 3.4 MB of
 /// code, 0.4 MB of tables for unwinding and 1.1 MB of tables of functions with their relocations.
-const LIMITS: &[(&str, u64)] = &[("bin/dwell", 15_000_000), ("lib/libdwell.so", 6_000_000)];
+const LIMITS: &[(&str, u64)] = &[("bin/dwell", 15_000_000), ("lib/libdwell.so", 5_000_000)];
 
 /// Libraries that every Linux with glibc has. Before glibc 2.34 it came in several files.
 const SYSTEM: &[&str] = &[
