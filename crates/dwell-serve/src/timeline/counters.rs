@@ -1,11 +1,11 @@
 //! Counters of the timeline, read from the trace when they are shown.
 
-use dwell_timeline::{Counter, Location, Sample, Span, Time};
+use dwell_timeline::{Counter, Sample, Span, Time};
 
 use crate::question::Fault;
 use crate::types::{TimelineCounter, TimelineCounters, TimelineSampleList, TimelineSamples};
 
-use super::rows::Row;
+use super::rows::single_locations;
 use super::{Result, View};
 
 /// Greatest number of locations whose values are read for an answer.
@@ -36,12 +36,7 @@ impl View<'_> {
         let span = self.span()?;
         let columns = self.parameters.number("columns")?.unwrap_or(1024).clamp(1, 4096) as usize;
         let rows = self.asked()?;
-        let mut wanted: Vec<(u32, Location)> =
-            (0..).zip(rows.iter().map(Row::single)).filter_map(|it| Some((it.0, it.1?))).collect();
-        if wanted.is_empty() {
-            let first = rows.first().and_then(|it| it.parts.first());
-            wanted.extend(first.map(|it| (0, Location(it.start))));
-        }
+        let mut wanted = single_locations(&rows);
         let omitted = wanted.len().saturating_sub(MOST_LOCATIONS);
         wanted.truncate(MOST_LOCATIONS);
         let unit = match counter.accumulates {

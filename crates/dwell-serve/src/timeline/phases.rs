@@ -4,11 +4,11 @@
 //! many of them, one look at each column is enough: nothing shorter can be seen.
 
 use dwell_report::Axis;
-use dwell_timeline::{CallPath, Location, Span};
+use dwell_timeline::{CallPath, Span};
 
 use crate::types::{TimelineAxis, TimelinePhases};
 
-use super::rows::Row;
+use super::rows::single_locations;
 use super::{Result, View};
 
 /// Greatest number of slices of a location that are looked at one by one.
@@ -44,12 +44,7 @@ impl View<'_> {
         let span = self.span()?;
         let columns = self.parameters.number("columns")?.unwrap_or(1024).clamp(1, 4096) as usize;
         let rows = self.asked()?;
-        let mut wanted: Vec<(u32, Location)> =
-            (0..).zip(rows.iter().map(Row::single)).filter_map(|it| Some((it.0, it.1?))).collect();
-        if wanted.is_empty() {
-            let first = rows.first().and_then(|it| it.parts.first());
-            wanted.extend(first.map(|it| (0, Location(it.start))));
-        }
+        let wanted = single_locations(&rows);
         let mut sampled = 0;
         for (row, location) in wanted {
             let mut list = Instances::default();

@@ -34,6 +34,18 @@ pub(super) struct Row {
     is_open: Option<bool>,
 }
 
+/// Returns the numbers and locations of the rows that have one location each. If there is none, the first location of the
+/// first row stands for all.
+pub(super) fn single_locations(rows: &[Row]) -> Vec<(u32, Location)> {
+    let singles = (0..).zip(rows).filter_map(|(number, row)| Some((number, row.single()?)));
+    let mut found: Vec<(u32, Location)> = singles.collect();
+    if found.is_empty() {
+        let first = rows.first().and_then(|row| row.parts.first());
+        found.extend(first.map(|part| (0, Location(part.start))));
+    }
+    found
+}
+
 impl Row {
     fn of(parts: Vec<Range<u32>>) -> Self {
         Self { parts, nodes: None, is_open: None }
