@@ -18,7 +18,7 @@ use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::{self, CallArgs, Hook, Made, Who, paradigm};
 use crate::process::Process;
 use crate::recorder::{Access, Lock, LockRecord, Place, Recorder, WindowCollective};
-use crate::thread::{Call, Frame, Thread, enter_at};
+use crate::thread::{Call, Frame, Thread, begin_brief, enter_at};
 use crate::windows::{Strided, Window};
 
 /// Begins a call that moves `bytes` bytes between this process and the rank `target`. `address` is the address at the
@@ -37,6 +37,39 @@ pub fn transfer(
 
 #[inline(never)]
 fn begin_transfer(
+    hook: &'static Hook,
+    target: u32,
+    bytes: u64,
+    address: usize,
+    context: usize,
+) -> Option<Call> {
+    if hook.is_summed_up() {
+        return begin_short_transfer(hook, target, bytes, address, context);
+    }
+    begin_long_transfer(hook, target, bytes, address, context)
+}
+
+/// Begins a transfer that may turn out to be short, so that it is summed up. One that may be a signal is recorded.
+#[inline(never)]
+fn begin_short_transfer(
+    hook: &'static Hook,
+    target: u32,
+    bytes: u64,
+    address: usize,
+    context: usize,
+) -> Option<Call> {
+    if hook.meaning.operation == Operation::Get || bytes > SMALL {
+        let call = begin_brief(hook, target, bytes, address, context);
+        if call.is_some() {
+            return call;
+        }
+    }
+    begin_long_transfer(hook, target, bytes, address, context)
+}
+
+/// Begins a transfer that is recorded.
+#[inline(always)]
+fn begin_long_transfer(
     hook: &'static Hook,
     target: u32,
     bytes: u64,
@@ -111,7 +144,9 @@ pub fn end_transfer(call: Call) {
 
 #[inline(never)]
 fn complete_transfer(call: Call) {
-    let Some(mut recorder) = Recorder::returned(call) else { return };
+    let Some(thread) = call.retaken() else { return };
+    let Some(thread) = thread.end_brief().and_then(|thread| call.resumed(thread)) else { return };
+    let mut recorder = Recorder::now(thread);
     let Frame { blocking, window, id, .. } = *recorder.thread.frame();
     if blocking {
         let (win, matching_id) = (RmaWinRef(window), MatchingId(id));

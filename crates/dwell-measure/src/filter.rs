@@ -17,7 +17,7 @@
 use std::fmt;
 
 use dwell_model::layer::{Layer, Ranks};
-use dwell_model::operation::Operation;
+use dwell_model::operation::{Mode, Operation};
 use dwell_model::table::Row;
 
 /// The rules of a filter file, for source files and for regions. The default has no rules and excludes nothing.
@@ -343,6 +343,8 @@ pub(crate) enum Decision {
     Record,
     /// Some calls of each call site are recorded.
     Sample,
+    /// Calls are recorded if they are long, and summed up if they are short.
+    SumUp,
     /// Calls are followed and not written: their effects on requests, communicators and numbers of collectives matter
     /// to other calls.
     Follow,
@@ -397,6 +399,9 @@ pub struct Selection {
     pub groups: Groups,
     /// Sampling rate: of each call site, one call in so many is recorded. 0 and 1 mean all.
     pub every: u32,
+    /// Part of the time that recording may take, in parts of 10,000, or 0 if there is no bound. To keep it, short calls are
+    /// summed up where nobody else needs to know of each of them.
+    pub overhead: u32,
     /// Details of GASNet that are recorded.
     pub details: Details,
 }
@@ -411,7 +416,11 @@ impl Selection {
         }
         let name = row.name();
         if self.groups.has(operation) && !self.filter.excludes(None, name, name) {
-            return if self.every > 1 { Decision::Sample } else { Decision::Record };
+            return match self.every {
+                2.. => Decision::Sample,
+                _ if self.overhead > 0 && concerns_nobody(layer, row) => Decision::SumUp,
+                _ => Decision::Record,
+            };
         }
         let alone = match operation {
             Operation::Put
@@ -428,6 +437,28 @@ impl Selection {
             _ => false,
         };
         if alone { Decision::Bypass } else { Decision::Follow }
+    }
+}
+
+/// Returns `true` if no process but the caller has to know when a call was made, as long as it was short. Calls that change
+/// memory which another process may wait on, send or receive, lock, or meet others are judged by their records. So are
+/// operations that a later call completes, because that call waits for them.
+fn concerns_nobody(layer: Layer, row: &Row) -> bool {
+    match row.operation {
+        // Puts that may be signals are told apart by their size, when they are made.
+        Operation::Get | Operation::Put => {
+            layer.ranks() == Ranks::Own && row.mode == Mode::Blocking
+        }
+        Operation::Order
+        | Operation::CompleteLocal
+        | Operation::CompleteRemote
+        | Operation::TestHandle
+        | Operation::TestProbe
+        | Operation::TestChange
+        | Operation::TestEpoch
+        | Operation::Query
+        | Operation::Control => layer != Layer::Gasnet,
+        _ => false,
     }
 }
 

@@ -13,6 +13,7 @@ use crate::filter::Decision;
 
 const FOLLOWED: u8 = 1;
 const SAMPLED: u8 = 2;
+const SUMMED_UP: u8 = 3;
 
 /// A hooked function: its row in the table of its runtime, and the region that events know it by. Hooks are static; the
 /// recorder changes them only through atomics.
@@ -21,7 +22,7 @@ const SAMPLED: u8 = 2;
 pub struct Hook {
     /// Not 0 if calls bypass the hook.
     bypass: AtomicU8,
-    /// Not 0 if only some calls are recorded, or none and all are followed.
+    /// Not 0 if only some calls are recorded, or none and all are followed, or short ones are summed up.
     partial: AtomicU8,
     /// Layer of the table that the function is in.
     pub layer: Layer,
@@ -59,13 +60,14 @@ impl Hook {
         let partial = match decision {
             Decision::Record => 0,
             Decision::Sample => SAMPLED,
+            Decision::SumUp => SUMMED_UP,
             Decision::Follow | Decision::Bypass => FOLLOWED,
         };
         self.partial.store(partial, Ordering::Relaxed);
         self.bypass.store(u8::from(decision == Decision::Bypass), Ordering::Relaxed);
     }
 
-    /// Returns `true` if some calls, or all, are not recorded.
+    /// Returns `true` if some calls, or all, are not recorded by themselves.
     #[inline(always)]
     pub(crate) fn is_partial(&self) -> bool {
         self.partial.load(Ordering::Relaxed) != 0
@@ -74,6 +76,11 @@ impl Hook {
     /// Returns `true` if some calls are recorded and others are not.
     pub(crate) fn is_sampled(&self) -> bool {
         self.partial.load(Ordering::Relaxed) == SAMPLED
+    }
+
+    /// Returns `true` if calls are summed up when they are short.
+    pub(crate) fn is_summed_up(&self) -> bool {
+        self.partial.load(Ordering::Relaxed) == SUMMED_UP
     }
 
     /// Returns `true` if calls bypass the hook.

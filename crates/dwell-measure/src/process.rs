@@ -17,6 +17,7 @@ use otf2::enums::{Paradigm, RegionRole};
 use otf2::id::RegionRef;
 
 use crate::clock::{self, Clock};
+use crate::cost;
 use crate::counters::Counting;
 use crate::entry::{self, Anchor, Quiet};
 use crate::filter::{Details, Selection};
@@ -51,6 +52,8 @@ pub struct Process {
     pub(crate) rules: Option<Rules>,
     /// Selection of the calls to record.
     pub(crate) selection: Selection,
+    /// Calls that take less than this, in nanoseconds, may be summed up; 0 if none is.
+    pub(crate) short: u64,
     pub(crate) has_trace: bool,
     pub(crate) has_profile: bool,
     /// Counters that are sampled. Set before the recording begins, or never.
@@ -215,6 +218,10 @@ impl Process {
             unwind: plan.unwind.min(unwind::DEPTH),
             rules: if plan.unwind > 0 { Some(Rules::new()?) } else { None },
             selection: plan.selection.clone(),
+            short: match plan.selection.overhead {
+                0 => 0,
+                part => (cost::of_a_call() * 10_000.0 / f64::from(part)) as u64 + 1,
+            },
             has_trace: plan.trace,
             has_profile: plan.profile,
             counting: OnceLock::new(),

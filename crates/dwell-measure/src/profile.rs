@@ -55,6 +55,38 @@ pub(crate) struct Amount {
     partner: (u32, u32, u32),
 }
 
+/// A put or a get, as far as the profile counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    /// Set for a put; otherwise it is a get.
+    pub(crate) is_put: bool,
+    pub(crate) window: u32,
+    pub(crate) rank: u32,
+    pub(crate) bytes: u64,
+}
+
+impl Amount {
+    /// Returns the put or get that the event describes, if it does.
+    pub(crate) fn access(&self) -> Option<Access> {
+        let (kind, window, rank) = self.partner;
+        matches!(kind, 1 | 2).then_some(Access {
+            is_put: kind == 1,
+            window,
+            rank,
+            bytes: self.first.1,
+        })
+    }
+}
+
+impl From<Access> for Amount {
+    fn from(it: Access) -> Self {
+        let (operations, bytes, kind) =
+            if it.is_put { (PUTS, BYTES_PUT, 1) } else { (GETS, BYTES_GET, 2) };
+        let partner = (kind, it.window, it.rank);
+        Self { operations, first: (bytes, it.bytes), partner, ..NONE }
+    }
+}
+
 const PUTS: usize = FIRST_COUNT;
 const GETS: usize = FIRST_COUNT + 1;
 const ATOMICS: usize = FIRST_COUNT + 2;

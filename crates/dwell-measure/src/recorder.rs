@@ -134,9 +134,14 @@ impl Recorder {
     #[inline(always)]
     #[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
     pub fn returned(call: Call) -> Option<Self> {
-        let mut thread = call.returned()?;
+        call.returned().map(Self::now)
+    }
+
+    /// Continues a call whose thread is busy, and reads the time.
+    #[inline(always)]
+    pub(crate) fn now(mut thread: Busy) -> Self {
         let time = thread.now();
-        Some(Self { thread, time, held: None })
+        Self { thread, time, held: None }
     }
 
     /// Ends the call: writes its leave event at the time of the last records, and releases the thread.
@@ -162,6 +167,9 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     fn write_then_leave(mut self, event: impl AnyEvent + Counted + Copy) {
+        if self.thread.sum_up_complete(self.time) {
+            return self.thread.release();
+        }
         self.write(event);
         self.leave();
     }

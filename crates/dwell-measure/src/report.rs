@@ -10,6 +10,7 @@ use dwell_model::units::bytes;
 use dwell_unify::numbers::{self, Number};
 use dwell_unify::unify::{Global, Process};
 
+use crate::cost;
 use crate::counters::Counting;
 use crate::guard;
 use crate::process;
@@ -165,12 +166,21 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
         return say(&format!("nothing was recorded in {shown}: {why}"));
     }
     let next = if trace { "analyze" } else { "report" };
-    let share = 100.0 * estimate(calls) / (longest.max(1) as f64 * processes.max(1) as f64);
+    let (summed, short) =
+        (numbers::total(global, Number::Summed), numbers::most(global, Number::Short));
+    let cost = estimate(calls as f64 + cost::OF_A_SHORT_CALL * summed as f64);
+    let share = 100.0 * cost / (longest.max(1) as f64 * processes.max(1) as f64);
     let mut text = format!(
         "{shown}: {calls} calls of {processes} process{}, {}, about {share:.1} % overhead. Next: dwell {next} {shown}",
         if processes == 1 { "" } else { "es" },
         bytes(numbers::total(global, Number::Bytes) as f64),
     );
+    if summed > 0 {
+        let short = short as f64 / 1e3;
+        text += &format!(
+            "\ndwell: {summed} more calls took less than {short:.1} \u{b5}s and were summed up"
+        );
+    }
     let left_out = numbers::total(global, Number::LeftOut);
     if left_out > 0 {
         text += &format!("\ndwell: {left_out} more calls were seen and left out, as was asked");
@@ -189,7 +199,7 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
 
 /// Nanoseconds that recording so many calls took, from what recording some takes here and now. Counters are sampled twice a
 /// call.
-fn estimate(calls: u64) -> f64 {
+fn estimate(calls: f64) -> f64 {
     let sample = process::current().and_then(|process| process.counting.get()).map(Counting::cost);
-    calls as f64 * (crate::cost::of_a_call() + 2.0 * sample.unwrap_or(0.0))
+    calls * (cost::of_a_call() + 2.0 * sample.unwrap_or(0.0))
 }

@@ -49,6 +49,8 @@ pub enum Kind {
     Counters,
     /// A duration, as in `10s`.
     Duration,
+    /// A part of a whole, as in `2%`.
+    Share,
     /// A number that is at least 1 and at most this.
     Count(u32),
     /// Any text in one line.
@@ -69,6 +71,7 @@ impl Kind {
             Self::Groups => "GROUPS",
             Self::Counters => "LIST",
             Self::Duration => "TIME",
+            Self::Share => "SHARE",
             Self::Count(_) => "N",
             Self::Text => "TEXT",
             Self::Switch => "on|off",
@@ -90,6 +93,9 @@ impl Kind {
             Self::Duration => parse_duration(text)
                 .map(drop)
                 .ok_or("expected a time such as 500ms, 10s or 2m".into()),
+            Self::Share => parse_share(text)
+                .map(drop)
+                .ok_or("expected a share from 0.01% to 100%, such as 2%".into()),
             Self::Count(most) => match text.trim().parse::<u32>() {
                 Ok(number) if (1..=most).contains(&number) => Ok(()),
                 _ if most == u32::MAX => Err("expected a number of at least 1".into()),
@@ -243,6 +249,15 @@ pub const TABLE: &[Setting] = &[
         section: FILTERS,
         help: "Puts, gets and atomic operations of GASNet that go through shared memory: each of them as events, or only \
                the count of them and their bytes, by call path. They take nanoseconds, and their events take longer",
+    },
+    Setting {
+        name: "overhead",
+        letter: None,
+        kind: Kind::Share,
+        default: "",
+        section: FILTERS,
+        help: "Largest share of the time that recording may take, such as 2%. To keep it, short calls are summed up if no \
+               wait of another process is judged by them; long ones are recorded as always",
     },
     Setting {
         name: "start-after",
@@ -488,6 +503,7 @@ impl Values {
                 .and_then(|text| Groups::parse(text).ok())
                 .unwrap_or_default(),
             every: self.text("every").and_then(|text| text.trim().parse().ok()).unwrap_or(1),
+            overhead: self.text("overhead").and_then(parse_share).unwrap_or(0),
             details: Details {
                 handlers: Detail::of(self.text("handlers")),
                 locks: Detail::of(self.text("handler-locks")),
@@ -522,6 +538,13 @@ impl Settings {
             Some("system") => Source::System,
             _ => Source::best(),
         };
+        let counters = values.text("counters").and_then(|text| Wanted::parse(text).ok());
+        let mut selection = values.selection(&mut complaints);
+        if selection.overhead > 0 && counters.is_some() {
+            complaints
+                .push("--overhead cannot be kept while --counters are sampled; ignored".into());
+            selection.overhead = 0;
+        }
         let settings = Self {
             skew,
             clock,
@@ -529,14 +552,11 @@ impl Settings {
             peer_timeout: values.duration("peer-timeout").unwrap_or(60_000_000_000),
             trace,
             profile,
-            selection: values.selection(&mut complaints),
+            selection,
             window: (start, end),
             paused: values.is_on("paused"),
             unwind: values.text("unwind").and_then(|text| text.trim().parse().ok()).unwrap_or(0),
-            counters: values
-                .text("counters")
-                .and_then(|text| Wanted::parse(text).ok())
-                .unwrap_or_default(),
+            counters: counters.unwrap_or_default(),
             directory: values.path("output"),
             next: values.is_on("next"),
             scratch: values.path("scratch"),
@@ -585,6 +605,14 @@ pub fn read_filter(path: &Path) -> Result<Filter, String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
     Filter::parse(&text).map_err(|mistake| told(&mistake))
+}
+
+/// Returns a share such as `2%` in parts of 10,000, or `None` if the text is none, or is less than one of them or more than
+/// all.
+fn parse_share(text: &str) -> Option<u32> {
+    let percent: f64 = text.trim().strip_suffix('%')?.trim_end().parse().ok()?;
+    let parts = (percent * 100.0).round();
+    (1.0..=10_000.0).contains(&parts).then_some(parts as u32)
 }
 
 /// Parses the value of a switch: `on`, `yes`, `true` and `1`, or `off`, `no`, `false` and `0`, in any case and with

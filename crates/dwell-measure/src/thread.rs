@@ -25,6 +25,7 @@ mod chunks;
 mod location;
 mod merged;
 mod mute_and_profile;
+mod short;
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -59,6 +60,8 @@ use location::{FilePath, register};
 use merged::Merged;
 pub(crate) use merged::enter_again;
 pub use merged::{Counted as CountedOnly, count_only};
+pub(crate) use short::begin_brief;
+use short::{Brief, Stretch};
 pub(crate) use user::as_region;
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
@@ -207,6 +210,16 @@ pub(crate) struct Thread {
     unsettled: bool,
     /// The region that goes on if the same call is made again.
     merged: Merged,
+    /// Set if nothing was written of the open call so far, because it may turn out to be short.
+    held_back: bool,
+    /// The open call, if it is a transfer of which nothing was written or looked up so far.
+    brief: Option<Brief>,
+    /// Short calls that are summed up.
+    stretch: Stretch,
+    /// Number of calls that were summed up.
+    summed: u64,
+    /// Set if operations on the window of the last operation were outstanding before it.
+    was_outstanding: bool,
     /// Number and bytes of operations that are only counted.
     counted: [(u64, u64); 3],
     /// Functions of the program that were entered when there was no place left.
@@ -368,7 +381,8 @@ pub fn is_inside(layer: Layer) -> bool {
     let stack = arch::stack_pointer();
     let open = thread.frames.iter().take(thread.depth);
     // A call that never returned is not one that the thread is inside of.
-    let inside = open.filter(|frame| frame.layer == 1 << layer as u32).any(|it| it.is_alive(stack));
+    let inside = thread.brief.is_some()
+        || open.filter(|frame| frame.layer == 1 << layer as u32).any(|it| it.is_alive(stack));
     thread.release();
     inside
 }
@@ -379,7 +393,10 @@ pub fn is_inside(layer: Layer) -> bool {
 #[inline(always)]
 pub(crate) fn enter(hook: &'static Hook) -> Option<(Busy, Option<Held>)> {
     let words = words();
-    let Some(mut thread) = take(words) else { return missed().map(|thread| (thread, None)) };
+    let Some(mut thread) = take_as_it_is(words) else { return missed().map(|it| (it, None)) };
+    if thread.unsettled {
+        thread.settle_unless_short(hook);
+    }
     match thread.enter(hook, words, Thread::now, true) {
         Opened::Yes => Some((thread, None)),
         Opened::Held(held) => Some((thread, Some(held))),
@@ -450,11 +467,12 @@ impl Thread {
         if self.unwinds && self.depth == 0 {
             site = self.caller(return_address, stack, words.frame.get());
         }
-        let muted = self.off || hook.is_partial() && self.skips(hook, region, site);
         let stack = arch::return_place(stack, return_address);
-        let frame = Frame { stack, return_address, site, region, layer, muted, ..NO_FRAME };
+        let frame = Frame { stack, return_address, site, region, layer, ..NO_FRAME };
+        if self.off || hook.is_partial() {
+            return self.open_partly(hook, time, frame);
+        }
         if hold
-            && !muted
             && !self.aside
             && let Some(held) = self.prepared(region, site)
         {
@@ -462,7 +480,7 @@ impl Thread {
             self.calls += 1;
             return Opened::Held(held);
         }
-        (!(muted && hook.is_bypassed()) && self.open(time, frame)).into()
+        self.open(time, frame).into()
     }
 
     /// Returns the place of the encoded events of a call of this region from this site, if it was made before.
@@ -543,8 +561,8 @@ impl Thread {
             return false;
         }
         let muted = self.frame().muted;
-        if muted != self.muted {
-            self.set_muted(muted);
+        if muted | self.aside {
+            self.return_aside(muted);
         }
         true
     }
@@ -603,6 +621,7 @@ impl Thread {
         let id = self.next_id;
         self.next_id += 1;
         if let Some(pending) = self.pending.get_mut(window as usize) {
+            self.was_outstanding = pending.1;
             *pending = (id, pending.1 | outstanding);
         }
         let frame = self.frame();
@@ -669,7 +688,7 @@ impl Thread {
     /// Writes an event. Returns `false` if there was no room for it.
     #[cfg_attr(not(debug_assertions), inline(always))] // Without optimisation each copy would take stack.
     pub(crate) fn write(&mut self, time: u64, event: impl AnyEvent + Counted + Copy) -> bool {
-        if self.aside && self.set_aside(event.amount()) {
+        if self.aside && self.set_aside(event.amount(), false) {
             return true;
         }
         let Some(encoder) = &mut self.encoder else { return false };
@@ -701,7 +720,7 @@ impl Thread {
         tag: Attribute,
         event: impl AnyEvent + Counted + Copy,
     ) -> bool {
-        if self.aside && self.set_aside(event.amount()) {
+        if self.aside && self.set_aside(event.amount(), true) {
             return true;
         }
         let Some(encoder) = &mut self.encoder else { return false };
@@ -779,6 +798,10 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn nest(&mut self, stack: usize, layer: u32) -> bool {
+        self.write_brief();
+        if self.held_back {
+            self.write_held_back();
+        }
         let open = self.frames.get(..self.depth).unwrap_or_default();
         let dead = open.iter().rev().take_while(|frame| !frame.is_alive(stack)).count();
         (dead == 0 || self.leave_to(self.depth - dead)) && self.layers & layer == 0
@@ -811,8 +834,8 @@ impl Thread {
         if self.muted {
             self.set_muted(false);
         }
-        if self.aside {
-            self.leave_aside(time);
+        if self.aside && self.leave_aside(time) {
+            return true;
         }
         let place = self.sites.wrap(place_of(site));
         // Whoever called from there, the region is what matters.
@@ -901,15 +924,27 @@ impl Call {
     /// Makes the thread busy again, to record how the call ended. Returns `None` if the recording has ended meanwhile.
     #[inline(always)]
     pub(crate) fn returned(&self) -> Option<Busy> {
-        // SAFETY: locations are never unmapped.
-        let location = unsafe { self.location.as_ref() };
-        // SAFETY: a call is left by the thread that entered it, to which the location belongs.
-        let mut thread = unsafe { Busy::take(location) }?;
-        pass(Entry::Busy);
+        self.resumed(self.retaken()?)
+    }
+
+    /// Continues the call, whose thread is busy. Returns `None` if the recording has ended meanwhile.
+    #[inline(always)]
+    pub(crate) fn resumed(&self, mut thread: Busy) -> Option<Busy> {
         if !entry::is_on() || !thread.returned(self.depth) {
             thread.release();
             return None;
         }
+        Some(thread)
+    }
+
+    /// Makes the thread busy again.
+    #[inline(always)]
+    pub(crate) fn retaken(&self) -> Option<Busy> {
+        // SAFETY: locations are never unmapped.
+        let location = unsafe { self.location.as_ref() };
+        // SAFETY: a call is left by the thread that entered it, to which the location belongs.
+        let thread = unsafe { Busy::take(location) }?;
+        pass(Entry::Busy);
         Some(thread)
     }
 

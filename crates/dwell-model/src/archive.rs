@@ -9,7 +9,7 @@
 //! progress=always`.
 //!
 //! Where calls were left out, the description says so behind the meaning: [`LEFT_OUT`], [`SAMPLED`]. Such a region may
-//! have no events at all. Pauses of recording are `MeasurementOnOff` records.
+//! have no events at all. Where short calls may have been summed up, it says [`SUMMED_UP`]. Pauses of recording are `MeasurementOnOff` records.
 //!
 //! A region that the program declares a [`PHASE`] has the flags of one, and a `ParameterInt` named [`INSTANCE`] behind
 //! its `Enter`, which holds the number of the instance.
@@ -149,6 +149,27 @@ pub const ACTIVE_MESSAGE: &str = "DWELL::ACTIVE_MESSAGE";
 /// came from one place, each less than a microsecond after the one before, and found nothing: polls that ran no handler,
 /// and tests that failed. The last one may have found something.
 pub const CALLS: &str = "DWELL::CALLS";
+
+/// Attribute of the `Leave` of a region that stands for several calls, an unsigned number: the nanoseconds that the calls
+/// took together. Without it they took as long as the region. With it the region covers a stretch of time in which the
+/// program made short calls and computed between them, never for longer than [`SHORT`] at once. If several places of the
+/// program made them in turn, their regions divide the stretch in proportion to the time of their calls. None of the calls
+/// has records of its own.
+pub const TIME_IN_CALLS: &str = "DWELL::TIME_IN_CALLS";
+
+/// Attribute beside [`TIME_IN_CALLS`], an unsigned number: the bytes that the calls moved together.
+pub const BYTES_IN_CALLS: &str = "DWELL::BYTES_IN_CALLS";
+
+/// Property of an archive, in nanoseconds: calls of regions that are [`SUMMED_UP`] have records of their own if they took
+/// at least as long as this, or if no other of them came within this time.
+pub const SHORT: &str = "DWELL::SHORT";
+
+/// Property of an archive, beside [`SHORT`]: the number of calls that were summed up, of all processes.
+pub const SUMMED_CALLS: &str = "DWELL::SUMMED_CALLS";
+
+/// Text behind the [`Meaning`] of a region whose short calls may be summed up: see [`TIME_IN_CALLS`]. It begins with a
+/// blank, so that it can be appended.
+pub const SUMMED_UP: &str = " recorded=long";
 
 /// Text behind the [`Meaning`] of a region whose calls the program made and the recorder left out. It begins with a
 /// blank, so that it can be appended.

@@ -37,6 +37,8 @@ pub mod attribute {
     pub const NEIGHBOURS: AttributeRef = AttributeRef(6);
     pub const ACTIVE_MESSAGE: AttributeRef = AttributeRef(7);
     pub const CALLS: AttributeRef = AttributeRef(8);
+    pub const TIME_IN_CALLS: AttributeRef = AttributeRef(9);
+    pub const BYTES_IN_CALLS: AttributeRef = AttributeRef(10);
 }
 
 /// Attribute that marks a leave event which the program did not make, because its process or thread ended inside the
@@ -44,7 +46,7 @@ pub mod attribute {
 pub const CUT: Attribute = Attribute { attribute: attribute::CUT, value: AttributeValue::Uint8(1) };
 
 /// Attributes that events of an archive may have, in the order of their ids: name, type and description of each.
-pub const ATTRIBUTES: [(&str, Type, &str); 9] = [
+pub const ATTRIBUTES: [(&str, Type, &str); 11] = [
     (archive::CALL_SITE, Type::CallingContext, "From where the region was called"),
     (archive::SYMMETRIC_OFFSET, Type::Uint64, "Where in symmetric memory it acts"),
     (archive::SIGNAL_OFFSET, Type::Uint64, "Where in symmetric memory the signal is"),
@@ -58,6 +60,8 @@ pub const ATTRIBUTES: [(&str, Type, &str); 9] = [
     (archive::NEIGHBOURS, Type::Group, "The process and the neighbours that send to it"),
     (archive::ACTIVE_MESSAGE, Type::Uint64, "Checksum of an active message"),
     (archive::CALLS, Type::Uint64, "Number of calls that the region stands for"),
+    (archive::TIME_IN_CALLS, Type::Uint64, "Nanoseconds of it that were spent in these calls"),
+    (archive::BYTES_IN_CALLS, Type::Uint64, "Bytes that these calls moved"),
 ];
 
 /// Writes all global definitions of a run. `begin_realtime` is the time of day at which the run began, in nanoseconds

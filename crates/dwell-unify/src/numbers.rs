@@ -29,10 +29,14 @@ pub enum Number {
     UnrecordedCalls = 8,
     /// 1 if further calls were lost that were not counted, otherwise 0.
     Uncounted = 9,
+    /// Number of calls that were summed up.
+    Summed = 10,
+    /// Calls of at least so many nanoseconds were not summed up; 0 if none was.
+    Short = 11,
 }
 
 /// Number of entries in the list.
-const COUNT: usize = Number::Uncounted as usize + 1;
+const COUNT: usize = Number::Short as usize + 1;
 
 /// Makes the list of numbers of a process, in the order of [`Number`], from those that are known. All others are 0.
 pub fn list(known: &[(Number, u64)]) -> Vec<u64> {
@@ -54,6 +58,11 @@ pub fn of(global: &Global, number: Number) -> impl Iterator<Item = u64> {
 /// Returns the sum of one number over all processes that report it.
 pub fn total(global: &Global, number: Number) -> u64 {
     of(global, number).sum()
+}
+
+/// Returns the largest value of one number among all processes that report it.
+pub fn most(global: &Global, number: Number) -> u64 {
+    of(global, number).max().unwrap_or(0)
 }
 
 /// Describes in words, for the archive, how many calls are lost because recording had stopped. Returns `None` if none

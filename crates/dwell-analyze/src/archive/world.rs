@@ -101,6 +101,8 @@ pub(crate) struct Attributes {
     pub(crate) neighbours: Option<AttributeRef>,
     pub(crate) active_message: Option<AttributeRef>,
     pub(crate) calls: Option<AttributeRef>,
+    pub(crate) time_in_calls: Option<AttributeRef>,
+    pub(crate) bytes_in_calls: Option<AttributeRef>,
 }
 
 impl Attributes {
@@ -118,6 +120,8 @@ impl Attributes {
                 Some(archive::NEIGHBOURS) => found.neighbours = Some(attribute.id),
                 Some(archive::ACTIVE_MESSAGE) => found.active_message = Some(attribute.id),
                 Some(archive::CALLS) => found.calls = Some(attribute.id),
+                Some(archive::TIME_IN_CALLS) => found.time_in_calls = Some(attribute.id),
+                Some(archive::BYTES_IN_CALLS) => found.bytes_in_calls = Some(attribute.id),
                 Some(archive::SKIPPED) => found.skipped = Some(attribute.id),
                 _ => {}
             }

@@ -120,6 +120,8 @@ pub(crate) struct Location {
     pub(crate) handlers_before: Duration,
     /// Number of calls that the call which ends now stands for, or 0 if the archive does not say.
     pub(crate) merged: u64,
+    /// Time in calls that the region which is left now stands for, if these were summed up.
+    pub(crate) in_short_calls: Option<Duration>,
     /// Number of judged calls that issued operations and were not read on the fast path.
     pub(crate) slow_calls: u64,
     /// Time of the last event in nanoseconds.
@@ -193,6 +195,7 @@ impl Location {
             in_handlers: Duration::ZERO,
             handlers_before: Duration::ZERO,
             merged: 0,
+            in_short_calls: None,
             slow_calls: 0,
             now: Time::BEGIN,
             first: None,

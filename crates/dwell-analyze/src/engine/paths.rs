@@ -593,6 +593,16 @@ impl Paths {
         node.account
     }
 
+    /// Adds operations that were summed up, with the bytes that they moved together.
+    pub(crate) fn count_all(&mut self, path: Path, what: Quantity, count: u64, bytes: u64) {
+        if let Some(node) = self.nodes.get_mut(path.0 as usize) {
+            node.add(what, count);
+            let moved =
+                if what == Quantity::Gets { Quantity::BytesGet } else { Quantity::BytesPut };
+            node.add(moved, bytes);
+        }
+    }
+
     /// Adds an amount to a quantity other than operations and bytes.
     #[inline(always)]
     pub(crate) fn book(&mut self, path: Path, what: Quantity, amount: u64) {

@@ -215,6 +215,51 @@ impl<P: Pattern> Player<'_, P> {
         if let Some(frame) = location.stack.last().filter(|frame| frame.region == region) {
             location.merged = calls;
             location.paths.visits(frame.path, calls.saturating_sub(1));
+            let known = &self.here.world.attributes;
+            let time = number(attributes, known.time_in_calls);
+            location.in_short_calls = time.map(Duration);
+            let operation = self.here.world.roles.get(region).meaning.map(|it| it.operation);
+            let what = match operation {
+                Some(Operation::Get) => Quantity::Gets,
+                Some(Operation::Put) => Quantity::Puts,
+                _ => return,
+            };
+            if let Some(bytes) = number(attributes, known.bytes_in_calls) {
+                location.paths.count_all(frame.path, what, calls, bytes);
+            }
+        }
+    }
+
+    /// Ends a stretch of short calls, which took so long together. Between them the process computed, so the rest of the
+    /// stretch belongs to the region around it. No wait is judged: none of the calls was long enough to be recorded. The
+    /// process served others throughout, since it was never away for longer than a call is short.
+    #[cold]
+    #[inline(never)]
+    fn close_short_calls(&mut self, time: Time, spent: Duration) {
+        let location = &mut *self.here.location;
+        let Some(frame) = location.stack.pop() else { return };
+        let spent = spent.min(time - frame.enter);
+        location.paths.visit(frame.path, spent);
+        if let Some(above) = location.stack.last_mut() {
+            above.inside += spent;
+        }
+        let process = &mut *self.here.process;
+        if frame.judged {
+            location.judged = 0;
+            location.in_calls += spent;
+            if !process.alone && frame.traits.has(Traits::ONE_SIDED) {
+                process.settle(frame.enter, frame.traits, false);
+            }
+        }
+        if frame.traits.has(Traits::ALWAYS) {
+            process.sure.leave(time);
+        }
+        if self.here.world.wide && frame.traits.has(Traits::SERVES) {
+            process.wide.leave(time);
+        }
+        if location.judged == 0 {
+            let sort = Sort::function(frame.region, 0, Distance::None, 0);
+            self.here.location.paths.charge(frame.path, sort, spent);
         }
     }
 
@@ -236,6 +281,9 @@ impl<P: Pattern> Player<'_, P> {
     #[inline(always)]
     pub(crate) fn close(&mut self, time: Time) {
         let location = &mut *self.here.location;
+        if let Some(spent) = location.in_short_calls.take() {
+            return self.close_short_calls(time, spent);
+        }
         let Some(frame) = location.stack.pop() else { return };
         let length = time - frame.enter;
         location.paths.visit(frame.path, length.saturating_sub(frame.inside));

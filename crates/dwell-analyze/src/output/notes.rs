@@ -151,6 +151,17 @@ pub(crate) fn collect(
     for (pattern, reason) in left_out(world) {
         add(pattern, 0, &reason);
     }
+    let property = |name| anchor.property(name).and_then(|text| text.parse::<u64>().ok());
+    if let (Some(calls @ 1..), Some(short)) =
+        (property(archive::SUMMED_CALLS), property(archive::SHORT))
+    {
+        let short = short as f64 / 1e3;
+        let reason = format!(
+            "calls shorter than {short:.1} \u{b5}s were summed up, as was asked; they are counted in call paths, and \
+             neither in the matrix nor among operations that could be joined"
+        );
+        add("inefficient_communication", calls, &reason);
+    }
     let mut by_place: BTreeMap<u8, Unjudged> = BTreeMap::new();
     for one in unjudged.iter().filter(|it| counts.paused || !it.only_if_paused) {
         let of = || Unjudged { calls: 0, ..one.clone() };

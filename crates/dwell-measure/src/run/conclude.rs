@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use dwell_model::archive;
 use dwell_unify::assemble;
 use dwell_unify::collate::{self, Collated};
 use dwell_unify::experiment;
@@ -170,6 +171,8 @@ impl Conclusion<'_> {
             (Number::Bytes, self.bytes(&local)),
             (Number::UnrecordedThreads, threads),
             (Number::UnrecordedCalls, unseen),
+            (Number::Summed, sum(|closed| closed.summed)),
+            (Number::Short, process.map_or(0, |process| process.short)),
         ]);
         let stopped = process.and_then(Process::failure).map(|failure| failure.to_string());
         for value in stopped.into_iter().chain(failure) {
@@ -233,6 +236,12 @@ impl Conclusion<'_> {
         let left_out = numbers::total(global, Number::LeftOut);
         if left_out > 0 {
             options.properties.push(("DWELL::LEFT_OUT".into(), format!("{left_out} calls")));
+        }
+        let (summed, short) =
+            (numbers::total(global, Number::Summed), numbers::most(global, Number::Short));
+        if short > 0 {
+            options.properties.push((archive::SHORT.into(), short.to_string()));
+            options.properties.push((archive::SUMMED_CALLS.into(), summed.to_string()));
         }
         options.properties.extend(assemble::loss_properties(global));
         options.properties.push(("DWELL::UNIFICATION".into(), unification.into()));

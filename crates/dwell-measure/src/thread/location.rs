@@ -17,8 +17,8 @@ use otf2::event::Leave;
 use otf2::id::{LocationRef, RegionRef, Time};
 
 use super::{
-    Busy, DEPTH, Frame, Location, Merged, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS,
-    abandon,
+    Busy, DEPTH, Frame, Location, Merged, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Stretch, Thread,
+    WINDOWS, abandon,
 };
 use crate::busy::Flag;
 use crate::counters::Readings;
@@ -46,6 +46,8 @@ pub struct Closed {
     pub bypassed: u64,
     /// Number of calls that a filter or a pause excluded.
     pub left_out: u64,
+    /// Number of calls that were summed up because they were short.
+    pub summed: u64,
 }
 
 /// Gives the calling thread a location. If that panics, the thread is not recorded.
@@ -121,6 +123,11 @@ impl Location {
             turns_at: 0,
             unsettled: false,
             merged: Merged::NONE,
+            held_back: false,
+            brief: None,
+            stretch: Stretch::NONE,
+            summed: 0,
+            was_outstanding: false,
             counted: [(0, 0); 3],
             skipped: 0,
             layers: 0,
@@ -177,18 +184,22 @@ impl Location {
 impl Thread {
     /// Returns the figures of the calls of the location, without events.
     fn told(&self, location: &Location) -> Closed {
-        let Self { id, calls, left_out, .. } = *self;
+        let Self { id, calls, left_out, summed, .. } = *self;
         let bypassed = location.bypassed.load(Ordering::Relaxed);
-        Closed { id, calls, events: 0, bypassed, left_out }
+        Closed { id, calls, events: 0, bypassed, left_out, summed }
     }
 
     /// Closes the event file and returns the figures of the location. Only for the thread that has ended the recording
     /// and waited until this thread was not busy.
     fn close(&mut self, location: &Location) -> io::Result<Closed> {
-        let none = self.told(location);
         if self.unsettled {
             self.settle();
         }
+        self.write_brief();
+        if self.held_back {
+            self.write_held_back();
+        }
+        let none = self.told(location);
         let now = self.now();
         if self.profile.is_some() {
             self.leave_paths(now);

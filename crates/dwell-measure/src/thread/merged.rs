@@ -164,6 +164,7 @@ impl Thread {
         if self.merged.until != 0 {
             self.end_merged();
         }
+        self.end_stretch();
         for (counted, [operations, bytes]) in
             std::mem::take(&mut self.counted).into_iter().zip(COUNTERS)
         {
@@ -208,7 +209,7 @@ impl Thread {
             profile.repeat(row, count - 1);
         }
         if self.aside {
-            self.leave_aside(until);
+            let _ = self.leave_aside(until);
         }
         let tag = Attribute { attribute: attribute::CALLS, value: AttributeValue::Uint64(count) };
         let region = RegionRef(region);

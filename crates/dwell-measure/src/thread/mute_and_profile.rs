@@ -7,7 +7,7 @@ use otf2::event::{Enter, MeasurementOnOff, Metric};
 use otf2::id::MetricRef;
 use otf2::value::MetricValue;
 
-use super::{Frame, NO_PLACE, Place, Thread, place_of};
+use super::{Frame, NO_PLACE, Opened, Place, Thread, place_of};
 use crate::arch;
 use crate::counters;
 use crate::entry::{self, Quiet, keeping_errno};
@@ -37,15 +37,30 @@ impl Thread {
         self.aside = muted | self.profile.is_some() | self.process.counting.get().is_some();
     }
 
-    /// Does what is left to do before the leave event of the open call: samples counters, and books the call in the
-    /// profile.
+    /// Continues a call that is muted or held back, or was called by such a one, or that is added to a profile.
     #[inline(never)]
-    pub(super) fn leave_aside(&mut self, time: u64) {
+    pub(super) fn return_aside(&mut self, muted: bool) {
+        if muted != self.muted {
+            self.set_muted(muted);
+        }
+        if self.held_back {
+            self.write_held_back_if_long();
+        }
+    }
+
+    /// Does what is left to do before the leave event of the open call: samples counters, and books the call in the
+    /// profile. Returns `true` if the call was summed up, and has no leave event.
+    #[inline(never)]
+    pub(super) fn leave_aside(&mut self, time: u64) -> bool {
+        if self.held_back && self.sum_up(time) {
+            return true;
+        }
         let Frame { layer, .. } = *self.frame();
         if self.layers & !layer == 0 {
             self.sample(time);
         }
         self.leave_path(time);
+        false
     }
 
     /// Writes the values of all counters of this thread, if there are any and there is a trace.
@@ -79,13 +94,29 @@ impl Thread {
         self.muted
     }
 
-    /// Returns `true` if this call of a function that is recorded in part is not recorded.
+    /// Opens a call of a function whose calls are not all recorded by themselves.
     #[cold]
     #[inline(never)]
-    pub(super) fn skips(&mut self, hook: &Hook, region: u32, return_address: usize) -> bool {
-        if !hook.is_sampled() {
-            return true;
+    pub(super) fn open_partly(&mut self, hook: &Hook, time: u64, frame: Frame) -> Opened {
+        let Frame { region, site, .. } = frame;
+        if !self.off && hook.is_summed_up() {
+            if self.is_summed_up(region, site) {
+                self.hold_back(time, frame);
+                return Opened::Yes;
+            }
+            if self.unsettled {
+                self.settle();
+            }
+            return self.open(time, frame).into();
         }
+        let muted = self.off || !hook.is_sampled() || self.skips(region, site);
+        (!(muted && hook.is_bypassed()) && self.open(time, Frame { muted, ..frame })).into()
+    }
+
+    /// Returns `true` if this call of a function of which every Nth call is recorded is not recorded.
+    #[cold]
+    #[inline(never)]
+    fn skips(&mut self, region: u32, return_address: usize) -> bool {
         let every = self.process.selection.every;
         let place = self.sites.wrap_mut(place_of(return_address));
         if place.return_address != return_address || place.region != region {
@@ -110,6 +141,9 @@ impl Thread {
         let quiet = entry::is_quiet();
         if quiet == self.off {
             return;
+        }
+        if self.unsettled {
+            self.settle();
         }
         self.off = quiet;
         // Without room nothing can be said, and nothing more will come.
@@ -154,8 +188,9 @@ impl Thread {
     /// Adds what an event counts for to the profile, if there is one and the call is not muted. Returns
     /// whether that was all: there is no trace, or nothing is to be in it.
     #[inline(always)]
-    pub(super) fn set_aside(&mut self, amount: Option<Amount>) -> bool {
-        if self.muted {
+    pub(super) fn set_aside(&mut self, amount: Option<Amount>, tagged: bool) -> bool {
+        // An attribute says something that others need.
+        if self.muted || self.held_back && self.keeps(amount.filter(|_| !tagged)) {
             return true;
         }
         if let Some(amount) = &amount {

@@ -6,10 +6,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::process::Command;
 
+use dwell_model::archive;
 use otf2::Event;
 use otf2::enums::MeasurementMode;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, rows_of_tree};
 use crate::mpi::Mpi;
 use crate::needs;
 use crate::trace::{Count, Counts, Trace};
@@ -123,6 +124,121 @@ fn groups_and_every_nth_call() {
         assert!((least..=least + places).contains(&found), "{key:?}: {found} of {calls}");
     }
     assert!(analysed(&lab).contains("not recorded, as was asked"));
+}
+
+/// Calls, bytes and time of a function at a process, and how many of its calls have records of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Made {
+    calls: u64,
+    alone: u64,
+    bytes: u64,
+    /// Time of calls that were summed up, and length of the regions that stand for them.
+    summed: u64,
+    stretches: u64,
+}
+
+/// Adds up what a trace says of each function at each process, stretches of short calls included.
+fn made(trace: &Trace) -> BTreeMap<(u64, String), Made> {
+    let number = |record: &otf2::read::EventRecord<'_>, name: &str| {
+        record.attributes.iter().find_map(|it| match it.value {
+            otf2::AttributeValue::Uint64(number) if trace.attribute(it.attribute) == name => {
+                Some(number)
+            }
+            _ => None,
+        })
+    };
+    let mut all: BTreeMap<(u64, String), Made> = BTreeMap::new();
+    for (location, pe) in trace.locations() {
+        let (mut reader, mut open) = (trace.archive.events(location).unwrap(), Vec::new());
+        while let Some(record) = reader.next().unwrap() {
+            match record.event {
+                Event::Enter(it) => open.push((trace.region(it.region), record.time.0, 0)),
+                Event::RmaGet(otf2::event::RmaGet { bytes, .. })
+                | Event::RmaPut(otf2::event::RmaPut { bytes, .. }) => {
+                    open.last_mut().unwrap().2 = bytes;
+                }
+                Event::Leave(_) => {
+                    let (name, enter, bytes) = open.pop().unwrap();
+                    let it = all.entry((pe, name)).or_default();
+                    match number(&record, archive::TIME_IN_CALLS) {
+                        Some(time) => {
+                            it.calls += number(&record, archive::CALLS).unwrap();
+                            it.bytes += number(&record, archive::BYTES_IN_CALLS).unwrap();
+                            it.summed += time;
+                            it.stretches += record.time.0 - enter;
+                        }
+                        None => {
+                            it.calls += 1;
+                            it.alone += 1;
+                            it.bytes += bytes;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    all
+}
+
+/// With a bound on the overhead short calls are summed up: their number, bytes and time stay what they are, and so does
+/// every wait that is long enough to see.
+#[test]
+fn short_calls_are_summed_up() {
+    let Some(lab) = Lab::open() else { return };
+    let program = lab.compile("tests/programs/short_calls.c", &["-g"]);
+    let (flag, share) = (OsStr::new("--overhead"), OsStr::new("2%"));
+    let run = lab.measured(2, &[], &[flag, share, program.as_os_str()]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "sum 161200\n"), "{run:?}");
+    assert!(run.stderr.contains("\u{b5}s and were summed up"), "{}", run.stderr);
+    lab.accepted_by_otf2_print(&lab.experiment());
+    let trace = Trace::read(&lab.experiment());
+    let short: u64 = trace.archive.anchor().property(archive::SHORT).unwrap().parse().unwrap();
+    let made = made(&trace);
+    let of = |name: &str| made[&(0, name.into())];
+    let (g, get, put, quiet) =
+        (of("shmem_long_g"), of("shmem_long_get"), of("shmem_long_put"), of("shmem_quiet"));
+    assert_eq!((g.calls, g.bytes), (20_000 + 150, 8 * 20_150), "{g:?}");
+    assert_eq!((get.calls, get.bytes), (20_000, 512 * 20_000), "{get:?}");
+    assert_eq!((put.calls, put.bytes), (3_000, 512 * 3_000), "{put:?}");
+    assert_eq!(quiet.calls, 3_000, "{quiet:?}");
+    let all = [g, get, put, quiet];
+    let summed: u64 = all.iter().map(|it| it.calls - it.alone).sum();
+    let said = trace.archive.anchor().property(archive::SUMMED_CALLS).unwrap();
+    assert_eq!(said.parse::<u64>().unwrap(), summed, "{all:?}");
+    // Most calls are short, unless the machine is very busy; the first of each place are recorded in any case.
+    assert!(summed > 20_000 && all.iter().all(|it| it.alone >= 100), "{all:?}");
+    assert!(all.iter().all(|it| it.summed <= it.stretches), "{all:?}");
+    // Those that are a millisecond apart are not short of anything.
+    if short < 900_000 {
+        assert!(g.alone >= 100 + 150, "{g:?}");
+    }
+    // What others wait for is recorded: PE 1 waits for the flag for 50 ms.
+    assert_eq!(of("shmem_long_p").alone, 1);
+    let said = analysed(&lab);
+    let late = "shmem_long_wait_until at short_calls.c:47 in main waits ";
+    let at = said.find(late).unwrap_or_else(|| panic!("{said}")) + late.len();
+    let wait: f64 = said[at..].split(' ').next().unwrap().parse().unwrap();
+    assert!((49.0..100.0).contains(&wait), "{wait} ms: {said}");
+    assert!(said.contains("inefficient_communication: "), "{said}");
+    // The analysis counts what was summed up.
+    let tree = |metric: &str| -> f64 {
+        let experiment = lab.experiment();
+        let command = ["report", "--tree", metric, "--top", "1000", "--json"].map(OsStr::new);
+        let output = lab.dwell(&[&command[..], &[experiment.as_os_str()]].concat());
+        assert!(output.status.success(), "{output:?}");
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rows = rows_of_tree(&json["tree"]).into_iter();
+        let of = rows.filter(|(_, row)| row["call"] == "shmem_long_get");
+        of.map(|(_, row)| row["own"].as_f64().unwrap()).sum()
+    };
+    assert_eq!(tree("visits"), 20_000.0);
+    assert_eq!(tree("shmem_bytes_get"), 512.0 * 20_000.0);
+    // Time between the calls is not theirs.
+    let (time, summed) = (tree("time"), get.summed as f64 / 1e9);
+    assert!(time >= summed, "{time} s, {summed} s of them in short calls");
+    let alone = get.alone as f64;
+    assert!(time <= summed + alone * 0.05, "{time} s, {summed} s in short calls, {alone} others");
 }
 
 /// Returns the periods in which a location recorded nothing.

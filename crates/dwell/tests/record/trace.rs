@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use otf2::enums::CollectiveOp;
-use otf2::id::{LocationRef, RegionRef, RmaWinRef};
+use otf2::id::{AttributeRef, LocationRef, RegionRef, RmaWinRef};
 use otf2::read::Definitions;
-use otf2::{Archive, AttributeValue, Event};
+use otf2::{Archive, AttributeValue, Definition, Event};
 
 /// Calls and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +55,16 @@ impl Trace {
             self.definitions.string(region.name).expect("and has a name").to_string()
         });
         name.clone()
+    }
+
+    /// Returns the name of an attribute.
+    pub(crate) fn attribute(&self, attribute: AttributeRef) -> String {
+        let mut found = self.definitions.iter().filter_map(|it| match it {
+            Definition::Attribute(it) if it.id == attribute => Some(it.name),
+            _ => None,
+        });
+        let name = found.next().expect("every attribute is defined");
+        self.definitions.string(name).expect("and has a name").to_string()
     }
 
     /// Returns the number of members of a window.

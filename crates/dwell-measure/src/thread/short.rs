@@ -1,0 +1,493 @@
+//! Short calls that are summed up, so that recording takes no more than a stated part of the time.
+//!
+//! With `--overhead` a call of which nobody else has to know ([`Decision::SumUp`](crate::filter::Decision)) is held back:
+//! nothing is written when it begins. If it takes at least [`Process::short`](crate::process::Process) or writes a record
+//! that others need, it is written as any other call, with the time at which it began. Otherwise it is added to a
+//! *stretch*: calls that follow each other within that time, from a few places of the program. A stretch is written when
+//! something else is, when the next call is too far away, or when it has become long: one region for each place, which says
+//! how many calls it stands for, and how long they took. A stretch of one call is written as that call.
+//!
+//! That time is the cost of recording a call, divided by the part that recording may take. So whatever is written is far
+//! enough from what was written before it. What remains is the cost of looking at short calls.
+//!
+//! The first calls of each place are recorded in any case, and calls inside of other calls too, because their caller says
+//! when it began.
+//!
+//! Transfers of a program whose functions are not recorded are most frequent, so they have a way of their own ([`Brief`]),
+//! which takes fewer instructions: they have no frame until something has to be written of them.
+#![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
+
+use dwell_model::operation::{Mode, Operation};
+use dwell_unify::definitions::attribute;
+use otf2::event::{AnyEvent, Leave, RmaGet, RmaOpCompleteBlocking, RmaPut};
+use otf2::id::{AttributeRef, MatchingId, Rank, RegionRef, RmaWinRef, Time};
+use otf2::{Attribute, AttributeValue, List};
+
+use super::{
+    Busy, Call, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, Place, Thread, place_of,
+};
+use crate::arch;
+use crate::busy::Taken;
+use crate::entry::{self, words};
+use crate::faults::{Entry, pass};
+use crate::hook::Hook;
+use crate::profile::{Access, Amount};
+use crate::wrap::Wrap;
+
+/// Calls of each place that are recorded before any is summed up.
+const FIRST: u32 = 100;
+/// Places of the program whose calls are in one stretch, at most.
+const PLACES: usize = 8;
+/// Length of a stretch, at most, as a multiple of the time up to which calls are short. What is lost if the process is
+/// killed is no longer than this.
+const LONGEST: u64 = 100;
+
+/// Calls that are summed up, and not written yet.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    /// When the first call began and the last one ended.
+    from: u64,
+    until: u64,
+    calls: u64,
+    /// The first call, which is written as it was if no other joins it.
+    first: Single,
+    /// Operation of the call that is held back.
+    kept: Option<Access>,
+    sums: [Sum; PLACES],
+    places: usize,
+}
+
+/// What is written of a call that stays alone.
+#[derive(Clone, Copy, Debug)]
+struct Single {
+    operation: Option<Access>,
+    blocking: bool,
+}
+
+/// A transfer that is open, and of which nothing was written or looked up so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Brief {
+    hook: &'static Hook,
+    target: u32,
+    bytes: u64,
+    address: usize,
+    context: usize,
+    enter: u64,
+    region: u32,
+    return_address: usize,
+    /// Address of the return address on the stack.
+    stack: usize,
+}
+
+/// Begins a transfer that may turn out to be short. Returns `None` if the call has to be begun in the ordinary way.
+#[inline]
+pub(crate) fn begin_brief(
+    hook: &'static Hook,
+    target: u32,
+    bytes: u64,
+    address: usize,
+    context: usize,
+) -> Option<Call> {
+    let words = words();
+    let location = words.location.get();
+    if location.addr() <= NOT_RECORDED.addr() {
+        return None;
+    }
+    // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
+    let location = unsafe { Location::of(location) };
+    if location.busy.take_to_record(entry::switch()) != Taken::Yes {
+        return None;
+    }
+    let mut thread = Busy { location };
+    let return_address = words.return_address.get();
+    let Some(region) = thread.may_be_brief(hook, return_address) else {
+        thread.release();
+        return None;
+    };
+    pass(Entry::Busy);
+    let enter = thread.now();
+    if thread.unsettled
+        && (thread.stretch.calls == 0 || enter - thread.stretch.until > thread.process.short)
+    {
+        thread.settle();
+    }
+    let stack = words.stack.get();
+    let brief =
+        Brief { hook, target, bytes, address, context, enter, region, return_address, stack };
+    thread.brief = Some(brief);
+    thread.layers = hook.layer_bit;
+    let call = Call { location: location.into(), depth: 0 };
+    thread.release();
+    Some(call)
+}
+
+impl Busy {
+    /// Ends a call that [`begin_brief`] began, if it is still one and short. Otherwise it has to be ended in the ordinary
+    /// way.
+    #[inline]
+    pub(crate) fn end_brief(mut self) -> Option<Self> {
+        let Some(Brief { hook, enter, region, return_address, bytes, .. }) = self.brief else {
+            return Some(self);
+        };
+        let time = self.now();
+        let length = time - enter;
+        if length >= self.process.short {
+            self.write_brief();
+            return Some(self);
+        }
+        if self.stretch.calls == 0 {
+            let operation = self.brief.and_then(|brief| self.operation_of(&brief));
+            let blocking = hook.meaning.mode == Mode::Blocking;
+            self.stretch.from = enter;
+            self.stretch.first = Single { operation, blocking };
+        }
+        self.brief = None;
+        self.layers = 0;
+        self.add_to_stretch(return_address, region, length, bytes, time);
+        self.release();
+        None
+    }
+}
+
+/// Sums of the calls of one place.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    site: usize,
+    region: u32,
+    calls: u64,
+    time: u64,
+    bytes: u64,
+}
+
+impl Stretch {
+    pub(super) const NONE: Self = Self {
+        from: 0,
+        until: 0,
+        calls: 0,
+        first: Single { operation: None, blocking: false },
+        kept: None,
+        sums: [Sum { site: 0, region: 0, calls: 0, time: 0, bytes: 0 }; PLACES],
+        places: 0,
+    };
+
+    /// Adds a call of a place. Returns `false` if there is no room for a further place.
+    fn add(&mut self, site: usize, region: u32, time: u64, bytes: u64) -> bool {
+        let known = self.sums.get_mut(..self.places).unwrap_or_default();
+        let found = known.iter_mut().find(|sum| sum.site == site && sum.region == region);
+        if let Some(sum) = found {
+            sum.calls += 1;
+            sum.time += time;
+            sum.bytes += bytes;
+            return true;
+        }
+        let Some(place) = self.sums.get_mut(self.places) else { return false };
+        *place = Sum { site, region, calls: 1, time, bytes };
+        self.places += 1;
+        true
+    }
+}
+
+impl Thread {
+    /// Returns `true` if a call of this place is to be held back.
+    #[inline]
+    pub(super) fn is_summed_up(&mut self, region: u32, site: usize) -> bool {
+        // A caller that is recorded would have to be written before the calls inside it.
+        if self.layers != 0 || self.encoder.is_none() {
+            return false;
+        }
+        let place = self.sites.wrap_mut(place_of(site));
+        if place.return_address != site || place.region != region {
+            *place = Place { return_address: site, region, ..NO_PLACE };
+        }
+        place.skipped = place.skipped.saturating_add(1);
+        place.skipped > FIRST
+    }
+
+    /// Opens a call of which nothing is written for now.
+    #[inline]
+    pub(super) fn hold_back(&mut self, time: u64, frame: Frame) {
+        if self.stretch.calls > 0 && time - self.stretch.until > self.process.short {
+            self.settle();
+        }
+        let row = self.enter_path(time, frame.region, frame.site);
+        self.push(Frame { row, enter: time, ..frame });
+        self.stretch.kept = None;
+        self.held_back = true;
+        self.aside = true;
+    }
+
+    /// Does what was put off until the next event, unless the next event is a call that may join the stretch.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn settle_unless_short(&mut self, hook: &Hook) {
+        if self.stretch.calls == 0 || !hook.is_summed_up() || self.layers != 0 {
+            self.settle();
+        }
+    }
+
+    /// Keeps the operation of a call that is held back. Returns `false` if the event cannot be kept: the call is written
+    /// now, and the event has to be.
+    #[inline]
+    pub(super) fn keeps(&mut self, amount: Option<Amount>) -> bool {
+        let operation = amount.and_then(|amount| amount.access());
+        if operation.is_some() && self.stretch.kept.is_none() {
+            self.stretch.kept = operation;
+            return true;
+        }
+        self.write_held_back();
+        false
+    }
+
+    /// Writes the beginning of the open call, of which nothing was written so far.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn write_held_back(&mut self) {
+        self.held_back = false;
+        self.set_muted(false);
+        if self.unsettled {
+            self.settle();
+        }
+        let Frame { enter, region, site, id, .. } = *self.frame();
+        if !self.enter_region(enter, region, site) {
+            self.frame().muted = true;
+            self.set_muted(true);
+            self.process.head.loses_call();
+            return;
+        }
+        self.calls += 1;
+        if let Some(operation) = self.stretch.kept.take() {
+            self.write_operation(enter, operation, id);
+        }
+    }
+
+    /// Writes an operation as its call would have done.
+    fn write_operation(&mut self, time: u64, operation: Access, id: u64) {
+        let Access { is_put, window, rank, bytes } = operation;
+        let (win, remote, matching_id) = (RmaWinRef(window), Rank(rank), MatchingId(id));
+        match is_put {
+            true => self.write(time, RmaPut { win, remote, bytes, matching_id }),
+            false => self.write(time, RmaGet { win, remote, bytes, matching_id }),
+        };
+    }
+
+    /// Writes the beginning of a call that is held back and returns now, if it is not short. Records of its end follow.
+    #[inline]
+    pub(super) fn write_held_back_if_long(&mut self) {
+        if self.now() - self.frame().enter >= self.process.short {
+            self.write_held_back();
+        }
+    }
+
+    /// Writes an event past the profile, which has counted it already.
+    fn write_event(&mut self, time: u64, tags: List<'_, Attribute>, event: impl AnyEvent + Copy) {
+        let Some(encoder) = &mut self.encoder else { return };
+        if encoder.write_with(Time(time), tags, event).is_err() {
+            self.again(|encoder| encoder.write_with(Time(time), tags, event));
+        }
+    }
+
+    /// Ends a call that is held back, and leaves it, if it is short. Otherwise its beginning is written, and its end has to
+    /// be.
+    #[inline]
+    pub(super) fn sum_up(&mut self, time: u64) -> bool {
+        let Frame { enter, region, site, layer, hidden, window, blocking, .. } = *self.frame();
+        let length = time - enter;
+        if length >= self.process.short {
+            self.write_held_back();
+            return false;
+        }
+        self.held_back = false;
+        self.aside = self.profile.is_some();
+        let operation = self.stretch.kept.take();
+        if operation.is_some() {
+            // Its number is free again, and a call that completes what is outstanding need not complete it.
+            self.next_id -= 1;
+            if let Some(pending) = self.pending.get_mut(window as usize) {
+                pending.1 = self.was_outstanding;
+            }
+        }
+        self.book(operation, time);
+        if self.stretch.calls == 0 {
+            self.stretch.from = enter;
+            self.stretch.first = Single { operation, blocking };
+        }
+        self.depth -= 1;
+        self.layers = self.layers & !layer | hidden;
+        self.add_to_stretch(site, region, length, operation.map_or(0, |it| it.bytes), time);
+        true
+    }
+
+    /// Adds a call that ends now to the stretch, which has to know its first call already.
+    #[inline]
+    fn add_to_stretch(&mut self, site: usize, region: u32, length: u64, bytes: u64, time: u64) {
+        if !self.stretch.add(site, region, length, bytes) {
+            self.make_room(time - length);
+            self.stretch.add(site, region, length, bytes);
+        }
+        self.stretch.calls += 1;
+        self.stretch.until = time;
+        self.summed += 1;
+        self.unsettled = true;
+        if time - self.stretch.from >= LONGEST * self.process.short {
+            self.settle();
+        }
+    }
+
+    /// Ends the stretch, because it has calls of too many places, and begins another one at `from`.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, from: u64) {
+        self.settle();
+        self.stretch.from = from;
+        self.stretch.first = Single { operation: None, blocking: false };
+    }
+
+    /// Returns the region of a call that may be [`Brief`], and counts it.
+    #[inline]
+    fn may_be_brief(&mut self, hook: &Hook, return_address: usize) -> Option<u32> {
+        let region = hook.region()?;
+        let usual = self.depth == 0
+            && self.layers == 0
+            && !self.aside
+            && !self.unwinds
+            && self.encoder.is_some()
+            && self.merged.until == 0
+            && self.time < self.turns_at
+            && entry::is_quiet() == self.off
+            && !self.off;
+        let place = self.sites.wrap_mut(place_of(return_address));
+        let known = place.return_address == return_address && place.region == region;
+        if !usual || !known || place.skipped < FIRST {
+            return None;
+        }
+        place.skipped = place.skipped.saturating_add(1);
+        Some(region)
+    }
+
+    /// Returns the operation of a call.
+    #[cold]
+    #[inline(never)]
+    fn operation_of(&mut self, brief: &Brief) -> Option<Access> {
+        let Brief { hook, target, bytes, address, context, .. } = *brief;
+        let mut window = self.window(context);
+        let symmetric = &self.process.symmetric;
+        if symmetric.heap_offset(address).is_none() && symmetric.is_static(address) {
+            window = self.static_window(window);
+        }
+        let is_put = hook.meaning.operation == Operation::Put;
+        Some(Access { is_put, window, rank: target, bytes })
+    }
+
+    /// Makes the open call, of which nothing was written so far, an ordinary one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn write_brief(&mut self) {
+        let Some(brief) = self.brief.take() else { return };
+        self.layers = 0;
+        if self.unsettled {
+            self.settle();
+        }
+        let Brief { hook, enter, region, return_address, .. } = brief;
+        let stack = arch::return_place(brief.stack, return_address);
+        let (site, layer) = (return_address, hook.layer_bit);
+        let frame = Frame { stack, return_address, site, region, layer, ..NO_FRAME };
+        if !self.open(enter, frame) {
+            return;
+        }
+        if let Some(operation) = self.operation_of(&brief) {
+            let blocking = hook.meaning.mode == Mode::Blocking;
+            let Access { is_put, window, .. } = operation;
+            let id = self.operation(window, blocking, is_put);
+            self.write_operation(enter, operation, id);
+        }
+    }
+
+    /// Ends a call that is held back and whose own operation is complete, if it is short. Otherwise the completion and the
+    /// end of the call have to be written.
+    #[inline]
+    pub(crate) fn sum_up_complete(&mut self, time: u64) -> bool {
+        self.held_back && self.stretch.kept.is_some() && self.sum_up(time)
+    }
+
+    /// Adds a call that is summed up to the profile, if there is one.
+    fn book(&mut self, operation: Option<Access>, time: u64) {
+        if self.profile.is_some() {
+            if let Some(amount) = operation.map(Amount::from) {
+                self.count(&amount);
+            }
+            self.leave_path(time);
+        }
+    }
+
+    /// Writes the stretch, if there is one.
+    pub(super) fn end_stretch(&mut self) {
+        let Stretch { from, until, calls, first, places, .. } = self.stretch;
+        if calls == 0 {
+            return;
+        }
+        (self.stretch.calls, self.stretch.places) = (0, 0);
+        let sums = self.stretch.sums;
+        let sums = sums.get(..places).unwrap_or_default();
+        if let ([sum], 1) = (sums, calls) {
+            self.summed -= 1;
+            return self.write_single(*sum, first, from, until);
+        }
+        // Each place has a part of the stretch, as long as its calls took in proportion.
+        let all: u64 = sums.iter().map(|sum| sum.time).sum();
+        let (mut begin, mut before) = (from, 0);
+        for sum in sums {
+            before += sum.time;
+            let part = u128::from(until - from) * u128::from(before) / u128::from(all.max(1));
+            let end = if before == all { until } else { from + part as u64 };
+            self.write_sum(*sum, begin, end);
+            begin = end;
+        }
+    }
+
+    fn write_single(&mut self, sum: Sum, first: Single, from: u64, until: u64) {
+        let Sum { region, site, .. } = sum;
+        if !self.enter_region(from, region, site) {
+            return self.process.head.loses_call();
+        }
+        self.calls += 1;
+        let Single { operation, blocking } = first;
+        let none = List::default();
+        if let Some(operation) = operation {
+            // Other operations may have had its number meanwhile, but none that was written.
+            let id = self.next_id;
+            self.next_id += 1;
+            let (win, matching_id) = (RmaWinRef(operation.window), MatchingId(id));
+            let Access { is_put, rank, bytes, .. } = operation;
+            let remote = Rank(rank);
+            match is_put {
+                true => self.write_event(from, none, RmaPut { win, remote, bytes, matching_id }),
+                false => self.write_event(from, none, RmaGet { win, remote, bytes, matching_id }),
+            }
+            if let Some(pending) = self.pending.get_mut(operation.window as usize) {
+                *pending = (id, pending.1 | is_put);
+            }
+            if blocking {
+                self.write_event(until, none, RmaOpCompleteBlocking { win, matching_id });
+            }
+        }
+        self.write_event(until, none, Leave { region: RegionRef(region) });
+    }
+
+    fn write_sum(&mut self, sum: Sum, begin: u64, end: u64) {
+        let Sum { site, region, calls, time, bytes } = sum;
+        if !self.enter_region(begin, region, site) {
+            return self.process.head.loses_call();
+        }
+        let number = |attribute: AttributeRef, number| Attribute {
+            attribute,
+            value: AttributeValue::Uint64(number),
+        };
+        let attributes = [
+            number(attribute::CALLS, calls),
+            number(attribute::TIME_IN_CALLS, time),
+            number(attribute::BYTES_IN_CALLS, bytes),
+        ];
+        let attributes = List::from(attributes.as_slice());
+        self.write_event(end, attributes, Leave { region: RegionRef(region) });
+    }
+}
