@@ -40,6 +40,9 @@ const GOAL_OFF: f64 = 5.0;
 /// Goal for the percentage that recording adds to the time of a program.
 const GOAL_PROGRAM: f64 = 2.0;
 
+/// Bound on the overhead with which whole programs run as well.
+const BOUND: &str = "2%";
+
 /// Number of calls of each function in one run of `overhead`, and number of repetitions.
 const CALLS: (&str, &str) = ("100000", "5");
 
@@ -157,6 +160,8 @@ enum Way {
     Off,
     /// Recording by the version that is measured beside this one.
     Beside,
+    /// Recording with a [`BOUND`] on its overhead.
+    Bounded,
 }
 
 /// A program that times itself, and the arguments with which it takes a given time.
@@ -260,7 +265,7 @@ impl Bench {
         ensure!(output.status.success(), "`{shown}` failed: {}\n{stderr}", output.status);
         // Nothing is easier than to be fast at not measuring.
         match (way, recorded_calls(&stderr)) {
-            (Way::Recording | Way::Beside, None | Some(0)) => {
+            (Way::Recording | Way::Beside | Way::Bounded, None | Some(0)) => {
                 bail!("`{shown}` recorded nothing:\n{stderr}")
             }
             (Way::Off, Some(1..)) => bail!("`{shown}` recorded something:\n{stderr}"),
@@ -511,6 +516,24 @@ impl Interval {
     }
 }
 
+/// Percentage by which runs take longer than others that were made in turn with them.
+struct More(Interval);
+
+impl More {
+    fn of(bare: &[f64], with: &[f64]) -> Self {
+        let more = |(bare, with): (&f64, &f64)| 100.0 * (with / bare - 1.0);
+        let percent: Vec<f64> = bare.iter().zip(with).map(more).collect();
+        Self(Interval::of(&percent))
+    }
+}
+
+impl fmt::Display for More {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (lowest, highest) = self.0.bounds();
+        write!(f, "{:+.1} % ({lowest:+.1} to {highest:+.1})", self.0.mean)
+    }
+}
+
 /// Returns the 97.5 % quantile of Student's t-distribution. Beyond the table the last value is slightly too large,
 /// which errs on the safe side.
 fn student(degrees: usize) -> f64 {
@@ -526,7 +549,7 @@ fn student(degrees: usize) -> f64 {
 #[derive(Debug)]
 struct Call {
     name: String,
-    ns: [Vec<f64>; 4],
+    ns: [Vec<f64>; 5],
 }
 
 impl Call {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Bench, Folder, Interval, Spread, Way, recorded_calls};
+use super::{BOUND, Bench, Folder, More, Spread, Way, recorded_calls};
 use crate::process;
 use crate::tables::{self, Program};
 
@@ -21,23 +21,29 @@ const CASES: &[Case] = &[
     ("halo", "coarrays, MPI", "mpirun.openmpi", &["neighbours", "200"]),
 ];
 
-/// Measures all programs in pairs and prints the rows of a table in the book.
+/// Modes in which each program runs, in turn.
+pub(super) const WAYS: [Way; 3] = [Way::Bare, Way::Recording, Way::Bounded];
+
+/// Measures all programs in turn and prints the rows of a table in the book.
 pub(super) fn run(bench: &Bench, rounds: usize, smoke: bool) -> Result<()> {
     compile(bench)?;
     println!(
-        "| program, 2 processes | layers | bare, s | recording adds, 95 % interval | calls a second |"
+        "| program, 2 processes | layers | bare, s | recording adds, 95 % interval | with `--overhead {BOUND}` | calls a second |"
     );
-    println!("| --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- |");
     for case in CASES {
         let (name, layers, launcher, arguments) = *case;
-        let (mut times, mut calls) = ([Vec::new(), Vec::new()], 0);
+        let (mut times, mut calls) = ([const { Vec::new() }; 3], 0);
         for round in 0..=rounds {
-            for (at, way) in [Way::Bare, Way::Recording].into_iter().enumerate() {
+            for (at, way) in WAYS.into_iter().enumerate() {
                 let trace = Folder(bench.folder.0.join("trace"));
                 let mut command = Command::new(launcher);
                 command.args(["-np", "2", "-mca", "osc", "^rdma"]);
-                if way == Way::Recording {
+                if way != Way::Bare {
                     command.arg(&bench.dwell).arg("run").arg("-o").arg(&trace.0);
+                }
+                if way == Way::Bounded {
+                    command.args(["--overhead", BOUND]);
                 }
                 command.arg(bench.folder.0.join(name)).arg("--time");
                 if smoke {
@@ -48,7 +54,9 @@ pub(super) fn run(bench: &Bench, rounds: usize, smoke: bool) -> Result<()> {
                     command.args(arguments);
                 }
                 let ran = bench.ran(way, command)?;
-                calls = recorded_calls(&ran.stderr).unwrap_or(calls);
+                if way == Way::Recording {
+                    calls = recorded_calls(&ran.stderr).unwrap_or(calls);
+                }
                 let time = ran.stderr.lines().find_map(|line| line.strip_prefix("time "));
                 let time: f64 = time.context("the program printed no time")?.trim().parse()?;
                 // The first pair finds the program in no cache.
@@ -57,16 +65,12 @@ pub(super) fn run(bench: &Bench, rounds: usize, smoke: bool) -> Result<()> {
                 }
             }
         }
-        let [bare, recording] = times;
-        let more = |(bare, with): (&f64, &f64)| 100.0 * (with / bare - 1.0);
-        let percent: Vec<f64> = bare.iter().zip(&recording).map(more).collect();
-        let interval = Interval::of(&percent);
-        let (lowest, highest) = interval.bounds();
-        let bare = Spread::of(&bare);
+        let [bare, recording, bounded] = &times;
+        let (recording, bounded) = (More::of(bare, recording), More::of(bare, bounded));
+        let bare = Spread::of(bare);
         println!(
-            "| `{name} {}` | {layers} | {bare:.2} | {:+.0} % ({lowest:+.0} to {highest:+.0}) | {:.0} |",
+            "| `{name} {}` | {layers} | {bare:.2} | {recording} | {bounded} | {:.0} |",
             arguments.join(" "),
-            interval.mean,
             calls as f64 / bare.median,
         );
     }

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Bench, CALLS, Call, Folder, Interval, Spread, Table, Way, add, markdown};
+use super::layers::WAYS;
+use super::{BOUND, Bench, CALLS, Call, Folder, More, Spread, Table, Way, add, markdown};
 use super::{GOAL_OFF, recorded_calls};
 use crate::process;
 use crate::tables::nwchem::energy;
@@ -68,9 +69,11 @@ fn launch(bench: &Bench, way: Way, launcher: &str, options: &[&str], trace: &Pat
     if way != Way::Bare {
         command.arg(bench.version(way).0).arg("run").arg("-o").arg(trace);
     }
-    if way == Way::Off {
-        command.args(["--max-size", "0"]);
-    }
+    match way {
+        Way::Off => command.args(["--max-size", "0"]),
+        Way::Bounded => command.args(["--overhead", BOUND]),
+        Way::Bare | Way::Recording | Way::Beside => &mut command,
+    };
     command
 }
 
@@ -83,9 +86,9 @@ pub(super) fn nwchem(bench: &Bench, rounds: usize) -> Result<()> {
         return Ok(());
     }
     fs::copy(format!("tests/programs/{WATER}"), bench.folder.0.join(WATER))?;
-    let (mut times, mut calls, mut energies) = ([Vec::new(), Vec::new()], 0, Vec::new());
+    let (mut times, mut calls, mut energies) = ([const { Vec::new() }; 3], [0; 3], Vec::new());
     for round in 0..=rounds {
-        for (at, way) in [Way::Bare, Way::Recording].into_iter().enumerate() {
+        for (at, way) in WAYS.into_iter().enumerate() {
             let trace = Folder(bench.folder.0.join("trace"));
             let mut command = launch(bench, way, launcher, options, &trace.0);
             command.args(["nwchem.openmpi", WATER]).current_dir(&bench.folder.0);
@@ -93,25 +96,22 @@ pub(super) fn nwchem(bench: &Bench, rounds: usize) -> Result<()> {
             energies.push(energy(&ran.stdout).context("NWChem printed no energy")?);
             let apart = energies.iter().any(|energy| (energy - energies[0]).abs() > 1e-6);
             ensure!(!apart, "the energies differ: {energies:?}");
-            calls = recorded_calls(&ran.stderr).unwrap_or(calls);
+            calls[at] = recorded_calls(&ran.stderr).unwrap_or(calls[at]);
             // The first pair finds the program in no cache.
             if round > 0 {
                 times[at].push(ran.wall);
             }
         }
     }
-    let [bare, recording] = times;
-    let percent: Vec<f64> =
-        bare.iter().zip(&recording).map(|(bare, with)| 100.0 * (with / bare - 1.0)).collect();
-    let percent = Interval::of(&percent);
-    let (lowest, highest) = percent.bounds();
-    println!("nwchem.openmpi {WATER}, 2 processes, {rounds} pairs, {calls} calls");
-    println!("  bare      {:.3} s", Spread::of(&bare));
-    println!("  recording {:.3} s", Spread::of(&recording));
-    println!("  added     {:+.3} s", Spread::added(&bare, &recording));
-    println!(
-        "  added     {:+.1} %, with 95 % confidence {lowest:+.1} to {highest:+.1} %\n",
-        percent.mean
-    );
+    let [bare, recording, bounded] = &times;
+    println!("nwchem.openmpi {WATER}, 2 processes, {rounds} rounds");
+    println!("  bare             {:.3} s", Spread::of(bare));
+    for (name, with, calls) in
+        [("recording", recording, calls[1]), ("--overhead 2%", bounded, calls[2])]
+    {
+        let more = More::of(bare, with);
+        println!("  {name:<16} {:.3} s, {more}, {calls} calls recorded", Spread::of(with));
+    }
+    println!();
     Ok(())
 }
