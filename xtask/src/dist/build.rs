@@ -1,5 +1,4 @@
-//! Builds the command and the library for old systems. Two builds of one commit are to give the same bytes; those of the
-//! library do, and those of the command do not yet.
+//! Builds the command and the library for old systems. Two builds of one commit give the same bytes.
 //!
 //! Zig's linker comes with descriptions of all versions of glibc, so that a build on any machine can ask for an old one.
 //! Programs need no other part of it: rustc compiles them as always. Two small scripts stand between:
@@ -8,6 +7,9 @@
 //! |---|---|
 //! | `linker` | calls Zig's linker through cargo-zigbuild, which translates what rustc says. Both would link LLVM's unwinder statically in the place of `libgcc_s`. An exception of C++ that passes through a hook carries the state of the unwinder that threw it, `libgcc_s`, which the hook would hand to the other one. So the script links the shared library, by a stub that has the symbols with their versions |
 //! | `rustc` | calls rustc with names for the directories of this machine, so that no path is in the result. These names cannot be in `RUSTFLAGS`: cargo derives the names of its directories from them |
+//!
+//! Zig compiles the start files of glibc itself when a program is first linked, with debug information that names the
+//! directory in which Zig is installed. [`settle_start_files`] removes it before Dwell is linked.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -171,7 +173,34 @@ fn tools(product: &Product<'_>) -> Result<PathBuf> {
         fs::write(&path, text).with_context(|| path.display().to_string())?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     }
+    settle_start_files(product, &place.join("cache"), &scripts)?;
     Ok(scripts)
+}
+
+/// Lets Zig compile what it adds to every program and library, and removes its debug information, which has absolute paths
+/// that rustc's names for directories do not reach. Zig takes the files from its cache when Dwell is linked.
+fn settle_start_files(product: &Product<'_>, cache: &Path, scripts: &Path) -> Result<()> {
+    let mark = scripts.join("settled");
+    if mark.exists() {
+        return Ok(());
+    }
+    let source = scripts.join("empty.rs");
+    fs::write(&source, "pub fn main() {}\n")?;
+    for kind in ["bin", "cdylib"] {
+        let mut rustc = Command::new("rustc");
+        rustc.args(["--target", product.target, "--crate-type", kind, "-Copt-level=3"]);
+        rustc.arg(format!("-Clinker={}", scripts.join("linker").display()));
+        process::run(rustc.arg("-o").arg(scripts.join("empty")).arg(&source))?;
+    }
+    for folder in fs::read_dir(cache.join("o")).context("Zig's cache has no results")? {
+        for entry in fs::read_dir(folder?.path())? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|end| end == "o" || end == "a") {
+                process::output(objcopy()?.arg("--strip-debug").arg(&path))?;
+            }
+        }
+    }
+    Ok(fs::write(&mark, "")?)
 }
 
 /// Makes a library that looks to a linker like `libgcc_s.so.1`, and returns its path.

@@ -3,7 +3,7 @@
 //! | check | holds |
 //! |---|---|
 //! | `sizes` | the command and the library against their limits |
-//! | `needs` | the libraries and the version of glibc that they need; symbols of the library against those of a debug build; no path of this machine |
+//! | `needs` | the libraries and the version of glibc that they need; symbols of the library against those of a debug build; no path of this machine in them or in their debug information |
 //! | `bill` | the bill of materials against the schema of `CycloneDX` |
 //! | `modules` | the module files in Lmod, where it is installed; `clean` loads one in Environment Modules |
 //! | `record` | the library against all tests that record programs, on all runtimes |
@@ -111,11 +111,12 @@ fn needs(product: &Product<'_>, prefix: &Path) -> Result<()> {
         ensure!(elf.glibc <= limit, "{name} needs a newer glibc than {GLIBC}");
         let foreign = elf.needed.iter().find(|library| !SYSTEM.contains(&library.as_str()));
         ensure!(foreign.is_none(), "{name} needs {}", foreign.map_or("", |it| it));
-        let bytes = fs::read(&path)?;
-        for place in [&product.workspace.root, &PathBuf::from(std::env::var("HOME")?)] {
-            let text = format!("{}/", place.display());
-            let found = text.len() > 3 && contains(&bytes, text.as_bytes());
-            ensure!(!found, "{name} contains the path {text}");
+        for name in [(*name).to_owned(), format!("{name}.debug")] {
+            let bytes = fs::read(prefix.join(&name))?;
+            for place in [&product.workspace.root, &PathBuf::from(std::env::var("HOME")?)] {
+                let found = names_directory(&bytes, &place.display().to_string());
+                ensure!(!found, "{name} contains the path {}", place.display());
+            }
         }
     }
     if product.arch() == std::env::consts::ARCH {
@@ -124,8 +125,14 @@ fn needs(product: &Product<'_>, prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
+/// Returns `true` if a file names a directory: its path, followed by a slash or by the end of a string.
+fn names_directory(bytes: &[u8], path: &str) -> bool {
+    let ends = |end: u8| [path.as_bytes(), &[end]].concat();
+    path.len() > 2
+        && [b'/', 0]
+            .map(ends)
+            .iter()
+            .any(|part| bytes.windows(part.len()).any(|window| window == part))
 }
 
 /// Compares the exported symbols of the library with those of a build by the linker of this machine.
@@ -321,4 +328,17 @@ fn again(product: &Product<'_>, _: &Path) -> Result<()> {
     ensure!(differ.is_empty(), "these differ from a second build:\n{}", differ.join("\n"));
     println!("a second build gives the same bytes: {} files", first.lines().count());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_found_with_and_without_a_slash() {
+        assert!(names_directory(b"x\0/home/me/zig/start.S\0", "/home/me"));
+        assert!(names_directory(b"/home/me\0", "/home/me"));
+        assert!(!names_directory(b"/home/meadow\0", "/home/me"));
+        assert!(!names_directory(b"/\0//\0", "/"));
+    }
 }
