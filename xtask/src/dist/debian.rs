@@ -21,6 +21,10 @@ fn architecture(product: &Product<'_>) -> &'static str {
     if product.arch() == "aarch64" { "arm64" } else { "amd64" }
 }
 
+/// Who maintains the package. Debian requires an address; the project has none, which the domain says that never exists
+/// (RFC 2606).
+const MAINTAINER: &str = "The Dwell developers <nobody@dwell.invalid>";
+
 /// Place of the library below `/usr`.
 const LIBRARY: &str = "lib/dwell/libdwell.so";
 
@@ -56,7 +60,7 @@ pub(crate) fn write(product: &Product<'_>, files: &[File], glibc: &str) -> Resul
         "Package: dwell\n\
          Version: {}\n\
          Architecture: {}\n\
-         Maintainer: The Dwell developers\n\
+         Maintainer: {MAINTAINER}\n\
          Installed-Size: {size}\n\
          Depends: libc6 (>= {glibc}), libgcc-s1 | libgcc1\n\
          Recommends: openmpi-bin | mpich\n\
