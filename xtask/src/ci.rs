@@ -89,6 +89,7 @@ const STEPS: &[Step] = &[
     Step { name: "test", quick: true, run: test },
     Step { name: "test-release", quick: false, run: test_release },
     Step { name: "test-checked", quick: false, run: test_checked },
+    Step { name: "book-commands", quick: false, run: |it| book_commands(it) },
     Step { name: "truth-sample", quick: false, run: |it| truth::run(it.workspace, &truth::Options::sample()) },
     Step { name: "web", quick: false, run: |it| web::check_and_sample(it.workspace) },
     Step { name: "fuzz-smoke", quick: false, run: |it| fuzz_smoke(it.workspace) },
@@ -236,6 +237,17 @@ fn test_checked(run: &mut Run<'_>) -> Result<()> {
     run.test_some(EACH_LAYER, |command| command.args(["test", "-p", "dwell", "--test", "record"]))
 }
 
+/// Runs the commands of the book's pages, except of those that take minutes, and compares what they print. `cargo xtask
+/// proofs` runs all.
+fn book_commands(run: &Run<'_>) -> Result<()> {
+    let mut command = cargo(&run.workspace.root);
+    command.args(["test", "-p", "dwell", "--test", "book", "--", "--ignored", "--exact"]);
+    process::run(run.with_tools(command.arg(BOOK_TEST)))
+}
+
+/// Name of the test that runs the commands of the book.
+const BOOK_TEST: &str = "quick_pages_print_what_they_say";
+
 /// Names of tests that record the calls of each layer.
 const EACH_LAYER: &[&str] = &["armci::", "caf::", "events::", "mpi_families::"];
 
@@ -292,6 +304,14 @@ mod tests {
             let text = std::fs::read_to_string(env!("CARGO_MANIFEST_DIR").to_owned() + &file)?;
             assert!(text.contains("#[test]"), "{file}");
         }
+        Ok(())
+    }
+
+    #[test]
+    fn the_test_of_the_book_is_there() -> Result<()> {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/dwell/tests/book/main.rs");
+        let text = std::fs::read_to_string(file)?;
+        assert!(text.contains(&format!("fn {BOOK_TEST}()")));
         Ok(())
     }
 

@@ -5,7 +5,8 @@
 //! - The references are made from the program ([`reference`]).
 //! - Messages that are explained are messages that the program has ([`messages`]).
 //!
-//! `cargo test -p dwell --test book` checks what needs no runs. `-- --ignored` runs the commands of all pages.
+//! `cargo test -p dwell --test book` checks what needs no runs. `-- --ignored` runs the commands of all pages; continuous
+//! integration runs those of quick pages, alone.
 
 #[allow(dead_code)] // The tests of recordings use all of it.
 #[path = "../record/lab.rs"]
@@ -55,7 +56,7 @@ fn every_block_is_run_or_marked() {
 }
 
 #[test]
-#[ignore = "measures real runs, which a busy machine changes: cargo xtask proofs"]
+#[ignore = "measures real runs, which other tests beside it change: cargo xtask ci"]
 fn quick_pages_print_what_they_say() {
     run(|page| page.is_run() && !page.is_slow());
 }
