@@ -85,5 +85,14 @@ fuzz_target!(|data: &[u8]| {
     let rows = [vec![Location(0)..end]];
     drop(index.tile_of(&rows, whole, 5, 100_000, &|slice| slice.wait.is_some()));
     drop(index.worst_waits(Location(0)..end, whole, 20, &|_| true));
-    drop(index.add_up(whole, 100_000, || 0_u64, |sum, _, _, time| *sum = sum.saturating_add(time)));
+    let all = [index.all_locations()];
+    drop(index.add_up(
+        &all,
+        whole,
+        100_000,
+        || 0_u64,
+        |sum, _, _, time| *sum = sum.saturating_add(time),
+    ));
+    drop(index.least_slices(&all, whole));
+    drop(index.first_slices(Location(0), 100));
 });

@@ -49,7 +49,9 @@ pub(crate) fn lengths(run: &Run) -> Result<CallLengths, Fault> {
     let add = |calls: &mut Calls<'_>, location: Location, slice: &Slice, _: u64| {
         calls.add(location, slice);
     };
-    let Some(parts) = index.add_up(index.span(), MOST_SLICES, new, add)? else {
+    let Some(parts) =
+        index.add_up(&[index.all_locations()], index.span(), MOST_SLICES, new, add)?
+    else {
         return Ok(none(
             "missing",
             "There are too many calls to look at the length of each.".into(),

@@ -110,7 +110,9 @@ pub(crate) fn call_values(
             *sums.entry(path).or_default() += time;
         }
     };
-    let parts = index.add_up(span, MOST_SLICES, BTreeMap::new, add)?.ok_or_else(too_many)?;
+    let parts = index
+        .add_up(&[index.all_locations()], span, MOST_SLICES, BTreeMap::new, add)?
+        .ok_or_else(too_many)?;
     let meta = run.query.meta();
     let mut exclusive = vec![0_u64; meta.cnodes().len()];
     for (path, time) in parts.into_iter().flatten() {
@@ -165,7 +167,9 @@ pub(crate) fn row(
                 *sums.entry(at).or_default() += time;
             }
         };
-        let parts = index.add_up(span, MOST_SLICES, BTreeMap::new, add)?.ok_or_else(too_many)?;
+        let parts = index
+            .add_up(&[index.all_locations()], span, MOST_SLICES, BTreeMap::new, add)?
+            .ok_or_else(too_many)?;
         for (location, time) in parts.into_iter().flatten() {
             if let Some(sum) = nanoseconds.get_mut(location.0 as usize) {
                 *sum = time;
@@ -206,7 +210,9 @@ pub(crate) fn findings(run: &Run, parameters: &Parameters<'_>) -> Result<Timelin
             *sums.entry((path, waiting.what)).or_default() += time;
         }
     };
-    let parts = index.add_up(span, MOST_SLICES, Waits::new, add)?.ok_or_else(too_many)?;
+    let parts = index
+        .add_up(&[index.all_locations()], span, MOST_SLICES, Waits::new, add)?
+        .ok_or_else(too_many)?;
     let mut sums = Waits::new();
     for (finding, time) in parts.into_iter().flatten() {
         *sums.entry(finding).or_default() += time;
@@ -266,7 +272,9 @@ pub(crate) fn waits_between(
             *sums.entry((waiter, culprit)).or_default() += time;
         }
     };
-    let parts = index.add_up(span, MOST_SLICES, Waits::new, add)?.ok_or_else(too_many)?;
+    let parts = index
+        .add_up(&[index.all_locations()], span, MOST_SLICES, Waits::new, add)?
+        .ok_or_else(too_many)?;
     let mut sums = Waits::new();
     for (pair, time) in parts.into_iter().flatten() {
         *sums.entry(pair).or_default() += time;

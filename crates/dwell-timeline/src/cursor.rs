@@ -85,6 +85,9 @@ impl<'a> Cursor<'a> {
         if span.length() == 0 {
             return Ok(0);
         }
+        if span == self.about.span {
+            return Ok(self.about.blocks);
+        }
         let (first, last) = (self.find(Time(span.to.0 - 1))?, self.find(span.from)?);
         Ok(first.zip(last).map_or(0, |(first, last)| last.saturating_sub(first) + 1))
     }
@@ -129,21 +132,49 @@ impl<'a> Cursor<'a> {
     }
 
     /// Calls a function with the slices that overlap a span, the last first, until it returns `false`.
+    ///
+    /// Blocks that follow each other are read together: first one, then four times as many each time up to those of a node, since
+    /// some callers want a few slices only.
     pub(crate) fn each(&mut self, span: Span, mut of: impl FnMut(&Slice) -> bool) -> Result<()> {
         let span = span.common(self.about.span);
         if span.length() == 0 {
             return Ok(());
         }
-        let Some(first) = self.find(Time(span.to.0 - 1))? else { return Ok(()) };
-        for number in first..self.about.blocks {
-            for slice in self.load(number)? {
-                if slice.span.to <= span.from {
-                    return Ok(());
-                }
-                if slice.span.from < span.to && !of(slice) {
+        let Some(mut number) = self.find(Time(span.to.0 - 1))? else { return Ok(()) };
+        let (mut most, mut blocks) = (1, Vec::with_capacity(NODE));
+        while number < self.about.blocks {
+            let node = self.node(0, number / NODE as u64)?;
+            let rest = node.get((number % NODE as u64) as usize..).unwrap_or_default();
+            let rest = rest.get(..most).unwrap_or(rest);
+            let last = rest.iter().position(|it| it.from <= span.from);
+            let wanted = last.and_then(|it| rest.get(..=it)).unwrap_or(rest);
+            blocks.clear();
+            blocks.extend(wanted.iter().map(|it| ((it.block >> 16), (it.block & 0xffff))));
+            let part = &self.place.part;
+            let outside = || part.damaged(0, "a level has no such block");
+            let (&(begin, _), &(end, size)) =
+                blocks.first().zip(blocks.last()).ok_or_else(outside)?;
+            let length = end.saturating_add(size).checked_sub(begin);
+            let length = length.filter(|it| *it <= (NODE as u64) << 16).ok_or_else(outside)?;
+            let offset = self.about.offset.saturating_add(begin);
+            self.bytes.resize(length as usize, 0);
+            part.read(offset, &mut self.bytes)?;
+            for &(at, size) in &blocks {
+                let from = at.saturating_sub(begin) as usize;
+                let bytes = self.bytes.get(from..from.saturating_add(size as usize));
+                let goes_on = bytes.and_then(|bytes| {
+                    block::each(bytes, |slice| {
+                        slice.span.to > span.from && (slice.span.from >= span.to || of(slice))
+                    })
+                });
+                let damaged =
+                    || part.damaged(offset.saturating_add(from as u64), "a block is damaged");
+                if !goes_on.ok_or_else(damaged)? {
                     return Ok(());
                 }
             }
+            number += blocks.len() as u64;
+            most = (4 * most).min(NODE);
         }
         Ok(())
     }

@@ -1,11 +1,13 @@
 //! An index that can be asked.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use dwell_model::waits::Wait;
 use dwell_report::Class;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::slice::ParallelSlice;
 
 use crate::block::{self, put, take};
 use crate::critical;
@@ -162,6 +164,11 @@ impl Index {
         self.size
     }
 
+    /// Returns the numbers of all locations as a range.
+    pub fn all_locations(&self) -> Range<Location> {
+        Location(0)..Location(self.locations())
+    }
+
     /// Returns the number of slices of all locations, which says how much there is to see.
     pub fn count(&self) -> u64 {
         let locations = self.groups.iter().flat_map(|it| &it.summary.locations);
@@ -241,6 +248,23 @@ impl Index {
         Ok((list.len() <= most).then_some(list))
     }
 
+    /// Returns the first slices of a location, in the order of time, at most so many. Reads only the blocks that have them.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn first_slices(&self, location: Location, most: usize) -> Result<Vec<Slice>> {
+        let mut list = Vec::new();
+        let Some(mut cursor) = Cursor::new(self, location) else { return Ok(list) };
+        for number in (0..cursor.about().blocks).rev() {
+            if list.len() >= most {
+                break;
+            }
+            list.extend(cursor.load(number)?.iter().rev());
+        }
+        list.truncate(most);
+        Ok(list)
+    }
+
     /// Returns the slice of a location at a time, or `None` if the location has none there.
     ///
     /// # Errors
@@ -279,38 +303,51 @@ impl Index {
         Ok(since)
     }
 
-    /// Gives every slice of every location that overlaps a span to `add`, with its time within the span. Locations of a group have one
-    /// result, which `new` makes; groups are added up in parallel and returned in their order. Returns `None` if there are
-    /// more than about `most` slices.
+    /// Returns the least number of slices that locations can have in a span, as far as it can be told without reading them: up to 128 fewer
+    /// for each location than there are.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn least_slices(&self, locations: &[Range<Location>], span: Span) -> Result<u64> {
+        let whole = |it: &Location| Ok(self.blocks(*it, span)?.saturating_sub(2));
+        let blocks = self.each_of(locations).par_iter().map(whole).collect::<Result<Vec<u64>>>()?;
+        Ok(blocks.into_iter().sum::<u64>().saturating_mul(block::SLICES as u64))
+    }
+
+    /// Returns the number of blocks of a location that overlap a span.
+    pub(crate) fn blocks(&self, location: Location, span: Span) -> Result<u64> {
+        Cursor::new(self, location).map_or(Ok(0), |mut it| it.blocks_in(span))
+    }
+
+    /// Returns the numbers of all locations of some ranges, as far as there are such locations.
+    pub(crate) fn each_of(&self, ranges: &[Range<Location>]) -> Vec<Location> {
+        let numbers = ranges.iter().flat_map(|it| it.start.0..it.end.0.min(self.locations()));
+        numbers.map(Location).collect()
+    }
+
+    /// Gives every slice of some locations that overlaps a span to `add`, with its time within the span. Several locations that follow
+    /// each other have one result, which `new` makes; these are added up in parallel and returned in the order of locations. Returns `None`
+    /// if there are more than about `most` slices.
     ///
     /// # Errors
     /// If the index cannot be read.
     pub fn add_up<T: Send>(
         &self,
+        locations: &[Range<Location>],
         span: Span,
         most: u64,
         new: impl Fn() -> T + Sync,
         add: impl Fn(&mut T, Location, &Slice, u64) + Sync,
     ) -> Result<Option<Vec<T>>> {
-        let all = |group: usize| {
-            let first = group as u32 * self.size;
-            first..first.saturating_add(self.size).min(self.locations())
-        };
-        let count = |group: usize| {
-            let of = |it| match Cursor::new(self, Location(it)) {
-                Some(mut cursor) => cursor.blocks_in(span),
-                None => Ok(0),
-            };
-            all(group).map(of).sum::<Result<u64>>()
-        };
-        let groups = 0..self.groups.len();
-        let blocks = groups.clone().into_par_iter().map(count).collect::<Result<Vec<u64>>>()?;
+        let all = self.each_of(locations);
+        let count = |it: &Location| self.blocks(*it, span);
+        let blocks = all.par_iter().map(count).collect::<Result<Vec<u64>>>()?;
         if blocks.iter().sum::<u64>().saturating_mul(block::SLICES as u64) > most {
             return Ok(None);
         }
-        let sum = |group: usize| {
+        let sum = |some: &[Location]| {
             let mut result = new();
-            for location in all(group).map(Location) {
+            for &location in some {
                 if let Some(mut cursor) = Cursor::new(self, location) {
                     cursor.each(span, |slice| {
                         add(&mut result, location, slice, slice.span.common(span).length());
@@ -320,7 +357,7 @@ impl Index {
             }
             Ok(result)
         };
-        groups.into_par_iter().map(sum).collect::<Result<Vec<T>>>().map(Some)
+        all.par_chunks(self.size as usize).map(sum).collect::<Result<Vec<T>>>().map(Some)
     }
 
     /// Returns what a location did in a span, by call path and class, what took longest first.

@@ -60,15 +60,21 @@ impl Index {
         let end = locations.end.0.min(self.locations());
         let (first, band) = (locations.start.0.min(end), band.max(1));
         let rows = (end - first).div_ceil(band) as usize;
-        let row = |row: usize| {
+        let range = |row: usize| {
             let from = first + row as u32 * band;
-            let range = from..from.saturating_add(band).min(end);
-            match sharpness {
-                Sharpness::Exact => self.exact_row(range, span, columns),
-                Sharpness::Coarse => self.coarse_row(range, span, columns),
+            from..from.saturating_add(band).min(end)
+        };
+        let parts: Vec<Vec<u8>> = match sharpness {
+            Sharpness::Exact => {
+                let row = |row: usize| self.exact_row(range(row), span, columns);
+                (0..rows).into_par_iter().map(row).collect::<Result<_>>()?
+            }
+            // Without the threads that exact tiles keep busy, behind which a coarse one would wait.
+            Sharpness::Coarse => {
+                let row = |row: usize| self.coarse_row(range(row), span, columns);
+                (0..rows).map(row).collect::<Result<_>>()?
             }
         };
-        let parts: Vec<Vec<u8>> = (0..rows).into_par_iter().map(row).collect::<Result<_>>()?;
         Ok(Tile { rows, columns, shares: parts.concat() })
     }
 
@@ -116,31 +122,22 @@ impl Index {
         most: u64,
         wanted: &(dyn Fn(&Slice) -> bool + Sync),
     ) -> Result<Option<Tile>> {
-        let numbers = |row: &Vec<Range<Location>>| -> Vec<Location> {
-            row.iter()
-                .flat_map(|it| it.start.0..it.end.0.min(self.locations()))
-                .map(Location)
-                .collect()
-        };
         let slices = |row: &Vec<Range<Location>>| {
-            let of = |it: Location| match Cursor::new(self, it) {
-                Some(mut cursor) => cursor.blocks_in(span),
-                None => Ok(0),
-            };
-            numbers(row).into_iter().map(of).sum::<Result<u64>>()
+            self.each_of(row).into_iter().map(|it| self.blocks(it, span)).sum::<Result<u64>>()
         };
         let blocks: Vec<u64> = rows.par_iter().map(slices).collect::<Result<_>>()?;
         if blocks.iter().sum::<u64>().saturating_mul(SLICES as u64) > most {
             return Ok(None);
         }
         let row = |row: &Vec<Range<Location>>| {
-            let locations = numbers(row);
+            let locations = self.each_of(row);
             let mut sums = ExactRow::new(span, columns);
             for location in &locations {
                 let Some(mut cursor) = Cursor::new(self, *location) else { continue };
+                let mut column = columns.saturating_sub(1);
                 cursor.each(span, |slice| {
                     if wanted(slice) {
-                        sums.add(slice.span.common(span), self.class(slice));
+                        sums.add(&mut column, slice.span.common(span), self.class(slice));
                     }
                     true
                 })?;
@@ -152,26 +149,40 @@ impl Index {
     }
 
     fn exact_row(&self, locations: Range<u32>, span: Span, columns: usize) -> Result<Vec<u8>> {
-        let mut row = ExactRow::new(span, columns);
         let count = u128::from(locations.end - locations.start);
-        for location in locations {
-            let Some(mut cursor) = Cursor::new(self, Location(location)) else { continue };
-            // Few slices are added one by one; of many, sums at the ends of columns are enough.
-            if cursor.blocks_in(span)?.saturating_mul(SLICES as u64) <= 4 * columns as u64 {
-                cursor.each(span, |slice| {
-                    row.add(slice.span.common(span), self.class(slice));
-                    true
-                })?;
-                continue;
+        // A row of many locations has no other row beside which it could be computed.
+        let starts: Vec<u32> = locations.clone().step_by(SOME as usize).collect();
+        let some = |first: &u32| {
+            let mut row = ExactRow::new(span, columns);
+            for location in *first..first.saturating_add(SOME).min(locations.end) {
+                self.add_location(Location(location), &mut row)?;
             }
-            let mut before = cursor.after(span.from)?;
-            for column in 0..columns {
-                let after = cursor.after(row.begin(column + 1))?;
-                row.add_sums(column, &before, &after);
-                before = after;
-            }
+            Ok(row)
+        };
+        let rows: Vec<ExactRow> = starts.par_iter().map(some).collect::<Result<_>>()?;
+        let whole = rows.into_iter().reduce(|row, more| row.joined(&more));
+        Ok(whole.unwrap_or_else(|| ExactRow::new(span, columns)).shares(count))
+    }
+
+    /// Adds the time of a location.
+    fn add_location(&self, location: Location, row: &mut ExactRow) -> Result<()> {
+        let Some(mut cursor) = Cursor::new(self, location) else { return Ok(()) };
+        let (span, columns) = (row.span, row.sums.len());
+        if cursor.blocks_in(span)? <= BLOCKS_FOR_A_COLUMN * columns as u64 {
+            let mut column = columns.saturating_sub(1);
+            return cursor.each(span, |slice| {
+                row.add(&mut column, slice.span.common(span), self.class(slice));
+                true
+            });
         }
-        Ok(row.shares(count))
+        // Of many slices, sums at the ends of columns are enough.
+        let mut before = cursor.after(span.from)?;
+        for column in 0..columns {
+            let after = cursor.after(row.begin(column + 1))?;
+            row.add_sums(column, &before, &after);
+            before = after;
+        }
+        Ok(())
     }
 
     fn coarse_row(&self, locations: Range<u32>, span: Span, columns: usize) -> Result<Vec<u8>> {
@@ -246,64 +257,56 @@ impl Index {
     }
 }
 
+/// Greatest number of blocks for each column that are read one after the other. Where there are more, looking up the sums at the ends of
+/// columns takes less time, although each of them is read on its own.
+const BLOCKS_FOR_A_COLUMN: u64 = 3;
+
 /// Sums of the columns of a row.
 struct ExactRow {
     span: Span,
     /// Begins of columns, and the end of the last.
     begins: Vec<u64>,
     sums: Vec<Sums>,
-    /// How many slices of each class begin to cover whole columns here, minus how many end to.
-    covers: Vec<[i64; CLASSES]>,
 }
 
 impl ExactRow {
     fn new(span: Span, columns: usize) -> Self {
         let begins = (0..=columns).map(|it| span.column(it, columns).0).collect();
-        let (sums, covers) = (vec![[0; CLASSES]; columns], vec![[0; CLASSES]; columns + 1]);
-        Self { span, begins, sums, covers }
+        Self { span, begins, sums: vec![[0; CLASSES]; columns] }
     }
 
     fn begin(&self, column: usize) -> Time {
         self.begins.get(column).map_or(self.span.to, |it| Time(*it))
     }
 
-    /// Returns the column that contains a time of the span.
-    fn column(&self, time: Time) -> usize {
-        let columns = self.sums.len();
-        let (part, whole) = (time.0 - self.span.from.0, self.span.length().max(1));
-        let near = match part.checked_mul(columns as u64) {
-            Some(scaled) => scaled / whole,
-            None => (u128::from(part) * columns as u128 / u128::from(whole)) as u64,
-        };
-        let mut column = (near as usize).min(columns.saturating_sub(1));
-        // Begins of columns are rounded down, so that a time may lie in a later one.
-        while column + 1 < columns && self.begin(column + 1) <= time {
-            column += 1;
+    /// Adds the sums of other locations.
+    fn joined(mut self, more: &Self) -> Self {
+        for (own, more) in self.sums.iter_mut().zip(&more.sums) {
+            own.iter_mut().zip(more).for_each(|(own, more)| *own = own.saturating_add(*more));
         }
-        column
+        self
     }
 
-    /// Adds a part of the span.
-    fn add(&mut self, part: Span, class: Class) {
-        if part.length() == 0 {
-            return;
-        }
-        let (first, last) = (self.column(part.from), self.column(Time(part.to.0 - 1)));
-        if first == last {
-            self.add_to(first, class, part.length());
-            return;
-        }
-        let (after_first, begin_last) = (self.begin(first + 1), self.begin(last));
-        self.add_to(first, class, after_first.0 - part.from.0);
-        self.add_to(last, class, part.to.0 - begin_last.0);
-        for (column, by) in [(first + 1, 1), (last, -1)] {
-            if let Some(it) = self.covers.get_mut(column).and_then(|it| it.get_mut(class as usize))
-            {
-                *it += by;
+    /// Adds a part of the span. Parts come with the last first; `column` is the last one for the first of them, and then the one in
+    /// which the part before began.
+    #[inline(always)]
+    fn add(&mut self, column: &mut usize, part: Span, class: Class) {
+        let mut to = part.to;
+        while part.from < to {
+            let begin = self.begin(*column);
+            if begin < to {
+                let from = begin.max(part.from);
+                self.add_to(*column, class, to.0 - from.0);
+                to = from;
             }
+            if part.from >= begin || *column == 0 {
+                return;
+            }
+            *column -= 1;
         }
     }
 
+    #[inline(always)]
     fn add_to(&mut self, column: usize, class: Class, time: u64) {
         if let Some(sum) = self.sums.get_mut(column).and_then(|it| it.get_mut(class as usize)) {
             *sum = sum.saturating_add(time);
@@ -321,19 +324,14 @@ impl ExactRow {
 
     /// Returns the shares of so many locations.
     fn shares(&self, locations: u128) -> Vec<u8> {
-        let mut open = [0; CLASSES];
         let mut shares = Vec::with_capacity(self.sums.len() * CLASSES);
         let lengths = self.begins.windows(2).map(|it| match it {
             [from, to] => to - from,
             _ => 0,
         });
-        for ((sums, covers), length) in self.sums.iter().zip(&self.covers).zip(lengths) {
+        for (sums, length) in self.sums.iter().zip(lengths) {
             let whole = u128::from(length) * locations;
-            for ((sum, open), by) in sums.iter().zip(&mut open).zip(covers) {
-                *open += by;
-                let covered = length.saturating_mul(u64::try_from(*open).unwrap_or(0));
-                shares.push(share(sum.saturating_add(covered), whole));
-            }
+            shares.extend(sums.map(|it| share(it, whole)));
         }
         shares
     }

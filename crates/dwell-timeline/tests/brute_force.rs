@@ -256,7 +256,8 @@ fn added(run: &Run, numbers: &mut Numbers) {
         let add = |sums: &mut Added, location, slice: &dwell_timeline::Slice, time| {
             sums.entry(location).or_default()[run.index.class(slice) as usize] += time;
         };
-        let parts = run.index.add_up(span, u64::MAX, Added::new, add).unwrap().unwrap();
+        let all = [run.index.all_locations()];
+        let parts = run.index.add_up(&all, span, u64::MAX, Added::new, add).unwrap().unwrap();
         let found: Added = parts.into_iter().flatten().collect();
         for location in 0..run.index.locations() {
             let sums = found.get(&Location(location)).copied().unwrap_or_default();
@@ -264,8 +265,22 @@ fn added(run: &Run, numbers: &mut Numbers) {
             assert_eq!(sums, run.index.sums(Location(location), span).unwrap());
         }
         if !found.is_empty() {
-            assert!(run.index.add_up(span, 0, || (), |(), _, _, _| ()).unwrap().is_none());
+            assert!(run.index.add_up(&all, span, 0, || (), |(), _, _, _| ()).unwrap().is_none());
         }
+        // Some locations, in two ranges.
+        let (few, count) = (run.index.locations() / 3, run.index.locations());
+        let some = [Location(0)..Location(few), Location(2 * few)..Location(count)];
+        let parts = run.index.add_up(&some, span, u64::MAX, Added::new, add).unwrap().unwrap();
+        let of_some: Added = parts.into_iter().flatten().collect();
+        let expected =
+            found.into_iter().filter(|it| some.iter().any(|range| range.contains(&it.0)));
+        assert_eq!(of_some, expected.collect());
+        let listed =
+            |it: u32| run.index.slices(Location(it), span, usize::MAX).unwrap().unwrap().len();
+        let slices =
+            some.iter().flat_map(|it| it.start.0..it.end.0).map(listed).sum::<usize>() as u64;
+        let least = run.index.least_slices(&some, span).unwrap();
+        assert!(least <= slices && slices <= least + 128 * u64::from(count), "{least} of {slices}");
     }
 }
 
@@ -284,6 +299,9 @@ fn slices(run: &Run, numbers: &mut Numbers) {
         for _ in 0..8 {
             let span = numbers.span(run.index.span());
             let some = run.index.slices(location, span, usize::MAX).unwrap().unwrap();
+            let few = numbers.below(200) as usize;
+            let first = run.index.first_slices(location, few).unwrap();
+            assert_eq!(first, all[..few.min(all.len())], "the first {few} of {location:?}");
             let expected: Vec<_> =
                 all.iter().filter(|it| it.span.common(span).length() > 0).copied().collect();
             assert_eq!(some, expected);

@@ -1,5 +1,6 @@
 //! What is known of a timeline before anything of it is shown: its length, its nodes, and how far the making of its index is.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use dwell_model::operation::Operation;
@@ -55,16 +56,16 @@ fn started(run: &Run, index: &Index) -> f64 {
         let row = dwell_model::registry::find(&run.query.call_name(CnodeId(path.0)));
         row.is_some_and(|(_, row)| row.operation == Operation::Initialise)
     };
+    let mut known: HashMap<CallPath, bool> = HashMap::new();
     let begin = index.span().from;
     let mut last = begin;
     for location in (0..index.locations().min(LOOKED_AT.0)).map(Location) {
-        let mut at = index.begin(location).unwrap_or(begin);
-        for _ in 0..LOOKED_AT.1 {
-            let Ok(Some(slice)) = index.at(location, at) else { break };
-            if slice.path.is_some_and(is_start) {
+        let slices = index.first_slices(location, LOOKED_AT.1).unwrap_or_default();
+        for slice in slices {
+            let path = slice.path.filter(|it| *known.entry(*it).or_insert_with(|| is_start(*it)));
+            if path.is_some() {
                 last = last.max(slice.span.to);
             }
-            at = slice.span.to;
         }
     }
     (last.0 - begin.0) as f64

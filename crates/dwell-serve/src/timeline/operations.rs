@@ -47,6 +47,15 @@ impl View<'_> {
         Ok(Some(trace.operations(ranges, span, &begin, MOST_READ)?))
     }
 
+    /// Returns `true` if so many slices are known in the span that their events are too many, if there are as many for each as in
+    /// the whole trace. Reading as many as are allowed, only to find that there are more, would take longer than any other answer.
+    fn has_many_events(&self, ranges: &[Range<Location>], span: Span) -> Result<bool> {
+        let (events, slices) = (self.trace().map_or(0, Trace::events), self.index.count());
+        let here = self.index.least_slices(ranges, span)?;
+        let about = u128::from(here) * u128::from(events) / u128::from(slices.max(1));
+        Ok(about > u128::from(MOST_READ))
+    }
+
     /// Returns arrows of operations between the rows, whether anybody waited for them or not.
     pub(super) fn operations(&self) -> Result<TimelineOperations> {
         let span = self.span()?;
@@ -68,12 +77,17 @@ impl View<'_> {
             }
         }
         let wanted: Vec<_> = ranges.iter().map(|it| Location(it.start)..Location(it.end)).collect();
+        let too_many = "There are too many operations here: zoom in to see them.";
+        if self.has_many_events(&wanted, span)? {
+            answer.missing = too_many.into();
+            return Ok(answer);
+        }
         let Some(mut found) = self.read(&wanted, span)? else {
             answer.missing = "The trace is not there any more.".into();
             return Ok(answer);
         };
         if found.too_many {
-            answer.missing = "There are too many operations here: zoom in to see them.".into();
+            answer.missing = too_many.into();
             return Ok(answer);
         }
         if found.uncounted {

@@ -1,6 +1,6 @@
 //! What rows show: shares of classes, single slices, the critical path, and sums by call path.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use dwell_report::CnodeId;
 use dwell_timeline::{CallPath, Location, Sharpness, Slice};
@@ -24,7 +24,7 @@ const MOST_STEPS: usize = 4000;
 const MOST_TOLD_APART: u64 = 10_000_000;
 
 /// Greatest number of slices that are added up by call path.
-const MOST_ADDED: usize = 2_000_000;
+const MOST_ADDED: u64 = 2_000_000;
 
 impl View<'_> {
     /// Returns shares as bytes: for each row and column one for each class, as a part of 255. With `only`, just the time in the calls that
@@ -113,25 +113,31 @@ impl View<'_> {
     /// Adds up what the rows did in the span, by call path and class.
     pub(super) fn totals(&self) -> Result<TimelineTotals> {
         let span = self.span()?;
-        let mut sums: BTreeMap<(Option<CallPath>, u32), (u64, u64)> = BTreeMap::new();
+        /// Numbers of slices and their time, by call path and class.
+        type Doings = HashMap<(Option<CallPath>, u32), (u64, u64)>;
         let only = self.only()?;
         let is_wanted = |path: Option<CallPath>| {
             let of = |only: &Vec<bool>| path.and_then(|it| only.get(it.0 as usize)).copied();
             only.as_ref().is_none_or(|it| of(it).unwrap_or(false))
         };
-        let mut room = MOST_ADDED;
-        for location in self.locations()?.into_iter().flatten() {
-            let location = Location(location);
-            // Slices are few where time is short; a long span of a long run is in the other views.
-            let Some(slices) = self.index.slices(location, span, room)? else {
-                return Ok(TimelineTotals { too_many: true, totals: Vec::new() });
-            };
-            room -= slices.len();
-            for slice in slices.into_iter().filter(|it| is_wanted(it.path)) {
-                let sum = sums.entry((slice.path, self.index.class(&slice) as u32)).or_default();
+        let ranges: Vec<_> = self.locations()?;
+        let ranges: Vec<_> = ranges.iter().map(|it| Location(it.start)..Location(it.end)).collect();
+        let add = |sums: &mut Doings, _: Location, slice: &Slice, time: u64| {
+            if is_wanted(slice.path) {
+                let sum = sums.entry((slice.path, self.index.class(slice) as u32)).or_default();
                 sum.0 += 1;
-                sum.1 += slice.span.common(span).length();
+                sum.1 += time;
             }
+        };
+        // Slices are few where time is short; a long span of a long run is in the other views.
+        let Some(parts) = self.index.add_up(&ranges, span, MOST_ADDED, Doings::new, add)? else {
+            return Ok(TimelineTotals { too_many: true, totals: Vec::new() });
+        };
+        let mut sums = Doings::new();
+        for (doing, (count, time)) in parts.into_iter().flatten() {
+            let sum = sums.entry(doing).or_default();
+            sum.0 += count;
+            sum.1 += time;
         }
         let one = |((path, class), (count, nanoseconds)): ((Option<CallPath>, u32), (u64, u64))| {
             TimelineTotal {
@@ -144,7 +150,9 @@ impl View<'_> {
             }
         };
         let mut totals: Vec<TimelineTotal> = sums.into_iter().map(one).collect();
-        totals.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        totals.sort_by(|a, b| {
+            b.seconds.total_cmp(&a.seconds).then((a.call, a.class).cmp(&(b.call, b.class)))
+        });
         totals.truncate(50);
         Ok(TimelineTotals { too_many: false, totals })
     }

@@ -31,6 +31,8 @@ pub struct Trace {
     /// Regions of MPI, in which a completion concerns the operations with its number.
     pub(super) numbered: BTreeSet<RegionRef>,
     pub(super) counters: Vec<Counter>,
+    /// Number of events of all locations, as far as the definitions say it.
+    events: u64,
     /// Counts of each location up to some of its events.
     counts: Mutex<HashMap<Location, BTreeMap<u64, Arc<Counts>>>>,
 }
@@ -50,13 +52,23 @@ impl Trace {
         });
         let (numbered, layout) = (numbered.collect(), Layout::of(&definitions));
         let counters = samples::counters(&definitions);
+        let events = definitions.iter().filter_map(|it| match it {
+            Definition::Location(location) => Some(location.number_of_events),
+            _ => None,
+        });
+        let events = events.fold(0, u64::saturating_add);
         let path = directory.to_owned();
-        Ok(Self { archive, path, layout, numbered, counters, counts: Mutex::default() })
+        Ok(Self { archive, path, layout, numbered, counters, events, counts: Mutex::default() })
     }
 
     /// Returns the number of locations, which is that of the index of the same run.
     pub fn locations(&self) -> u32 {
         self.layout.locations()
+    }
+
+    /// Returns the number of events of all locations, or 0 if the definitions do not say it.
+    pub fn events(&self) -> u64 {
+        self.events
     }
 
     /// Returns the operations of locations in a span. `begin` returns for a location the time from which on its events are read: the
