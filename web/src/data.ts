@@ -177,6 +177,28 @@ export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
   return answer as Promise<T>;
 }
 
+/** Pictures that are awaited, and what waits for them. */
+let urgent = 0;
+const later: (() => void)[] = [];
+
+/** Says that a picture is awaited, so that what is late is not asked for, until the result is called. */
+export function hurry(): () => void {
+  urgent += 1;
+  let isOver = false;
+  return () => {
+    if (isOver) return;
+    isOver = true;
+    urgent -= 1;
+    if (urgent === 0) later.splice(0).forEach((it) => it());
+  };
+}
+
+/** Calls a function as soon as no picture is awaited. */
+function whenQuiet(what: () => void): void {
+  if (urgent === 0) what();
+  else later.push(what);
+}
+
 export interface Asked<T> {
   value: T | undefined;
   error: string | undefined;
@@ -184,8 +206,11 @@ export interface Asked<T> {
   stale: boolean;
 }
 
-/** The answer to a question; the last one is shown until the next arrives, so that nothing flickers. */
-export function useAnswer<T>(path: string | undefined, parameters: Parameters = {}): Asked<T> {
+/**
+ * The answer to a question; the last one is shown until the next arrives, so that nothing flickers. What is `late` is asked for when no
+ * picture is awaited, since both would take the same time of the server.
+ */
+export function useAnswer<T>(path: string | undefined, parameters: Parameters = {}, { late = false } = {}): Asked<T> {
   const what = path === undefined ? undefined : question(path, parameters);
   const [state, setState] = useState<{ what: string | undefined; value?: T; error?: string }>({
     what: undefined,
@@ -195,12 +220,23 @@ export function useAnswer<T>(path: string | undefined, parameters: Parameters = 
   useLayoutEffect(() => {
     wanted.current = what;
     if (path === undefined || what === undefined) return;
-    ask<T>(path, parameters).then(
-      (value) => wanted.current === what && setState({ what, value }),
-      (error: unknown) =>
-        wanted.current === what &&
-        setState({ what, error: error instanceof Error ? error.message : String(error) }),
-    );
+    const put = () =>
+      ask<T>(path, parameters).then(
+        (value) => wanted.current === what && setState({ what, value }),
+        (error: unknown) =>
+          wanted.current === what &&
+          setState({ what, error: error instanceof Error ? error.message : String(error) }),
+      );
+    if (!late) {
+      void put();
+      return;
+    }
+    // It is awaited from now on, although it is asked for later; and not at all if another question has come by then.
+    awaited += 1;
+    whenQuiet(() => {
+      awaited -= 1;
+      if (wanted.current === what) void put();
+    });
   }, [what]);
   if (what === undefined) return { value: undefined, error: undefined, stale: false };
   return { value: state.value, error: state.error, stale: state.what !== what };

@@ -12,7 +12,7 @@ import type {
   Finding, TimelineAbout, TimelineAt, TimelineCritical, TimelineOperations, TimelinePhases, TimelineRow, TimelineSlices, TimelineWait,
 } from "../../types";
 import {
-  callName, clamped, FILE_COLUMNS, isSingle, LABELS, nameOf, rowParameters, rowsOfLocations, type Span, STRIP, time, TOP, useTile,
+  callName, clamped, type Drawn, FILE_COLUMNS, isSingle, LABELS, nameOf, rowParameters, rowsOfLocations, type Span, STRIP, time, TOP, useTile,
 } from "./common";
 import { type ChosenCalls, pinned, toggle } from "./controls";
 import { drawArrows, drawCritical, drawNodes, drawSlices, drawStrip, drawWaits, fitting, image, ticks } from "./draw";
@@ -70,13 +70,14 @@ export function Canvas(props: CanvasProps): JSX.Element {
   const columns = isFile() ? FILE_COLUMNS : Math.min(4096, Math.round(room * ratio));
   const asked = clamped(span, all);
   const { tile, isSharp: isExact } = useTile(run, size.width > 0 && asked ? rows : undefined, asked ?? all, columns);
-  const ofCalls = useTile(run, props.only && size.width > 0 && asked ? rows : undefined, asked ?? all, columns, props.only?.text ?? "");
+  const ofCalls = useTile(run, props.only && size.width > 0 && asked ? rows : undefined, asked ?? all, columns, { only: props.only?.text ?? "" });
   const isSharp = (isExact && (!props.only || ofCalls.isSharp)) || !asked;
   const isMain = props.goInstance !== undefined;
   const whole: TimelineRow[] = [{
     key: "", first: 0, end: about.locations, count: about.locations, parts: [], node: null, nodes: 0, open: null, name: "", seconds: 0, wait: 0, blame: 0,
   }];
-  const strip = useTile(run, size.width > 0 ? whole : undefined, all, isFile() ? FILE_COLUMNS : 512).tile;
+  // Bins of the pyramid are narrower than the pixels of the strip. Exact sums of the whole run would read all of the index for it.
+  const strip = useTile(run, size.width > 0 ? whole : undefined, all, isFile() ? FILE_COLUMNS : 512, { isCoarse: !isFile() }).tile;
   const single = rows.some(isSingle);
   const slices = useAnswer<TimelineSlices>(single && asked ? of(run, "timeline/slices") : undefined, { ...rowParameters(rows), ...asked });
   const listed = slices.stale ? undefined : slices.value;
@@ -148,8 +149,16 @@ export function Canvas(props: CanvasProps): JSX.Element {
   };
   useEffect(() => (canvas.current ? findable(canvas.current, find) : undefined));
 
+  // Pictures of shares are made once, although whatever arrives afterwards is drawn over them.
+  const heights = rows.map(() => Math.round(height * ratio));
+  const pictureOf = (of: Drawn | undefined) =>
+    useMemo(() => (of && of.rows === rows ? image(of, about.classes, heights, heights.reduce((sum, it) => sum + it, 0)) : undefined), [of, rows, heights[0]]);
+  const picture = pictureOf(tile);
+  const pictureOfCalls = pictureOf(ofCalls.isFailed || !props.only ? undefined : ofCalls.tile);
+
   const paint = painted.value;
-  useLayoutEffect(() => {
+  const draw = useRef(() => undefined as void);
+  draw.current = () => {
     const element = canvas.current;
     const context = element?.getContext("2d");
     if (!element || !context || size.width === 0) return;
@@ -186,9 +195,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
     context.font = `12px ${family}`;
     context.fillStyle = accent;
     rows.forEach((row, at) => props.pins.includes(row.key) && context.fillRect(2, TOP + at * height + 1, 3, Math.max(1, height - 3)));
-    const heights = rows.map(() => Math.round(height * ratio));
     if (tile && tile.rows === rows) {
-      const picture = image(tile, about.classes, heights, heights.reduce((sum, it) => sum + it, 0));
       context.save();
       context.beginPath();
       context.rect(LABELS, TOP, room, rows.length * height);
@@ -199,9 +206,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
       context.globalAlpha = props.only ? 0.16 : finding ? 0.32 : 1;
       put(picture, tile.span);
       context.globalAlpha = finding ? 0.32 : 1;
-      if (props.only && ofCalls.tile?.rows === rows && !ofCalls.isFailed) {
-        put(image(ofCalls.tile, about.classes, heights, heights.reduce((sum, it) => sum + it, 0)), ofCalls.tile.span);
-      }
+      if (ofCalls.tile) put(pictureOfCalls, ofCalls.tile.span);
       context.globalAlpha = 1;
       drawSlices(context, listed, rows.length, { x, height, models, about, dimmed: finding !== undefined, only: props.only?.all });
       if (props.phases) drawStripes(context, props.phases, rows, { x, height, isDark: isDark() });
@@ -227,6 +232,14 @@ export function Canvas(props: CanvasProps): JSX.Element {
       context.textAlign = "center";
       context.fillText("More happens here than calls can be told apart in: zoom in.", LABELS + room / 2, TOP + 20);
     }
+  };
+  // Answers arrive one after the other. Those that arrive before the screen is drawn are drawn together.
+  const planned = useRef<number | undefined>(undefined);
+  useLayoutEffect(() => {
+    planned.current ??= requestAnimationFrame(() => {
+      planned.current = undefined;
+      draw.current();
+    });
   }, [props.phases, props.counter, props.pins.join("."), ofCalls.tile, ofCalls.isFailed, size, paint, tile, strip, listed, waits, props.critical, props.operations, props.only, props.detail, rows, span.from, span.to, finding]);
 
   /** Zooms by a factor around a point, or around the middle. Steps that follow quickly are one of the history. */

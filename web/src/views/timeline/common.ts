@@ -1,7 +1,7 @@
 // What the parts of the timeline share: spans, rows, names, and shares of rows as they arrive.
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ask, isFile, question } from "../../data";
+import { ask, hurry, isFile, question } from "../../data";
 import { seconds, site } from "../../format";
 import { type Models, of } from "../../runs";
 import type { TimelineInstance, TimelineRow } from "../../types";
@@ -55,13 +55,13 @@ export interface Drawn {
   bytes: Uint8Array;
 }
 
-/** Shares of the rows: at once, then exactly. The last are shown until others arrive. */
+/** Shares of the rows: at once, then exactly unless `isCoarse`. The last are shown until others arrive. `only` lists the calls that count. */
 export function useTile(
   run: string,
   rows: TimelineRow[] | undefined,
   span: Span,
   columns: number,
-  only?: string,
+  { only, isCoarse = false }: { only?: string; isCoarse?: boolean } = {},
 ): { tile: Drawn | undefined; isSharp: boolean; isFailed: boolean } {
   const [tile, setTile] = useState<{ drawn: Drawn; sharp: boolean } | undefined>();
   const [failed, setFailed] = useState<string | undefined>();
@@ -72,18 +72,29 @@ export function useTile(
     if (!query || !rows) return;
     let wanted = true;
     let exact = false;
+    const done = hurry();
     const get = (sharp: boolean) =>
       ask<Uint8Array>(of(run, "timeline/tile"), { ...query, ...span, columns, sharp, only }).then(
         (bytes) => {
           // What is exact may come first, and stays.
           if (!wanted || (exact && !sharp)) return;
           exact = sharp;
+          if (sharp || isCoarse) done();
           setTile({ drawn: { what, span, rows, columns, bytes }, sharp });
         },
-        () => wanted && setFailed(what),
+        () => {
+          done();
+          if (wanted) setFailed(what);
+        },
       );
     // Some calls are told from others by single slices only.
     if (!isFile() && only === undefined) void get(false);
+    if (isCoarse) {
+      return () => {
+        wanted = false;
+        done();
+      };
+    }
     // Whoever zooms on quickly is not waited for.
     const now = performance.now();
     const timer = setTimeout(() => void get(true), isFile() || now - before.current > 300 ? 0 : 60);
@@ -91,10 +102,12 @@ export function useTile(
     return () => {
       wanted = false;
       clearTimeout(timer);
+      done();
     };
   }, [what, run]);
   const isFailed = failed === what;
-  return { tile: tile?.drawn, isSharp: isFailed || (tile?.sharp === true && tile.drawn.what === what), isFailed };
+  const isLast = tile?.drawn.what === what && (tile.sharp || isCoarse);
+  return { tile: tile?.drawn, isSharp: isFailed || isLast, isFailed };
 }
 
 /** The parameters that name rows. */

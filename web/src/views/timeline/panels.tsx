@@ -123,7 +123,7 @@ export function Totals({ run, rows, span, about, models, only }: {
   models: Models;
   only: ChosenCalls | undefined;
 }): JSX.Element {
-  const { value: totals } = useAnswer<TimelineTotals>(rows && !isFile() ? of(run, "timeline/totals") : undefined, { ...(rows && rowParameters(rows)), ...span, only: only?.text });
+  const { value: totals } = useAnswer<TimelineTotals>(rows && !isFile() ? of(run, "timeline/totals") : undefined, { ...(rows && rowParameters(rows)), ...span, only: only?.text }, { late: true });
   const whole = totals?.totals.reduce((sum, it) => sum + it.seconds, 0) ?? 0;
   return (
     <>

@@ -2,7 +2,7 @@
 // Shares come first from a pyramid and then exactly; nothing is drawn that is not in the time it stands for.
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isFile, useAnswer } from "../../data";
 import { grouped, percent, seconds, site } from "../../format";
 import { type Models, of, type Shown, useModels } from "../../runs";
@@ -91,16 +91,22 @@ function Timeline({ shown, run, about, models, beside }: {
   const instance = named ? instances?.worst[at] : undefined;
   // A finding without a time is opened at its worst instance.
   const given = parseSpan(state.value["t"], length);
-  const span = given ?? (instance ? around(instance, length) : all);
+  const wantedSpan = given ?? (instance ? around(instance, length) : all);
   const [first, end] = parseRows(state.value["rows"], locations);
   const arranged = arrangementOf();
   const only = useChosenCalls(models);
   const band = end - first <= MOST_ROWS ? 1 : bandOf(end - first);
-  const answered = useAnswer<TimelineRows>(of(run, "timeline/rows"), rowQuestion(arranged, only?.text, { first, end, band })).value;
+  const answers = useAnswer<TimelineRows>(of(run, "timeline/rows"), rowQuestion(arranged, only?.text, { first, end, band }));
   const pins = (state.value["pin"] ?? "").split(".").filter((it) => /^n?[\d+-]+$/.test(it));
-  const pinned = useAnswer<TimelineRows>(pins.length > 0 ? of(run, "timeline/rows") : undefined, { rows: pins.join(".") }).value;
+  const pinnedAnswers = useAnswer<TimelineRows>(pins.length > 0 ? of(run, "timeline/rows") : undefined, { rows: pins.join(".") });
   const needed = instance && locations > MOST_ROWS ? [instance.location, instance.culprit] : [];
-  const extra = useAnswer<TimelineRows>(needed.length > 0 ? of(run, "timeline/rows") : undefined, { rows: needed.join(".") }).value;
+  const extraAnswers = useAnswer<TimelineRows>(needed.length > 0 ? of(run, "timeline/rows") : undefined, { rows: needed.join(".") });
+  const [answered, pinned, extra] = [answers.value, pinnedAnswers.value, extraAnswers.value];
+  // Another instance has other rows: as long as they are not there, what was shown stays, so that nothing is asked about the old ones.
+  const isOld = answers.stale || pinnedAnswers.stale || extraAnswers.stale;
+  const shownSpan = useRef(wantedSpan);
+  if (!isOld) shownSpan.current = wantedSpan;
+  const span = shownSpan.current;
   const rows = useMemo(() => {
     if (!answered || (pins.length > 0 && !pinned) || (needed.length > 0 && !extra)) return undefined;
     const top = [...(needed.length > 0 ? (extra?.rows ?? []) : []), ...(pins.length > 0 ? (pinned?.rows ?? []) : [])];
@@ -134,7 +140,7 @@ function Timeline({ shown, run, about, models, beside }: {
   const isOperations = state.value["operations"] !== "0" && !isFile();
   const operations = useAnswer<TimelineOperations>(rows && isOperations ? of(run, "timeline/operations") : undefined, {
     ...(rows && rowParameters(rows)), ...span, only: only?.text, most: mostOperations(),
-  }).value;
+  }, { late: true }).value;
   const wantedPhase = state.value["phase"];
   const phases = useAnswer<TimelinePhases>(rows && !isFile() ? of(run, "timeline/phases") : undefined, {
     ...(rows && rowParameters(rows)), ...span, phase: wantedPhase === "0" ? undefined : wantedPhase,
