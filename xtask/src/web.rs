@@ -36,12 +36,15 @@ pub(crate) struct Options {
     /// Measure on a report of 294,912 locations, which takes 4 GB of disk
     #[arg(long)]
     scale: bool,
+    /// Measure the timeline of an archive that was analysed and has its index
+    #[arg(long, value_name = "DIR")]
+    timeline: Option<PathBuf>,
 }
 
 /// Builds the page, and tests and measures it if the options say so.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     install(workspace)?;
-    if options.check || !(options.test || options.scale) {
+    if options.check || !(options.test || options.scale || options.timeline.is_some()) {
         build(workspace, options.check)?;
     }
     if options.test {
@@ -50,12 +53,16 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if options.scale {
         scale(workspace)?;
     }
+    if let Some(directory) = &options.timeline {
+        timeline(workspace, directory)?;
+    }
     Ok(())
 }
 
 /// Does what continuous integration needs: checks that the page is what `web/` builds, and that it works in a browser.
 pub(crate) fn check_and_sample(workspace: &Workspace) -> Result<()> {
-    let options = Options { check: true, test: true, sample: true, pictures: false, scale: false };
+    let (pictures, scale, timeline) = (false, false, None);
+    let options = Options { check: true, test: true, sample: true, pictures, scale, timeline };
     run(workspace, &options)
 }
 
@@ -139,6 +146,16 @@ fn scale(workspace: &Workspace) -> Result<()> {
     process::run(cargo(&workspace.root).args(["build", "--release", "-p", "dwell"]))?;
     let mut node = tool(workspace, "node");
     node.args(["tests/scale.mjs"]).arg(workspace.target.join("view-scale.cubex"));
+    node.env("DWELL", workspace.target.join("release/dwell"));
+    process::run(&mut node)
+}
+
+/// Measures the speed of the timeline on an archive, which is usually a large one.
+fn timeline(workspace: &Workspace, directory: &Path) -> Result<()> {
+    process::run(cargo(&workspace.root).args(["build", "--release", "-p", "dwell"]))?;
+    let directory = fs::canonicalize(directory).with_context(|| directory.display().to_string())?;
+    let mut node = tool(workspace, "node");
+    node.args(["tests/timeline-scale.mjs"]).arg(directory);
     node.env("DWELL", workspace.target.join("release/dwell"));
     process::run(&mut node)
 }
