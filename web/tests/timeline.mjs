@@ -324,6 +324,43 @@ export function timelines(run, tab, accessible) {
       await context.close();
     },
 
+    async "timeline: rows are sorted by number, wait, blame and node"(browser) {
+      const directory = join(root, "sor-130");
+      if (!existsSync(directory)) analysed("sor", "sor-130", "--ranks", "130", "--iterations", "4");
+      dwell("timeline", directory);
+      const { page, context, problems } = await tab(browser, { runs: [directory] });
+      const { classes, nodes } = await asked(page, "runs/0/timeline");
+      // Added up from single slices: how long each process waited, and how long others waited for it.
+      const [wait, blame] = [Array(130).fill(0), Array(130).fill(0)];
+      for (const [first, end] of [[0, 65], [65, 130]]) {
+        const slices = await asked(page, `runs/0/timeline/slices?band=1&end=${end}&first=${first}`);
+        assert.ok(new Set(slices.row).size === 65, "slices of all processes");
+        slices.row.forEach((row, n) => {
+          if (slices.class[n] !== classes.indexOf("wait")) return;
+          wait[first + row] += slices.to[n] - slices.from[n];
+          blame[slices.culprit[n]] += slices.to[n] - slices.from[n];
+        });
+      }
+      const most = (values) => values.map((_, at) => at).sort((a, b) => values[b] - values[a] || a - b).slice(0, 64);
+      assert.notDeepEqual(most(wait), most(blame));
+      await go(page, { view: "timeline" });
+      const shown = async (order) => {
+        await page.getByRole("combobox", { name: "Rows" }).selectOption(order);
+        await settled(page);
+        return [...new Map((await hits(page, 1, 400)).map((hit) => [hit.row, hit.location])).values()];
+      };
+      assert.deepEqual(await shown("wait"), most(wait));
+      assert.deepEqual(await shown("blame"), most(blame));
+      assert.deepEqual(await shown("number"), Array.from({ length: 33 }, (_, at) => 4 * at));
+      // Each node, which begins with its first process, and no process of another between its own.
+      const byNode = await shown("node");
+      const nodeOf = byNode.map((it) => nodes.findIndex((node) => node.first <= it && it < node.first + node.count));
+      assert.deepEqual(nodeOf, [...nodeOf].sort((a, b) => a - b));
+      assert.deepEqual([...new Set(nodeOf)], [0, 1, 2]);
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
     async "timeline: the processes of a node fold into a band of shares"(browser, { sample }) {
       const directory = join(root, "sor-130");
       if (!existsSync(directory)) analysed("sor", "sor-130", "--ranks", "130", "--iterations", "4");
