@@ -4,7 +4,10 @@
 import { isDark } from "./state";
 
 export const CLASS_COLOURS: Record<string, string> = {
-  compute: "#bbbbbb",
+  /** Computing is the quietest of all, near the colour of the page. */
+  get compute() {
+    return isDark() ? "#434d58" : "#bbbbbb";
+  },
   put: "#0077bb",
   get: "#33bbee",
   atomic: "#6644aa",

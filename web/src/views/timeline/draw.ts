@@ -1,6 +1,7 @@
 // Draws the parts of the timeline: shares, slices, waits, arrows, the critical path.
 
 import { CLASS_COLOURS } from "../../colours";
+import { isDark } from "../../state";
 import type { Models } from "../../runs";
 import type { TimelineAbout, TimelineCritical, TimelineRow, TimelineSlices, TimelineWait } from "../../types";
 import { callName, type Drawn, LABELS, type Span, STRIP, TOP } from "./common";
@@ -147,7 +148,7 @@ export function drawSlices(
       const name = callName(with_.models, slices.call[n]);
       const shown = fittingEnd(context, name, right - left - 8);
       if (shown) {
-        context.fillStyle = isCompute ? "rgba(0,0,0,0.72)" : "#ffffff";
+        context.fillStyle = isCompute && !isDark() ? "rgba(0,0,0,0.72)" : "#ffffff";
         context.fillText(shown, left + 4, top + height / 2);
       }
     }

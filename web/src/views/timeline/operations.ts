@@ -27,8 +27,12 @@ function ends(list: TimelineOperations, n: number, at: Places): [number, number,
   return [at.x(list.from[n] as number), middle(first), at.x(list.to[n] as number), middle(last)];
 }
 
+/** More arrows than this would hide what they lie on: they are drawn faintly, and the pointer finds their numbers. */
+const FEW = 80;
+
 export function drawOperations(context: CanvasRenderingContext2D, list: TimelineOperations, at: Places): void {
   drawCollectives(context, list, at);
+  const isCrowded = list.kind.length > FEW;
   context.lineWidth = 1;
   context.textAlign = "left";
   const counted: { text: string; x: number; y: number; colour: string }[] = [];
@@ -38,19 +42,19 @@ export function drawOperations(context: CanvasRenderingContext2D, list: Timeline
     const [x1, y1, x2, y2] = found;
     const kind = list.kind[n] as string;
     const count = list.counts[n] as number;
-    const width = Math.min(3, 1.2 + Math.log2(count) / 4);
+    const width = isCrowded ? 1 : Math.min(3, 1.2 + Math.log2(count) / 4);
     context.beginPath();
     context.moveTo(x1, y1);
     context.lineTo(x2, y2);
     // An edge, so that arrows are seen on waits of any colour.
-    if (at.height >= 8) {
+    if (at.height >= 8 && !isCrowded) {
       context.strokeStyle = at.edge;
       context.globalAlpha = 0.65;
       context.lineWidth = width + 2;
       context.stroke();
     }
     context.strokeStyle = context.fillStyle = CLASS_COLOURS[kind] ?? "#888888";
-    context.globalAlpha = 0.95;
+    context.globalAlpha = isCrowded ? 0.45 : 0.95;
     context.lineWidth = width;
     if (kind === "lock") context.setLineDash([4, 3]);
     context.stroke();
@@ -62,7 +66,7 @@ export function drawOperations(context: CanvasRenderingContext2D, list: Timeline
       context.arc(x1, y1, 1.8, 0, 7);
       context.fill();
     }
-    if (count > 1 && at.height >= 11) counted.push({ text: `×${grouped(count)}`, x: (x1 + x2) / 2 + 4, y: (y1 + y2) / 2, colour: CLASS_COLOURS[kind] ?? "#888888" });
+    if (count > 1 && at.height >= 11 && !isCrowded) counted.push({ text: `×${grouped(count)}`, x: (x1 + x2) / 2 + 4, y: (y1 + y2) / 2, colour: CLASS_COLOURS[kind] ?? "#888888" });
   }
   // Numbers that would lie on each other cannot be read: the first is enough, and the pointer finds the others.
   const taken: { x: number; y: number; end: number }[] = [];
