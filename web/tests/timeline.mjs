@@ -483,8 +483,14 @@ export function timelines(run, tab, accessible) {
       const number = (name) => counters.findIndex((it) => it.name === name);
       const particles = await asked(page, `runs/0/timeline/samples?counter=${number("particles")}`);
       assert.deepEqual(particles.lists.map((it) => it.value), [[0, -1, -2, -3], [100, 99, 98, 97]]);
-      const residual = await asked(page, `runs/0/timeline/samples?counter=${number("residual")}&rows=0`);
-      assert.deepEqual(residual.lists[0].value, [1, 0, 0.5, -0.5, 1 / 3, 1 / 3 - 1, 0.25, -0.75]);
+      // One step after the other: a column of the whole run may have more values than it shows.
+      const residual = [];
+      for (const at of phases.from.keys()) {
+        if (phases.row[at] !== 0) continue;
+        const values = await asked(page, `runs/0/timeline/samples?counter=${number("residual")}&rows=0&from=${phases.from[at]}&to=${phases.to[at]}`);
+        residual.push(...values.lists[0].value.slice(-2));
+      }
+      assert.deepEqual(residual, [1, 0, 0.5, -0.5, 1 / 3, 1 / 3 - 1, 0.25, -0.75]);
       assert.deepEqual([counters[number("cpu_time")].accumulates, counters[number("residual")].accumulates], [true, false]);
       // The share of a core can hardly be above 1, and the late process slept.
       const time = await asked(page, `runs/0/timeline/samples?counter=${number("cpu_time")}&rows=1&from=${phases.from[late]}&to=${phases.to[late]}`);
