@@ -1,5 +1,5 @@
-//! Builds the command and the library for old systems. Two builds of one commit are to give the same bytes, which
-//! `--check` compares.
+//! Builds the command and the library for old systems. Two builds of one commit give the same bytes, which `--check`
+//! compares.
 //!
 //! Zig's linker comes with descriptions of all versions of glibc, so that a build on any machine can ask for an old one.
 //! Programs need no other part of it: rustc compiles them as always. Two small scripts stand between:
