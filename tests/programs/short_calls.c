@@ -1,6 +1,6 @@
 /* Short and long calls in turn, for `dwell run --overhead`: PE 0 gets single numbers and blocks of PE 1 and itself, thousands
-   of times with next to nothing between them, a few times with a pause between them, puts blocks and waits for their
-   completion, and raises a flag. PE 1 waits for the flag, and comes to it early: its wait is 50 ms by the clock. */
+   of times with next to nothing between them, a few times with a pause between them, from nine places and then a pause, which
+   is one more than are summed up together, puts blocks and waits for their completion, and raises a flag. PE 1 waits for the flag, and comes to it early: its wait is 50 ms by the clock. */
 #define _POSIX_C_SOURCE 200809L
 #include <shmem.h>
 #include <stdio.h>
@@ -32,6 +32,18 @@ int main(void)
         }
         for (int at = 0; at < APART; at++) {
             pause_for(1);
+            sum += shmem_long_g(&number, 1);
+        }
+        for (int at = 0; at < APART; at++) {
+            pause_for(1);
+            sum += shmem_long_g(&number, 1);
+            sum += shmem_long_g(&number, 1);
+            sum += shmem_long_g(&number, 1);
+            sum += shmem_long_g(&number, 1);
+            sum += shmem_long_g(&number, 1);
+            sum += shmem_long_g(&number, 1);
+            sum += shmem_long_g(&number, 1);
+            sum += shmem_long_g(&number, 1);
             sum += shmem_long_g(&number, 1);
         }
         for (int at = 0; at < PUTS; at++) {

@@ -18,7 +18,7 @@ use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::{self, CallArgs, Hook, Made, Who, paradigm};
 use crate::process::Process;
 use crate::recorder::{Access, Lock, LockRecord, Place, Recorder, WindowCollective};
-use crate::thread::{Call, Frame, Thread, begin_brief, enter_at};
+use crate::thread::{Call, Frame, begin_brief, enter_at};
 use crate::windows::{Strided, Window};
 
 /// Begins a call that moves `bytes` bytes between this process and the rank `target`. `address` is the address at the
@@ -43,39 +43,13 @@ fn begin_transfer(
     address: usize,
     context: usize,
 ) -> Option<Call> {
-    if hook.is_summed_up() {
-        return begin_short_transfer(hook, target, bytes, address, context);
+    // A put that may be a signal is recorded.
+    if hook.is_summed_up()
+        && (hook.meaning.operation == Operation::Get || bytes > SMALL)
+        && let Some(call) = begin_brief(hook, target, bytes, address, context)
+    {
+        return Some(call);
     }
-    begin_long_transfer(hook, target, bytes, address, context)
-}
-
-/// Begins a transfer that may turn out to be short, so that it is summed up. One that may be a signal is recorded.
-#[inline(never)]
-fn begin_short_transfer(
-    hook: &'static Hook,
-    target: u32,
-    bytes: u64,
-    address: usize,
-    context: usize,
-) -> Option<Call> {
-    if hook.meaning.operation == Operation::Get || bytes > SMALL {
-        let call = begin_brief(hook, target, bytes, address, context);
-        if call.is_some() {
-            return call;
-        }
-    }
-    begin_long_transfer(hook, target, bytes, address, context)
-}
-
-/// Begins a transfer that is recorded.
-#[inline(always)]
-fn begin_long_transfer(
-    hook: &'static Hook,
-    target: u32,
-    bytes: u64,
-    address: usize,
-    context: usize,
-) -> Option<Call> {
     let mut recorder = Recorder::enter(hook)?;
     let window = recorder.thread.window(context);
     record_transfer(&mut recorder, hook, window, target, bytes, address);
@@ -95,7 +69,7 @@ fn record_transfer(
     let symmetric = &thread.process.symmetric;
     let on_heap = symmetric.heap_offset(address);
     let offset = || on_heap.unwrap_or_else(|| symmetric.offset(address));
-    let window = if on_heap.is_some() { window } else { window_of(thread, window, address) };
+    let window = if on_heap.is_some() { window } else { thread.window_at(window, address) };
     let blocking = hook.meaning.mode == Mode::Blocking;
     let operation = hook.meaning.operation;
     match operation {
@@ -126,13 +100,6 @@ fn record_transfer(
             }
         }
     }
-}
-
-/// Returns the window of an operation on memory at an address: that of static data, or that of the symmetric heap.
-#[inline(always)]
-fn window_of(thread: &mut Thread, window: u32, address: usize) -> u32 {
-    let is_static = thread.process.symmetric.is_static(address);
-    if is_static { thread.static_window(window) } else { window }
 }
 
 /// Ends a call that [`transfer`] began, after the real function has returned: records that the transfer is complete, if
@@ -327,7 +294,7 @@ fn lock(process: &Process, args: &CallArgs) -> Lock {
 fn put_with_signal(recorder: &mut Recorder, hook: &Hook, args: &CallArgs) {
     let thread = &mut recorder.thread;
     let window = thread.window(args.context);
-    let window = window_of(thread, window, args.address);
+    let window = thread.window_at(window, args.address);
     let blocking = hook.meaning.mode == Mode::Blocking;
     let id = MatchingId(thread.operation(window, blocking, true));
     let place = Place::signal(thread.process.symmetric.offset(args.signal));

@@ -261,7 +261,8 @@ impl std::fmt::Debug for Thread {
 struct Place {
     return_address: usize,
     region: u32,
-    /// Number of calls since the last recorded one, if only some calls are recorded.
+    /// Number of calls since the last recorded one, if every Nth call is recorded; number of all calls, if short ones are
+    /// summed up.
     skipped: u32,
     /// Row of the call in the profile, valid if the call around it has the row `parent`.
     row: u32,
@@ -656,6 +657,13 @@ impl Thread {
         let window = self.process.windows.of_handle(context);
         self.context = (context, window, edition);
         window
+    }
+
+    /// Returns the window of an operation on memory at an address: that of static data, or that of the symmetric heap.
+    #[inline(always)]
+    pub(crate) fn window_at(&mut self, window: u32, address: usize) -> u32 {
+        let is_static = self.process.symmetric.is_static(address);
+        if is_static { self.static_window(window) } else { window }
     }
 
     /// Returns the window of the static data that belongs to a window.

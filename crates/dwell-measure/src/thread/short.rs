@@ -80,7 +80,7 @@ pub(super) struct Brief {
 }
 
 /// Begins a transfer that may turn out to be short. Returns `None` if the call has to be begun in the ordinary way.
-#[inline]
+#[inline(never)]
 pub(crate) fn begin_brief(
     hook: &'static Hook,
     target: u32,
@@ -135,15 +135,16 @@ impl Busy {
             self.write_brief();
             return Some(self);
         }
+        let place = self.place_in_stretch(return_address, region);
         if self.stretch.calls == 0 {
-            let operation = self.brief.and_then(|brief| self.operation_of(&brief));
+            let operation = self.brief.map(|brief| self.operation_of(&brief));
             let blocking = hook.meaning.mode == Mode::Blocking;
             self.stretch.from = enter;
             self.stretch.first = Single { operation, blocking };
         }
         self.brief = None;
         self.layers = 0;
-        self.add_to_stretch(return_address, region, length, bytes, time);
+        self.add_to_stretch(place, length, bytes, time);
         self.release();
         None
     }
@@ -170,20 +171,18 @@ impl Stretch {
         places: 0,
     };
 
-    /// Adds a call of a place. Returns `false` if there is no room for a further place.
-    fn add(&mut self, site: usize, region: u32, time: u64, bytes: u64) -> bool {
-        let known = self.sums.get_mut(..self.places).unwrap_or_default();
-        let found = known.iter_mut().find(|sum| sum.site == site && sum.region == region);
-        if let Some(sum) = found {
-            sum.calls += 1;
-            sum.time += time;
-            sum.bytes += bytes;
-            return true;
+    /// Returns the number of a place of the program, or `None` if there is no room for a further one.
+    #[inline]
+    fn place(&mut self, site: usize, region: u32) -> Option<usize> {
+        let known = self.sums.get(..self.places).unwrap_or_default();
+        let found = known.iter().position(|sum| sum.site == site && sum.region == region);
+        if found.is_some() {
+            return found;
         }
-        let Some(place) = self.sums.get_mut(self.places) else { return false };
-        *place = Sum { site, region, calls: 1, time, bytes };
+        let new = self.places;
+        *self.sums.get_mut(new)? = Sum { site, region, calls: 0, time: 0, bytes: 0 };
         self.places += 1;
-        true
+        Some(new)
     }
 }
 
@@ -256,18 +255,20 @@ impl Thread {
         }
         self.calls += 1;
         if let Some(operation) = self.stretch.kept.take() {
+            self.count(&operation.into());
             self.write_operation(enter, operation, id);
         }
     }
 
-    /// Writes an operation as its call would have done.
+    /// Writes an operation as its call would have done, past the profile.
     fn write_operation(&mut self, time: u64, operation: Access, id: u64) {
         let Access { is_put, window, rank, bytes } = operation;
         let (win, remote, matching_id) = (RmaWinRef(window), Rank(rank), MatchingId(id));
+        let none = List::default();
         match is_put {
-            true => self.write(time, RmaPut { win, remote, bytes, matching_id }),
-            false => self.write(time, RmaGet { win, remote, bytes, matching_id }),
-        };
+            true => self.write_event(time, none, RmaPut { win, remote, bytes, matching_id }),
+            false => self.write_event(time, none, RmaGet { win, remote, bytes, matching_id }),
+        }
     }
 
     /// Writes the beginning of a call that is held back and returns now, if it is not short. Records of its end follow.
@@ -307,22 +308,34 @@ impl Thread {
             }
         }
         self.book(operation, time);
+        let place = self.place_in_stretch(site, region);
         if self.stretch.calls == 0 {
             self.stretch.from = enter;
             self.stretch.first = Single { operation, blocking };
         }
         self.depth -= 1;
         self.layers = self.layers & !layer | hidden;
-        self.add_to_stretch(site, region, length, operation.map_or(0, |it| it.bytes), time);
+        self.add_to_stretch(place, length, operation.map_or(0, |it| it.bytes), time);
         true
+    }
+
+    /// Returns the number of a place of the program in the stretch. If the stretch has no room for it, another one begins.
+    #[inline]
+    fn place_in_stretch(&mut self, site: usize, region: u32) -> usize {
+        if let Some(place) = self.stretch.place(site, region) {
+            return place;
+        }
+        self.settle();
+        self.stretch.place(site, region).unwrap_or(0)
     }
 
     /// Adds a call that ends now to the stretch, which has to know its first call already.
     #[inline]
-    fn add_to_stretch(&mut self, site: usize, region: u32, length: u64, bytes: u64, time: u64) {
-        if !self.stretch.add(site, region, length, bytes) {
-            self.make_room(time - length);
-            self.stretch.add(site, region, length, bytes);
+    fn add_to_stretch(&mut self, place: usize, length: u64, bytes: u64, time: u64) {
+        if let Some(sum) = self.stretch.sums.get_mut(place) {
+            sum.calls += 1;
+            sum.time += length;
+            sum.bytes += bytes;
         }
         self.stretch.calls += 1;
         self.stretch.until = time;
@@ -331,15 +344,6 @@ impl Thread {
         if time - self.stretch.from >= LONGEST * self.process.short {
             self.settle();
         }
-    }
-
-    /// Ends the stretch, because it has calls of too many places, and begins another one at `from`.
-    #[cold]
-    #[inline(never)]
-    fn make_room(&mut self, from: u64) {
-        self.settle();
-        self.stretch.from = from;
-        self.stretch.first = Single { operation: None, blocking: false };
     }
 
     /// Returns the region of a call that may be [`Brief`], and counts it.
@@ -367,15 +371,12 @@ impl Thread {
     /// Returns the operation of a call.
     #[cold]
     #[inline(never)]
-    fn operation_of(&mut self, brief: &Brief) -> Option<Access> {
+    fn operation_of(&mut self, brief: &Brief) -> Access {
         let Brief { hook, target, bytes, address, context, .. } = *brief;
-        let mut window = self.window(context);
-        let symmetric = &self.process.symmetric;
-        if symmetric.heap_offset(address).is_none() && symmetric.is_static(address) {
-            window = self.static_window(window);
-        }
+        let window = self.window(context);
+        let window = self.window_at(window, address);
         let is_put = hook.meaning.operation == Operation::Put;
-        Some(Access { is_put, window, rank: target, bytes })
+        Access { is_put, window, rank: target, bytes }
     }
 
     /// Makes the open call, of which nothing was written so far, an ordinary one.
@@ -394,12 +395,10 @@ impl Thread {
         if !self.open(enter, frame) {
             return;
         }
-        if let Some(operation) = self.operation_of(&brief) {
-            let blocking = hook.meaning.mode == Mode::Blocking;
-            let Access { is_put, window, .. } = operation;
-            let id = self.operation(window, blocking, is_put);
-            self.write_operation(enter, operation, id);
-        }
+        let operation = self.operation_of(&brief);
+        let blocking = hook.meaning.mode == Mode::Blocking;
+        let id = self.operation(operation.window, blocking, operation.is_put);
+        self.write_operation(enter, operation, id);
     }
 
     /// Ends a call that is held back and whose own operation is complete, if it is short. Otherwise the completion and the
@@ -456,17 +455,12 @@ impl Thread {
             // Other operations may have had its number meanwhile, but none that was written.
             let id = self.next_id;
             self.next_id += 1;
-            let (win, matching_id) = (RmaWinRef(operation.window), MatchingId(id));
-            let Access { is_put, rank, bytes, .. } = operation;
-            let remote = Rank(rank);
-            match is_put {
-                true => self.write_event(from, none, RmaPut { win, remote, bytes, matching_id }),
-                false => self.write_event(from, none, RmaGet { win, remote, bytes, matching_id }),
-            }
+            self.write_operation(from, operation, id);
             if let Some(pending) = self.pending.get_mut(operation.window as usize) {
-                *pending = (id, pending.1 | is_put);
+                *pending = (id, pending.1 | operation.is_put);
             }
             if blocking {
+                let (win, matching_id) = (RmaWinRef(operation.window), MatchingId(id));
                 self.write_event(until, none, RmaOpCompleteBlocking { win, matching_id });
             }
         }

@@ -189,7 +189,7 @@ fn short_calls_are_summed_up() {
     let program = lab.compile("tests/programs/short_calls.c", &["-g"]);
     let (flag, share) = (OsStr::new("--overhead"), OsStr::new("2%"));
     let run = lab.measured(2, &[], &[flag, share, program.as_os_str()]);
-    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "sum 161200\n"), "{run:?}");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "sum 172000\n"), "{run:?}");
     assert!(run.stderr.contains("\u{b5}s and were summed up"), "{}", run.stderr);
     lab.accepted_by_otf2_print(&lab.experiment());
     let trace = Trace::read(&lab.experiment());
@@ -198,7 +198,7 @@ fn short_calls_are_summed_up() {
     let of = |name: &str| made[&(0, name.into())];
     let (g, get, put, quiet) =
         (of("shmem_long_g"), of("shmem_long_get"), of("shmem_long_put"), of("shmem_quiet"));
-    assert_eq!((g.calls, g.bytes), (20_000 + 150, 8 * 20_150), "{g:?}");
+    assert_eq!((g.calls, g.bytes), (20_000 + 10 * 150, 8 * 21_500), "{g:?}");
     assert_eq!((get.calls, get.bytes), (20_000, 512 * 20_000), "{get:?}");
     assert_eq!((put.calls, put.bytes), (3_000, 512 * 3_000), "{put:?}");
     assert_eq!(quiet.calls, 3_000, "{quiet:?}");
@@ -216,7 +216,7 @@ fn short_calls_are_summed_up() {
     // What others wait for is recorded: PE 1 waits for the flag for 50 ms.
     assert_eq!(of("shmem_long_p").alone, 1);
     let said = analysed(&lab);
-    let late = "shmem_long_wait_until at short_calls.c:47 in main waits ";
+    let late = "shmem_long_wait_until at short_calls.c:59 in main waits ";
     let at = said.find(late).unwrap_or_else(|| panic!("{said}")) + late.len();
     let wait: f64 = said[at..].split(' ').next().unwrap().parse().unwrap();
     assert!((49.0..100.0).contains(&wait), "{wait} ms: {said}");
