@@ -9,6 +9,7 @@
 use dwell_model::archive::SMALL;
 use dwell_model::operation::{Collective, Mode, Operation};
 use dwell_model::table::{Row, Success, Watch};
+use otf2::encode::Plain;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::event::RmaOpCompleteBlocking;
 use otf2::id::{LockId, MatchingId, Rank, RmaWinRef};
@@ -111,7 +112,16 @@ pub fn end_transfer(call: Call) {
 
 #[inline(never)]
 fn complete_transfer(call: Call) {
-    let Some(thread) = call.retaken() else { return };
+    let Some(mut thread) = call.retaken() else { return };
+    if let Some(depth) = call.plain_depth(&thread) {
+        let Frame { blocking, window, id, .. } = *thread.frame_at(depth);
+        let (win, matching_id) = (RmaWinRef(window), MatchingId(id));
+        let time = thread.now();
+        let event = Plain(RmaOpCompleteBlocking { win, matching_id });
+        if blocking && thread.leave_frame(depth, time, event) {
+            return thread.release();
+        }
+    }
     let Some(thread) = thread.end_brief().and_then(|thread| call.resumed(thread)) else { return };
     let mut recorder = Recorder::now(thread);
     let Frame { blocking, window, id, .. } = *recorder.thread.frame();

@@ -17,8 +17,8 @@ use otf2::event::Leave;
 use otf2::id::{LocationRef, RegionRef, Time};
 
 use super::{
-    Busy, DEPTH, Frame, Location, Merged, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Stretch, Thread,
-    WINDOWS, abandon,
+    Busy, DEPTH, Flags, Frame, Location, Merged, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Stretch,
+    Thread, WINDOWS, abandon,
 };
 use crate::busy::Flag;
 use crate::counters::Readings;
@@ -116,12 +116,12 @@ impl Location {
             clock: process.clock,
             time: 0,
             depth: 0,
-            unwinds: process.unwind > 0,
-            aside: process.has_profile | process.counting.get().is_some(),
-            muted: false,
-            off: false,
+            flags: Flags {
+                unwinds: process.unwind > 0,
+                aside: process.has_profile | process.counting.get().is_some(),
+                ..Flags::default()
+            },
             turns_at: 0,
-            unsettled: false,
             merged: Merged::NONE,
             held_back: false,
             brief: None,
@@ -192,7 +192,7 @@ impl Thread {
     /// Closes the event file and returns the figures of the location. Only for the thread that has ended the recording
     /// and waited until this thread was not busy.
     fn close(&mut self, location: &Location) -> io::Result<Closed> {
-        if self.unsettled {
+        if self.flags.unsettled {
             self.settle();
         }
         self.write_brief();

@@ -94,7 +94,7 @@ fn processor_time() -> u64 {
 pub(crate) fn enter_again(hook: &'static Hook) -> Option<Busy> {
     let words = words();
     let Some(mut thread) = take_as_it_is(words) else { return missed() };
-    if thread.unsettled {
+    if thread.flags.unsettled {
         if thread.merged.until != 0 && thread.goes_on(hook, words) {
             return Some(thread);
         }
@@ -113,9 +113,9 @@ impl Busy {
     #[inline]
     pub(crate) fn leave_again(mut self, time: u64, found_nothing: bool) {
         self.merged.until = time;
-        self.unsettled = true;
+        self.flags.unsettled = true;
         let recorded_inside = self.merged.calls != self.calls;
-        if !found_nothing || recorded_inside || self.muted || time == 0 {
+        if !found_nothing || recorded_inside || self.flags.muted || time == 0 {
             self.settle();
         }
         self.release();
@@ -126,11 +126,11 @@ impl Busy {
 /// thread, as values of counters. Returns `false` if the thread is not recorded now.
 pub fn count_only(kind: Counted, bytes: u64) -> bool {
     let Some(mut thread) = take_as_it_is(words()) else { return false };
-    let is_on = thread.encoder.is_some() && !thread.off;
+    let is_on = thread.encoder.is_some() && !thread.flags.off;
     if is_on && let Some((count, sum)) = thread.counted.get_mut(kind as usize) {
         *count += 1;
         *sum += bytes;
-        thread.unsettled = true;
+        thread.flags.unsettled = true;
     }
     thread.release();
     is_on
@@ -160,7 +160,7 @@ impl Thread {
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self) {
-        self.unsettled = false;
+        self.flags.unsettled = false;
         if self.merged.until != 0 {
             self.end_merged();
         }
@@ -187,7 +187,7 @@ impl Thread {
         let time = self.now();
         if !same
             || time >= self.turns_at
-            || entry::is_quiet() != self.off
+            || entry::is_quiet() != self.flags.off
             || !self.merged.is_followed_at(time, enter)
         {
             return false;
@@ -208,7 +208,7 @@ impl Thread {
         if let Some(profile) = &mut self.profile {
             profile.repeat(row, count - 1);
         }
-        if self.aside {
+        if self.flags.aside {
             let _ = self.leave_aside(until);
         }
         let tag = Attribute { attribute: attribute::CALLS, value: AttributeValue::Uint64(count) };

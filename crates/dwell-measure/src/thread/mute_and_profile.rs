@@ -33,14 +33,14 @@ impl Thread {
     #[cold]
     #[inline(never)]
     pub(super) fn set_muted(&mut self, muted: bool) {
-        self.muted = muted;
-        self.aside = muted | self.profile.is_some() | self.process.counting.get().is_some();
+        self.flags.muted = muted;
+        self.flags.aside = muted | self.profile.is_some() | self.process.counting.get().is_some();
     }
 
     /// Continues a call that is muted or held back, or was called by such a one, or that is added to a profile.
     #[inline(never)]
     pub(super) fn return_aside(&mut self, muted: bool) {
-        if muted != self.muted {
+        if muted != self.flags.muted {
             self.set_muted(muted);
         }
         if self.held_back {
@@ -56,7 +56,7 @@ impl Thread {
             return true;
         }
         let Frame { layer, .. } = *self.frame();
-        if self.layers & !layer == 0 {
+        if self.layers & !layer == 0 && self.process.counting.get().is_some() {
             self.sample(time);
         }
         self.leave_path(time);
@@ -91,7 +91,7 @@ impl Thread {
 
     /// Returns `true` if the open call writes nothing.
     pub(crate) fn is_muted(&self) -> bool {
-        self.muted
+        self.flags.muted
     }
 
     /// Opens a call of a function whose calls are not all recorded by themselves.
@@ -99,17 +99,17 @@ impl Thread {
     #[inline(never)]
     pub(super) fn open_partly(&mut self, hook: &Hook, time: u64, frame: Frame) -> Opened {
         let Frame { region, site, .. } = frame;
-        if !self.off && hook.is_summed_up() {
+        if !self.flags.off && hook.is_summed_up() {
             if self.is_summed_up(region, site) {
                 self.hold_back(time, frame);
                 return Opened::Yes;
             }
-            if self.unsettled {
+            if self.flags.unsettled {
                 self.settle();
             }
             return self.open(time, frame).into();
         }
-        let muted = self.off || !hook.is_sampled() || self.skips(region, site);
+        let muted = self.flags.off || !hook.is_sampled() || self.skips(region, site);
         (!(muted && hook.is_bypassed()) && self.open(time, Frame { muted, ..frame })).into()
     }
 
@@ -139,13 +139,13 @@ impl Thread {
     pub(super) fn turn_on_or_off(&mut self, time: u64) {
         self.turns_at = self.process.window_at(time);
         let quiet = entry::is_quiet();
-        if quiet == self.off {
+        if quiet == self.flags.off {
             return;
         }
-        if self.unsettled {
+        if self.flags.unsettled {
             self.settle();
         }
-        self.off = quiet;
+        self.flags.off = quiet;
         // Without room nothing can be said, and nothing more will come.
         if !entry::is_quiet_for(Quiet::Spent) {
             self.enter_program(time);
@@ -190,7 +190,7 @@ impl Thread {
     #[inline(always)]
     pub(super) fn set_aside(&mut self, amount: Option<Amount>, tagged: bool) -> bool {
         // An attribute says something that others need.
-        if self.muted || self.held_back && self.keeps(amount.filter(|_| !tagged)) {
+        if self.flags.muted || self.held_back && self.keeps(amount.filter(|_| !tagged)) {
             return true;
         }
         if let Some(amount) = &amount {

@@ -106,7 +106,7 @@ pub(crate) fn begin_brief(
     };
     pass(Entry::Busy);
     let enter = thread.now();
-    if thread.unsettled
+    if thread.flags.unsettled
         && (thread.stretch.calls == 0 || enter - thread.stretch.until > thread.process.short)
     {
         thread.settle();
@@ -212,7 +212,7 @@ impl Thread {
         self.push(Frame { row, enter: time, ..frame });
         self.stretch.kept = None;
         self.held_back = true;
-        self.aside = true;
+        self.flags.aside = true;
     }
 
     /// Does what was put off until the next event, unless the next event is a call that may join the stretch.
@@ -243,7 +243,7 @@ impl Thread {
     pub(super) fn write_held_back(&mut self) {
         self.held_back = false;
         self.set_muted(false);
-        if self.unsettled {
+        if self.flags.unsettled {
             self.settle();
         }
         let Frame { enter, region, site, id, .. } = *self.frame();
@@ -298,7 +298,7 @@ impl Thread {
             return false;
         }
         self.held_back = false;
-        self.aside = self.profile.is_some();
+        self.flags.aside = self.profile.is_some();
         let operation = self.stretch.kept.take();
         if operation.is_some() {
             // Its number is free again, and a call that completes what is outstanding need not complete it.
@@ -340,7 +340,7 @@ impl Thread {
         self.stretch.calls += 1;
         self.stretch.until = time;
         self.summed += 1;
-        self.unsettled = true;
+        self.flags.unsettled = true;
         if time - self.stretch.from >= LONGEST * self.process.short {
             self.settle();
         }
@@ -352,13 +352,13 @@ impl Thread {
         let region = hook.region()?;
         let usual = self.depth == 0
             && self.layers == 0
-            && !self.aside
-            && !self.unwinds
+            && !self.flags.aside
+            && !self.flags.unwinds
             && self.encoder.is_some()
             && self.merged.until == 0
             && self.time < self.turns_at
-            && entry::is_quiet() == self.off
-            && !self.off;
+            && entry::is_quiet() == self.flags.off
+            && !self.flags.off;
         let place = self.sites.wrap_mut(place_of(return_address));
         let known = place.return_address == return_address && place.region == region;
         if !usual || !known || place.skipped < FIRST {
@@ -385,7 +385,7 @@ impl Thread {
     pub(super) fn write_brief(&mut self) {
         let Some(brief) = self.brief.take() else { return };
         self.layers = 0;
-        if self.unsettled {
+        if self.flags.unsettled {
             self.settle();
         }
         let Brief { hook, enter, region, return_address, .. } = brief;

@@ -207,7 +207,7 @@ fn enter(
             } else if let Some(region) = region(thread.process) {
                 let (time, return_address) = (thread.now(), site);
                 thread.turn_if_due(time);
-                let (stack, own_code, muted) = (lives(&thread), true, thread.off);
+                let (stack, own_code, muted) = (lives(&thread), true, thread.flags.off);
                 let frame =
                     Frame { stack, return_address, site, region, own_code, muted, ..NO_FRAME };
                 if thread.open(time, frame) {
@@ -270,7 +270,7 @@ impl Thread {
             None => self.now(),
         };
         self.turn_if_due(time);
-        let muted = self.off;
+        let muted = self.flags.off;
         let mut row = 0;
         if !muted {
             self.enter_program(time);
@@ -316,7 +316,7 @@ impl Thread {
         let Some(counter) = self.process.counter(name, unit, value.value_type) else { return };
         let time = self.now();
         self.turn_if_due(time);
-        if self.off {
+        if self.flags.off {
             return;
         }
         self.enter_program(time);
