@@ -147,12 +147,34 @@ pub(crate) fn shown(directory: &str) -> String {
     }
 }
 
+/// Share of the time that recording took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Overhead {
+    /// Share that was asked for at most, in percent, if any was.
+    pub(crate) asked: Option<f64>,
+    /// Share that was reached, in percent, estimated from the number of calls.
+    pub(crate) reached: f64,
+}
+
+impl Overhead {
+    /// Estimates the overhead of a run, of which `asked` was asked for, in parts of 10,000; 0 means that nothing was.
+    pub(crate) fn of(global: &Global, asked: u32) -> Self {
+        let calls = numbers::total(global, Number::Calls) as f64;
+        let summed = numbers::total(global, Number::Summed) as f64;
+        let length = |(_, it): (_, Process)| it.end.0.saturating_sub(it.begin.0);
+        let longest = global.processes().map(length).max().unwrap_or(0);
+        let cost = estimate(calls + cost::OF_A_SHORT_CALL * summed);
+        Self {
+            asked: (asked > 0).then(|| f64::from(asked) / 100.0),
+            reached: 100.0 * cost / (longest.max(1) as f64 * global.size().max(1) as f64),
+        }
+    }
+}
+
 /// The line at the end of a run.
-pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
+pub(crate) fn end(directory: &str, global: &Global, trace: bool, overhead: Overhead) {
     let shown = shown(directory);
     let calls = numbers::total(global, Number::Calls);
-    let length = |(_, it): (_, Process)| it.end.0.saturating_sub(it.begin.0);
-    let longest = global.processes().map(length).max().unwrap_or(0);
     let processes = global.size();
     let stopped: Vec<&str> = global
         .shared()
@@ -168,10 +190,9 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
     let next = if trace { "analyze" } else { "report" };
     let (summed, short) =
         (numbers::total(global, Number::Summed), numbers::most(global, Number::Short));
-    let cost = estimate(calls as f64 + cost::OF_A_SHORT_CALL * summed as f64);
-    let share = 100.0 * cost / (longest.max(1) as f64 * processes.max(1) as f64);
+    let Overhead { asked, reached } = overhead;
     let mut text = format!(
-        "{shown}: {calls} calls of {processes} process{}, {}, about {share:.1} % overhead. Next: dwell {next} {shown}",
+        "{shown}: {calls} calls of {processes} process{}, {}, about {reached:.1} % overhead. Next: dwell {next} {shown}",
         if processes == 1 { "" } else { "es" },
         bytes(numbers::total(global, Number::Bytes) as f64),
     );
@@ -179,6 +200,11 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
         let short = short as f64 / 1e3;
         text += &format!(
             "\ndwell: {summed} more calls took less than {short:.1} \u{b5}s and were summed up"
+        );
+    }
+    if let Some(asked) = asked.filter(|asked| reached > *asked) {
+        text += &format!(
+            "\ndwell: that is more than the {asked} % asked for; dwell info {shown} says by which calls"
         );
     }
     let left_out = numbers::total(global, Number::LeftOut);

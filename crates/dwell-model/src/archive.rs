@@ -167,6 +167,12 @@ pub const SHORT: &str = "DWELL::SHORT";
 /// Property of an archive, beside [`SHORT`]: the number of calls that were summed up, of all processes.
 pub const SUMMED_CALLS: &str = "DWELL::SUMMED_CALLS";
 
+/// Property of an archive, in percent: the share of the time that recording took, estimated from the number of calls.
+pub const OVERHEAD: &str = "DWELL::OVERHEAD";
+
+/// Property of an archive beside [`OVERHEAD`], in percent: the share that the user asked for at most.
+pub const OVERHEAD_ASKED: &str = "DWELL::OVERHEAD_ASKED";
+
 /// Text behind the [`Meaning`] of a region whose short calls may be summed up: see [`TIME_IN_CALLS`]. It begins with a
 /// blank, so that it can be appended.
 pub const SUMMED_UP: &str = " recorded=long";

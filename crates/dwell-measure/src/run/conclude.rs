@@ -17,7 +17,7 @@ use otf2::id::LocationRef;
 use super::Recording;
 use crate::guard::{self, Entry, guarded};
 use crate::process::Process;
-use crate::report;
+use crate::report::{self, Overhead};
 use crate::thread::Closed;
 use crate::together;
 
@@ -56,21 +56,23 @@ impl Conclusion<'_> {
         // The archive is complete when all files are in their places, so rank 0 writes its anchor after that; and
         // each process removes what it was made from after that.
         together::agree(up, placed)?;
-        let written = unified.global.as_ref().map_or(Ok(()), |global| {
+        let asked = self.recording.settings.selection.overhead;
+        let overhead = unified.global.as_ref().map(|global| Overhead::of(global, asked));
+        let written = unified.global.as_ref().zip(overhead).map_or(Ok(()), |(global, overhead)| {
             let received: u64 = unified.traffic.iter().map(|round| round.received).sum();
             let how = format!("{} rounds, {received} bytes received by rank 0", unified.rounds);
-            own(|| self.complete(global, &local, &how, collated.as_ref().ok()))
+            own(|| self.complete(global, &local, &how, overhead, collated.as_ref().ok()))
         });
         together::agree(up, written)?;
         guarded(Entry::Close, || self.clean_up(&local, collated.is_ok()));
         let cleaned = together::agree(up, Ok(()));
-        if let Some(global) = &unified.global {
+        if let Some((global, overhead)) = unified.global.as_ref().zip(overhead) {
             let directory = &self.recording.agreement.directory;
             let _ = fs::remove_file(experiment::run_file(Path::new(directory)));
             let _ = fs::remove_dir(experiment::open_files(Path::new(directory)));
             // Empty, if there is only a profile.
             let _ = fs::remove_dir(Path::new(directory).join("traces"));
-            report::end(directory, global, self.recording.settings.trace);
+            report::end(directory, global, self.recording.settings.trace, overhead);
             if let (true, Err(error)) = (self.recording.agreement.profile, &collated) {
                 report::say(&format!(
                     "the profile is put together when it is first looked at, not here: {error}"
@@ -219,6 +221,7 @@ impl Conclusion<'_> {
         global: &unify::Global,
         local: &Local,
         unification: &str,
+        overhead: Overhead,
         collated: Option<&Collated>,
     ) -> io::Result<()> {
         let Recording { agreement, chunk, .. } = self.recording;
@@ -242,6 +245,11 @@ impl Conclusion<'_> {
         if short > 0 {
             options.properties.push((archive::SHORT.into(), short.to_string()));
             options.properties.push((archive::SUMMED_CALLS.into(), summed.to_string()));
+        }
+        if let Some(asked) = overhead.asked {
+            let reached = format!("{:.2}", overhead.reached);
+            options.properties.push((archive::OVERHEAD_ASKED.into(), asked.to_string()));
+            options.properties.push((archive::OVERHEAD.into(), reached));
         }
         options.properties.extend(assemble::loss_properties(global));
         options.properties.push(("DWELL::UNIFICATION".into(), unification.into()));

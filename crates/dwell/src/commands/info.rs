@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dwell_model::archive::{self, DAMAGED};
-use otf2::id::LocationRef;
+use otf2::event::{Enter, Leave};
+use otf2::id::{AttributeRef, LocationRef, RegionRef};
 use otf2::read::{Definitions, EventReader, EventRecord, Visitor, WINDOW};
 use otf2::store::FileKind;
-use otf2::{Archive, Definition, ErrorKind, Event};
+use otf2::{Archive, AttributeValue, Definition, ErrorKind, Event};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -71,8 +72,21 @@ struct Info {
     markers: u64,
     thumbnails: u32,
     bytes: Bytes,
+    /// Functions with the most calls, if recording took more of the time than was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<Calls>,
     damage: Vec<String>,
     damage_count: u64,
+}
+
+/// Calls of a function.
+#[derive(Debug, Serialize)]
+struct Calls {
+    function: String,
+    /// Number of calls that have records of their own.
+    recorded: u64,
+    /// Number of calls that were summed up because they were short.
+    summed_up: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -91,6 +105,9 @@ struct Bytes {
     total: u64,
 }
 
+/// Largest number of functions that are listed with their calls.
+const LISTED_FUNCTIONS: usize = 10;
+
 /// Largest number of damages that are listed. The rest is only counted.
 const LISTED_DAMAGE: usize = 20;
 
@@ -101,6 +118,8 @@ struct Tally {
     with_attributes: u64,
     times: Option<(u64, u64)>,
     bytes: Bytes,
+    /// Number of regions that were entered, and of calls that were summed up, by region.
+    calls: BTreeMap<RegionRef, (u64, u64)>,
     damage: Vec<String>,
     damage_count: u64,
 }
@@ -112,6 +131,7 @@ impl Default for Tally {
             with_attributes: 0,
             times: None,
             bytes: Bytes::default(),
+            calls: BTreeMap::new(),
             damage: Vec::new(),
             damage_count: 0,
         }
@@ -127,6 +147,33 @@ impl Visitor for Tally {
         let (first, last) = self.times.unwrap_or((time, time));
         self.times = Some((first.min(time), last.max(time)));
         ControlFlow::Continue(())
+    }
+}
+
+/// Counts of some locations, with the calls of each function.
+struct WithCalls {
+    tally: Tally,
+    /// Attribute that says how many calls a region stands for.
+    count: Option<AttributeRef>,
+}
+
+impl Visitor for WithCalls {
+    fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()> {
+        match record.event {
+            Event::Enter(Enter { region }) => self.tally.calls.entry(region).or_default().0 += 1,
+            Event::Leave(Leave { region }) if !record.attributes.is_empty() => {
+                let mut attributes = record.attributes.iter();
+                let count = attributes.find(|it| Some(it.attribute) == self.count);
+                if let Some(AttributeValue::Uint64(count)) = count.map(|it| it.value) {
+                    // The region itself is no call.
+                    let calls = self.tally.calls.entry(region).or_default();
+                    calls.0 = calls.0.saturating_sub(1);
+                    calls.1 = calls.1.saturating_add(count);
+                }
+            }
+            _ => {}
+        }
+        self.tally.event(record)
     }
 }
 
@@ -150,6 +197,11 @@ impl Tally {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (a, b) => a.or(b),
         };
+        for (region, (recorded, summed)) in other.calls {
+            let calls = self.calls.entry(region).or_default();
+            calls.0 += recorded;
+            calls.1 = calls.1.saturating_add(summed);
+        }
         self.bytes.events += other.bytes.events;
         self.bytes.definitions += other.bytes.definitions;
         let room = LISTED_DAMAGE.saturating_sub(self.damage.len());
@@ -157,20 +209,20 @@ impl Tally {
         self.damage_count += other.damage_count;
         self
     }
+}
 
-    /// Reads all events of a location. After damage it continues with the next chunk.
-    fn read(&mut self, reader: &mut EventReader) {
+/// Reads all events of a location. After damage it continues with the next chunk.
+fn read<V: Visitor>(reader: &mut EventReader, visitor: &mut V, tally: fn(&mut V) -> &mut Tally) {
+    loop {
+        match reader.visit(visitor) {
+            Ok(_) => return,
+            Err(error) => tally(visitor).report(&error),
+        }
         loop {
-            match reader.visit(self) {
-                Ok(_) => return,
-                Err(error) => self.report(&error),
-            }
-            loop {
-                match reader.skip_chunk() {
-                    Ok(true) => break,
-                    Ok(false) => return,
-                    Err(error) => self.report(&error),
-                }
+            match reader.skip_chunk() {
+                Ok(true) => break,
+                Ok(false) => return,
+                Err(error) => tally(visitor).report(&error),
             }
         }
     }
@@ -183,7 +235,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let archive = Archive::open(&path)?;
     let definitions = archive.definitions()?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build()?;
-    let tally = pool.install(|| read_locations(&archive, &definitions));
+    let counted = overhead(&archive).is_some_and(|(reached, asked)| reached > asked);
+    let tally = pool.install(|| read_locations(&archive, &definitions, counted));
     let info = summarise(&path, &archive, &definitions, tally)?;
 
     if args.json {
@@ -196,13 +249,33 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if info.damage_count == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn read_locations(archive: &Archive, definitions: &Definitions) -> Tally {
+/// Returns the share of the time that recording took and the one that was asked for at most, in percent.
+fn overhead(archive: &Archive) -> Option<(f64, f64)> {
+    let percent = |name| archive.anchor().property(name)?.parse().ok();
+    percent(archive::OVERHEAD).zip(percent(archive::OVERHEAD_ASKED))
+}
+
+/// Reads all locations. With `counted` the calls of each function are counted too.
+fn read_locations(archive: &Archive, definitions: &Definitions, counted: bool) -> Tally {
+    let count = definitions.iter().find_map(|definition| match definition {
+        Definition::Attribute(it)
+            if definitions.string(it.name).and_then(otf2::Str::to_str) == Some(archive::CALLS) =>
+        {
+            Some(it.id)
+        }
+        _ => None,
+    });
     let locations: Vec<_> = definitions.locations().collect();
     let bar = progress::bar(locations.len() as u64, "locations");
     let tally = locations
         .par_iter()
         .map(|location| {
-            let tally = read_location(archive, location.id, location.number_of_events);
+            let tally = read_location(
+                archive,
+                location.id,
+                location.number_of_events,
+                counted.then_some(count),
+            );
             bar.inc(1);
             tally
         })
@@ -211,7 +284,14 @@ fn read_locations(archive: &Archive, definitions: &Definitions) -> Tally {
     tally
 }
 
-fn read_location(archive: &Archive, location: LocationRef, stated: u64) -> Tally {
+/// Reads a location, whose definition states a number of events. With `counted` the calls of each function are counted too;
+/// it is the attribute that says how many calls a region stands for.
+fn read_location(
+    archive: &Archive,
+    location: LocationRef,
+    stated: u64,
+    counted: Option<Option<AttributeRef>>,
+) -> Tally {
     let mut tally = Tally::default();
     let size = |file| archive.size(file).ok().flatten().unwrap_or(0);
     tally.bytes.events = size(FileKind::Events(location));
@@ -221,7 +301,14 @@ fn read_location(archive: &Archive, location: LocationRef, stated: u64) -> Tally
         tally.report(warning);
     }
     match archive.events_with(location, &tables, WINDOW) {
-        Ok(mut reader) => tally.read(&mut reader),
+        Ok(mut reader) => match counted {
+            None => read(&mut reader, &mut tally, |tally| tally),
+            Some(count) => {
+                let mut with_calls = WithCalls { tally, count };
+                read(&mut reader, &mut with_calls, |it| &mut it.tally);
+                tally = with_calls.tally;
+            }
+        },
         // The archive beside a profile: who has no events needs no file.
         Err(error) if stated == 0 && matches!(error.kind(), ErrorKind::Missing) => {}
         Err(error) => tally.report(&error),
@@ -317,9 +404,28 @@ fn summarise(
         markers,
         thumbnails: anchor.thumbnails,
         bytes,
+        calls: most_called(definitions, tally.calls),
         damage: tally.damage,
         damage_count: tally.damage_count,
     })
+}
+
+/// Returns the functions whose calls cost most to record. A call that is summed up costs about half of one that is recorded.
+fn most_called(definitions: &Definitions, calls: BTreeMap<RegionRef, (u64, u64)>) -> Vec<Calls> {
+    let name = |region| {
+        let region = definitions.region(region)?;
+        definitions.string(region.name).map(|text| text.to_string())
+    };
+    let calls = calls.into_iter().map(|(region, (recorded, summed_up))| {
+        let function = name(region).unwrap_or_else(|| region.to_string());
+        Calls { function, recorded, summed_up }
+    });
+    let mut calls: Vec<Calls> = calls.collect();
+    calls.sort_by_key(|it| {
+        std::cmp::Reverse(it.recorded.saturating_mul(2).saturating_add(it.summed_up))
+    });
+    calls.truncate(LISTED_FUNCTIONS);
+    calls
 }
 
 /// Returns the functions that were called and not recorded, or not always, as the descriptions of their regions say.
@@ -419,6 +525,19 @@ fn print(info: &Info, output: &mut impl Write) -> io::Result<()> {
     for (name, &count) in records {
         let share = percent(count as f64 / info.events.max(1) as f64);
         writeln!(output, "  {name:<30} {:>20} {share:>8}", grouped(count))?;
+    }
+    if !info.calls.is_empty() {
+        let percent = |name| info.properties.get(name).map_or("?", String::as_str);
+        let (reached, asked) = (percent(archive::OVERHEAD), percent(archive::OVERHEAD_ASKED));
+        writeln!(
+            output,
+            "\nrecording took about {reached} % of the time, more than the {asked} % asked for, by these calls"
+        )?;
+        writeln!(output, "  {:<30} {:>20} {:>20}", "", "recorded", "summed up")?;
+        for Calls { function, recorded, summed_up } in &info.calls {
+            let (recorded, summed_up) = (grouped(*recorded), grouped(*summed_up));
+            writeln!(output, "  {:<30} {recorded:>20} {summed_up:>20}", visible(function))?;
+        }
     }
     if info.damage_count == 0 {
         return writeln!(output, "\nsound: every record could be read");

@@ -241,6 +241,73 @@ fn short_calls_are_summed_up() {
     assert!(time <= summed + alone * 0.05, "{time} s, {summed} s in short calls, {alone} others");
 }
 
+/// A bound that a program cannot keep is said at the end of the run, and `dwell info` names the calls that take the time.
+#[test]
+fn an_overhead_above_the_bound_is_explained() {
+    let Some(lab) = Lab::open() else { return };
+    let program = lab.compile("tests/programs/short_calls.c", &["-g"]);
+    let (flag, share) = (OsStr::new("--overhead"), OsStr::new("0.01%"));
+    let run = lab.measured(2, &[], &[flag, share, program.as_os_str()]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "sum 172000\n"), "{run:?}");
+    let said = "that is more than the 0.01 % asked for; dwell info ";
+    assert!(run.stderr.contains(said), "{}", run.stderr);
+    let experiment = lab.experiment();
+    let output = lab.dwell(&["info".as_ref(), "--json".as_ref(), experiment.as_os_str()]);
+    assert!(output.status.success(), "{output:?}");
+    let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let reached: f64 = info["properties"][archive::OVERHEAD].as_str().unwrap().parse().unwrap();
+    assert!(reached > 0.01, "{info}");
+    assert_eq!(info["properties"][archive::OVERHEAD_ASKED], "0.01");
+    let made = made(&Trace::read(&experiment));
+    let rows = info["calls"].as_array().unwrap();
+    assert!((1..=10).contains(&rows.len()), "{info}");
+    for row in rows {
+        let name = row["function"].as_str().unwrap();
+        let of: Vec<Made> = made.iter().filter(|it| it.0.1 == name).map(|it| *it.1).collect();
+        let sum = |of_one: fn(&Made) -> u64| of.iter().map(of_one).sum::<u64>();
+        assert_eq!(row["recorded"], sum(|it| it.alone), "{row}");
+        assert_eq!(row["summed_up"], sum(|it| it.calls - it.alone), "{row}");
+    }
+    // Most calls are gets, so they come first.
+    let first = rows[0]["function"].as_str().unwrap();
+    assert!(["shmem_long_g", "shmem_long_get"].contains(&first), "{info}");
+    let output = lab.dwell(&["info".as_ref(), experiment.as_os_str()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("more than the 0.01 % asked for, by these calls"), "{text}");
+    // A bound that is kept is in the properties, and needs no list.
+    let (lab, whole) = (Lab::open().unwrap(), OsStr::new("100%"));
+    let program = lab.compile("tests/programs/short_calls.c", &["-g"]);
+    let run = lab.measured(2, &[], &[flag, whole, program.as_os_str()]);
+    assert!(!run.stderr.contains("asked for"), "{}", run.stderr);
+    let output = lab.dwell(&["info".as_ref(), "--json".as_ref(), lab.experiment().as_os_str()]);
+    let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(info["properties"][archive::OVERHEAD_ASKED], "100");
+    assert!(info["calls"].is_null(), "{info}");
+}
+
+/// A profile sums up every call anyway, so a bound on the overhead changes nothing of it.
+#[test]
+fn a_profile_with_a_bound_counts_every_call() {
+    let Some(lab) = Lab::open() else { return };
+    let program = lab.compile("tests/programs/short_calls.c", &["-g"]);
+    let flags = ["--overhead", "2%", "--profile"].map(OsStr::new);
+    let run = lab.measured(2, &[], &[&flags[..], &[program.as_os_str()]].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "sum 172000\n"), "{run:?}");
+    let experiment = lab.experiment();
+    let command = ["report", "--tree", "visits", "--top", "1000", "--json"].map(OsStr::new);
+    let output = lab.dwell(&[&command[..], &[experiment.as_os_str()]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let visits = |name: &str| -> f64 {
+        let rows = rows_of_tree(&json["tree"]).into_iter();
+        rows.filter(|(_, row)| row["call"] == name)
+            .map(|(_, row)| row["own"].as_f64().unwrap())
+            .sum()
+    };
+    let functions = ["shmem_long_g", "shmem_long_get", "shmem_long_put", "shmem_quiet"];
+    assert_eq!(functions.map(visits), [21_500.0, 20_000.0, 3_000.0, 3_000.0]);
+}
+
 /// Returns the periods in which a location recorded nothing.
 fn gaps(trace: &Trace) -> Vec<(u64, u64)> {
     let mut gaps = Vec::new();
