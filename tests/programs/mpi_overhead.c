@@ -2,7 +2,7 @@
  * What one call of MPI costs: rank 0 calls K times in a row.
  *
  *   mpicc -O2 -g -o mpi_overhead mpi_overhead.c
- *   mpirun -np 2 ./mpi_overhead [K [ROUNDS]]        (default 200000 and 5)
+ *   mpirun -np 2 ./mpi_overhead [K [ROUNDS [CASE]]]        (default 200000, 5 and all cases)
  *
  * Rank 0 prints, for each round and each case, one line with the CPU time of its thread in
  * nanoseconds per turn of the loop:
@@ -16,6 +16,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static MPI_Win window;
@@ -82,8 +83,9 @@ static const struct {
     {"MPI_Isend+MPI_Recv+MPI_Wait", isend_recv_wait},
 };
 
-static void measure(long k) {
+static void measure(long k, const char *only) {
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    if (only && strcmp(only, cases[c].name) != 0) continue;
     double start = cpu_ns();
     cases[c].run(k);
     double taken = cpu_ns() - start;
@@ -95,8 +97,9 @@ int main(int argc, char **argv) {
   long k = argc > 1 ? strtol(argv[1], NULL, 10) : 200000;
   long rounds = argc > 2 ? strtol(argv[2], NULL, 10) : 5;
   int rank;
-  if (argc > 3 || k < 1 || rounds < 1) {
-    fprintf(stderr, "usage: %s [K [ROUNDS]]\n", argv[0]);
+  const char *only = argc > 3 ? argv[3] : NULL;
+  if (argc > 4 || k < 1 || rounds < 1) {
+    fprintf(stderr, "usage: %s [K [ROUNDS [CASE]]]\n", argv[0]);
     return 2;
   }
   MPI_Init(&argc, &argv);
@@ -105,7 +108,7 @@ int main(int argc, char **argv) {
   MPI_Win_lock_all(0, window);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
-    for (long r = 0; r < rounds; r++) measure(k);
+    for (long r = 0; r < rounds; r++) measure(k, only);
     fflush(stdout);
   }
   MPI_Barrier(MPI_COMM_WORLD);

@@ -88,7 +88,7 @@ pub(crate) fn instructions(command: &Command) -> Result<f64> {
 }
 
 /// Reads the number of instructions from the output of callgrind.
-fn collected(text: &str) -> Result<f64> {
+pub(crate) fn collected(text: &str) -> Result<f64> {
     text.lines()
         .find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
         .with_context(|| format!("callgrind counted nothing:\n{text}"))

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
-use super::{Bench, Folder, Spread, Way, recorded_calls};
+use super::{Bench, Spread, Way, recorded_calls};
 use crate::process;
 
 /// A conduit, what is said of it, and arguments with which the program runs for about a second.
@@ -59,7 +59,7 @@ pub(super) fn run(bench: &Bench, gasnet: &Path, rounds: usize, smoke: bool) -> R
                 else {
                     continue;
                 };
-                let trace = Folder(bench.folder.0.join("trace"));
+                let trace = bench.trace();
                 let program = bench.folder.0.join(if *hooked { "hooked" } else { "plain" });
                 let mut command = if *way == Way::Recording {
                     let mut command = Command::new(&bench.dwell);
@@ -79,8 +79,7 @@ pub(super) fn run(bench: &Bench, gasnet: &Path, rounds: usize, smoke: bool) -> R
                 if settings.is_empty() {
                     calls = recorded_calls(&ran.stderr).unwrap_or(calls);
                 }
-                let time = ran.stderr.lines().find_map(|line| line.strip_prefix("time "));
-                let time: f64 = time.context("the program printed no time")?.trim().parse()?;
+                let time = ran.time()?;
                 // The first round finds the program in no cache.
                 if round > 0 {
                     times.push(time);
@@ -89,11 +88,7 @@ pub(super) fn run(bench: &Bench, gasnet: &Path, rounds: usize, smoke: bool) -> R
         }
         let [bare, ..] = &times;
         let bare = bare.clone();
-        let more = |with: &Vec<f64>| {
-            let percent = bare.iter().zip(with).map(|(bare, with)| 100.0 * (with / bare - 1.0));
-            let percent = Spread::of(&percent.collect::<Vec<_>>());
-            format!("{:+.1} %", percent.median)
-        };
+        let more = |with: &Vec<f64>| format!("{:+.1} %", Spread::more(&bare, with).median);
         let columns: Vec<String> = times.iter().skip(1).map(more).collect();
         let median = Spread::of(&bare).median;
         let a_second = calls as f64 / median;
