@@ -72,6 +72,14 @@ const GROUPS: &[Group] = &[
         "crash::normal", "crash::abort", "crash::exit_at_once", "crash::exit_without_finalize", "crash::global_exit",
         "crash::sigkill_of_one", "crash::sigkill_of_all",
     ] },
+    Group { name: "faults", program: RECORD, tests: &[
+        "faults::fork_and_exec", "faults::threads_come_and_go", "faults::signals_inside_hooks", "faults::exceptions",
+        "faults::pthread_exit", "faults::cancellation", "faults::longjmp", "faults::hooks_inside_an_allocator",
+    ] },
+    Group { name: "delays", program: RECORD, tests: &[
+        "waits::barriers", "waits::imbalance_before_barriers", "waits::memory", "waits::lock", "waits::signal",
+    ] },
+    Group { name: "mpi", program: RECORD, tests: &["mpi_families::the_same_is_printed_and_the_trace_counts_it"] },
 ];
 
 /// Checks that the library compiles, or runs tests and prints which groups passed.

@@ -210,15 +210,20 @@ fn deny(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs all tests, without optimisation and with overflow checks, or with `--quick` those of a few crates. Programs are recorded by the optimised library, which
-/// is the one that users have: the code between a program and its runtime depends on optimisation more than any other,
+/// Runs all tests, without optimisation and with overflow checks, or with `--quick` those of a few crates. Programs are
+/// recorded by the optimised library, which is the one that users have: the code between a program and its runtime depends on optimisation more than any other,
 /// with stubs in assembly, inlined hooks and compiler fences.
 fn test(run: &mut Run<'_>) -> Result<()> {
     if run.quick {
         let chosen = || QUICK.iter().flat_map(|name| ["-p", name]);
         return run.test(|command| command.arg("test").args(chosen()));
     }
-    run.test(|command| command.arg("test").args(ALL_BUT_FUZZ).env("DWELL_TEST_LIBRARY", "release"))
+    // Many tests wait for processes that sleep, or are killed.
+    let threads = std::thread::available_parallelism().map_or(2, usize::from) + 1;
+    run.test(|command| {
+        command.env("DWELL_TEST_LIBRARY", "release").env("RUST_TEST_THREADS", threads.to_string());
+        command.arg("test").args(ALL_BUT_FUZZ)
+    })
 }
 
 /// Crates whose dependencies take longest to compile: web server, pictures, columnar files. `--quick` leaves them out.
