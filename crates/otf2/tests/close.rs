@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use memmap2::{MmapMut, MmapOptions};
 use otf2::Archive;
 use otf2::close::{close, close_events, end_of_events, minimal_definitions};
-use otf2::encode::{EncodeError, Encoder};
+use otf2::encode::{EncodeError, Encoder, Plain};
 use otf2::event::{Enter, Event, Leave, RmaGet};
 use otf2::id::{LocationRef, MatchingId, Rank, RegionRef, RmaWinRef, Time};
 use otf2::write::Options;
@@ -184,6 +184,24 @@ fn written(events: u64) -> Encoder<Vec<u8>> {
         encoder.write(time, event).unwrap();
     }
     encoder
+}
+
+/// Events that are written together have a timestamp in any case, also if the clock has not moved since those before. Nothing
+/// is damaged then, and nothing is lost.
+#[test]
+fn a_clock_that_stands_still_is_no_damage() {
+    let mut encoder = Encoder::new(vec![0; CHUNK as usize]).unwrap();
+    let region = RegionRef(1);
+    for call in 0..100 {
+        // Three calls at one time.
+        let time = Time(1000 + call / 3);
+        encoder.write_both(time, Plain(Enter { region }), Plain(Leave { region })).unwrap();
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("3.evt");
+    fs::write(&path, encoder.memory()).unwrap();
+    let (closed, damage) = close_events(&path, LOCATION, CHUNK).unwrap();
+    assert_eq!((closed.events, damage.as_slice()), (200, [].as_slice()));
 }
 
 #[test]
