@@ -77,7 +77,7 @@ const GROUPS: &[Group] = &[
         "faults::pthread_exit", "faults::cancellation", "faults::longjmp", "faults::hooks_inside_an_allocator",
     ] },
     Group { name: "delays", program: RECORD, tests: &[
-        "waits::barriers", "waits::imbalance_before_barriers", "waits::memory", "waits::lock", "waits::signal",
+        "waits::barriers", "waits::memory", "waits::lock", "waits::signal",
     ] },
     Group { name: "mpi", program: RECORD, tests: &["mpi_families::the_same_is_printed_and_the_trace_counts_it"] },
 ];

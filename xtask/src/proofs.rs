@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::ci::{gasnet, install, linkage};
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
-use crate::{aarch64, dist, fuzz, sanitize};
+use crate::{aarch64, dist, fuzz, sanitize, truth};
 
 /// Seconds for each fuzz target.
 const FUZZ_SECONDS: u32 = 30;
@@ -15,7 +15,7 @@ const FUZZ_SECONDS: u32 = 30;
 /// Runs tests under Miri and ThreadSanitizer, holds what is found in Fortran source against flang, compares the search for wait states with exhaustive searches of all random
 /// archives, recovers runs that were killed and damaged at random, records all programs by the library with assertions,
 /// runs all commands of the book, tests the command in the release profile, analyses under all launchers with many numbers of
-/// processes, fuzzes all targets, runs tests for AArch64 under emulation, and builds and installs the artefacts of a release.
+/// processes, compares waits with what programs know of them while short calls are summed up, fuzzes all targets, runs tests for AArch64 under emulation, and builds and installs the artefacts of a release.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     sanitize::run(workspace)?;
     let root = &workspace.root;
@@ -48,6 +48,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     process::run(cargo(root).args(wall))?;
     let launched = ["test", "--release", "-p", "dwell", "--test", "launched", "--", "--ignored"];
     process::run(cargo(root).args(launched).envs(install::variables(workspace)))?;
+    // Short calls are summed up, and every wait is still found.
+    truth::run(workspace, &truth::Options::bounded(Some("2%")))?;
     fuzz::run(workspace, &fuzz::Options::all(FUZZ_SECONDS))?;
     aarch64::run(workspace, &aarch64::Options::all())?;
     dist::run(workspace, &dist::Options::checked())

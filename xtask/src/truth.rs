@@ -51,12 +51,21 @@ pub(crate) struct Options {
     /// Try each row only once
     #[arg(long)]
     once: bool,
+    /// Record with this bound on the overhead, such as 2%: waits must be found as without it
+    #[arg(long, value_name = "SHARE")]
+    overhead: Option<String>,
 }
 
 impl Options {
+    /// Returns options that run all programs, with a bound on the overhead if there is one.
+    pub(crate) fn bounded(overhead: Option<&str>) -> Options {
+        let overhead = overhead.map(str::to_owned);
+        Options { names: Vec::new(), sample: false, list: false, once: false, overhead }
+    }
+
     /// Returns the options of continuous integration.
     pub(crate) fn sample() -> Options {
-        Options { names: Vec::new(), sample: true, list: false, once: false }
+        Options { sample: true, ..Self::bounded(None) }
     }
 
     fn wants(&self, run: &Run) -> bool {
@@ -87,7 +96,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     }
     process::run(cargo(&workspace.root).args(["build", "-p", "dwell", "-p", "dwell-preload"]))?;
     let folder = workspace.target.join("truth");
-    let tools = Tools::new(&workspace.target.join("debug"), &folder)?;
+    let tools = Tools::new(&workspace.target.join("debug"), &folder, options.overhead.clone())?;
     let mut tally = Tally::default();
     let began = Instant::now();
     println!("{}", judge::HEAD);

@@ -87,14 +87,17 @@ pub(super) struct Tools {
     library: PathBuf,
     /// Directory of programs and archives.
     pub(super) folder: PathBuf,
+    /// Bound on the overhead with which programs are recorded.
+    overhead: Option<String>,
 }
 
 impl Tools {
-    pub(super) fn new(built: &Path, folder: &Path) -> Result<Tools> {
+    pub(super) fn new(built: &Path, folder: &Path, overhead: Option<String>) -> Result<Tools> {
         let bin = folder.join("bin");
         fs::create_dir_all(&bin).with_context(|| format!("cannot create {}", bin.display()))?;
         let folder = fs::canonicalize(folder)?;
-        Ok(Tools { dwell: built.join("dwell"), library: built.join("libdwell.so"), folder })
+        let (dwell, library) = (built.join("dwell"), built.join("libdwell.so"));
+        Ok(Tools { dwell, library, folder, overhead })
     }
 
     /// Compiles the program of a run, unless it is newer than its sources, and returns its path.
@@ -137,6 +140,9 @@ impl Tools {
             command.env("UCX_TLS", "sm,self");
         }
         command.arg(&self.dwell).args(["run", "-o"]).arg(folder.join("experiment"));
+        if let Some(share) = &self.overhead {
+            command.args(["--overhead", share]);
+        }
         command.arg(program).args(run.modes);
         command.env("DWELL_LIBRARY", &self.library);
         let id = format!("{}-{}", std::process::id(), run.folder());
