@@ -79,7 +79,6 @@ const GROUPS: &[Group] = &[
     Group { name: "delays", program: RECORD, tests: &[
         "waits::barriers", "waits::memory", "waits::lock", "waits::signal",
     ] },
-    Group { name: "mpi", program: RECORD, tests: &["mpi_families::the_same_is_printed_and_the_trace_counts_it"] },
 ];
 
 /// Checks that the library compiles, or runs tests and prints which groups passed.

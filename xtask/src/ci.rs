@@ -218,12 +218,7 @@ fn test(run: &mut Run<'_>) -> Result<()> {
         let chosen = || QUICK.iter().flat_map(|name| ["-p", name]);
         return run.test(|command| command.arg("test").args(chosen()));
     }
-    // Many tests wait for processes that sleep, or are killed.
-    let threads = std::thread::available_parallelism().map_or(2, usize::from) + 1;
-    run.test(|command| {
-        command.env("DWELL_TEST_LIBRARY", "release").env("RUST_TEST_THREADS", threads.to_string());
-        command.arg("test").args(ALL_BUT_FUZZ)
-    })
+    run.test(|command| command.arg("test").args(ALL_BUT_FUZZ).env("DWELL_TEST_LIBRARY", "release"))
 }
 
 /// Crates whose dependencies take longest to compile: web server, pictures, columnar files. `--quick` leaves them out.

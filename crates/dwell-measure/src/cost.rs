@@ -42,6 +42,7 @@ mod tests {
     #[test]
     fn a_call_costs_something_and_not_much() {
         let cost = super::of_a_call();
-        assert!(cost > 1.0 && cost < 100_000.0, "{cost}");
+        // On a busy machine, and under an emulator, it is much more than on others.
+        assert!(cost > 1.0 && cost < 10_000_000.0, "{cost}");
     }
 }
