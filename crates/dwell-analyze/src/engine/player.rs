@@ -261,6 +261,10 @@ impl<P: Pattern> Player<'_, P> {
             let sort = Sort::function(frame.region, 0, Distance::None, 0);
             self.here.location.paths.charge(frame.path, sort, spent);
         }
+        if frame.judged && frame.traits.has(Traits::TESTS) {
+            let calls = self.here.location.merged;
+            self.tested(time, frame, spent, calls);
+        }
     }
 
     /// Makes the call of this region the innermost one, if it is open at all.
@@ -401,7 +405,7 @@ impl<P: Pattern> Player<'_, P> {
             self.complete_implied(frame);
         }
         if frame.traits.has(Traits::TESTS) {
-            self.tested(time, frame);
+            self.tested(time, frame, time - frame.enter, 1);
         }
         let Here { process, location, .. } = &mut self.here;
         if !location.touched.is_empty() {
@@ -456,8 +460,9 @@ impl<P: Pattern> Player<'_, P> {
         }
     }
 
-    /// Records that a call tested whether something has happened, which it may do again and again.
-    fn tested(&mut self, time: Time, frame: Frame) {
+    /// Records that a call tested whether something has happened, which it may do again and again; or that several short calls
+    /// did, which took `length` together.
+    fn tested(&mut self, time: Time, frame: Frame, length: Duration, calls: u64) {
         let meaning = self.here.world.roles.get(frame.region).meaning;
         let operation = meaning.map(|meaning| meaning.operation);
         if operation == Some(Operation::Probe) {
@@ -466,10 +471,11 @@ impl<P: Pattern> Player<'_, P> {
         let Some(&above) = self.here.location.stack.last() else { return };
         let Frame { path, enter, .. } = frame;
         let (caller, inside) = (above.enter, above.inside);
-        let test = Test { path, enter, leave: time, caller, inside };
+        let test = Test { path, enter, leave: time, length, calls, caller, inside };
         let paths = &mut self.here.location.paths;
-        let (mut run, ended) = Run::after(self.here.location.polls.take(), test, |path, time| {
-            paths.book(path, Quantity::PollingCalls, 1);
+        let polls = self.here.location.polls.take();
+        let (mut run, ended) = Run::after(polls, test, |path, time, calls| {
+            paths.book(path, Quantity::PollingCalls, calls);
             paths.book(path, Quantity::PollingTime, time.0);
         });
         run.tests_memory = operation == Some(Operation::TestChange);

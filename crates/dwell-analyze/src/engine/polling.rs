@@ -21,12 +21,16 @@ use crate::engine::regions::Span;
 /// Greatest number of call sites of a loop. Beyond that, a new run begins.
 const SITES: usize = 8;
 
-/// A call that tests.
+/// A call that tests, or a stretch of short calls that test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Test {
     pub(crate) path: Path,
     pub(crate) enter: Time,
     pub(crate) leave: Time,
+    /// Time in the call, or in all calls of the stretch.
+    pub(crate) length: Duration,
+    /// Number of calls.
+    pub(crate) calls: u64,
     /// Enter of the call around the test.
     pub(crate) caller: Time,
     /// Time in calls made from there, this one included. It shows whether another call was made in between.
@@ -53,13 +57,17 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    fn of(test: Test) -> Self {
+    /// Begins a run with a call. Several calls of one site are a loop.
+    fn of(test: Test, book: &mut impl FnMut(Path, Duration, u64)) -> Self {
+        if test.calls > 1 {
+            book(test.path, test.leave - test.enter, test.calls);
+        }
         Self {
             last: test,
             begin: test.enter,
             sites: [(test.path, test.leave - test.enter); SITES],
             count: 1,
-            is_loop: false,
+            is_loop: test.calls > 1,
             number: None,
             probed: Time::BEGIN,
             tests_memory: false,
@@ -67,14 +75,14 @@ impl Run {
     }
 
     /// Extends a run by a further call, and returns the previous run if it has ended. `book` is called for every call
-    /// that belongs to a loop, with the time that ends with it.
+    /// that belongs to a loop, with the time that ends with it and the number of calls.
     pub(crate) fn after(
         run: Option<Self>,
         test: Test,
-        mut book: impl FnMut(Path, Duration),
+        mut book: impl FnMut(Path, Duration, u64),
     ) -> (Self, Option<Self>) {
         let Some(mut run) = run.filter(|run| run.is_followed_by(&test)) else {
-            return (Self::of(test), run);
+            return (Self::of(test, &mut book), run);
         };
         let before = run;
         let time = test.leave - run.last.leave;
@@ -82,10 +90,10 @@ impl Run {
         let sites = run.sites.get_mut(..run.count).unwrap_or_default();
         if let Some(at) = sites.iter().position(|(path, _)| *path == test.path) {
             if !run.is_loop {
-                sites.iter().for_each(|(path, time)| book(*path, *time));
+                sites.iter().for_each(|(path, time)| book(*path, *time, 1));
             }
             run.is_loop = true;
-            book(test.path, time);
+            book(test.path, time, test.calls);
             if let Some((_, sum)) = sites.get_mut(at) {
                 *sum += time;
             }
@@ -93,15 +101,20 @@ impl Run {
         }
         match run.sites.get_mut(run.count) {
             Some(place) if !run.is_loop => *place = (test.path, time),
-            _ => return (Self::of(test), Some(before)),
+            _ => return (Self::of(test, &mut book), Some(before)),
+        }
+        if test.calls > 1 {
+            let before = run.sites.get(..run.count).unwrap_or_default();
+            before.iter().for_each(|(path, time)| book(*path, *time, 1));
+            book(test.path, time, test.calls);
+            run.is_loop = true;
         }
         run.count += 1;
         (run, None)
     }
 
     fn is_followed_by(&self, test: &Test) -> bool {
-        let length = test.leave - test.enter;
-        (self.last.caller, self.last.inside + length) == (test.caller, test.inside)
+        (self.last.caller, self.last.inside + test.length) == (test.caller, test.inside)
     }
 
     /// Returns the time of each call site for which the process that ended the loop at `release` is blamed.
