@@ -8,7 +8,7 @@
 static double local[4096];
 
 static void barrier(int event) { BARRIER(event, MPI_Barrier(WORLD)); }
-static void late(int rank, double ms) {
+static void rank_late(int rank, double ms) {
   if (me == rank) rest(ms);
   mark(1);
 }
@@ -22,46 +22,46 @@ static MPI_Comm halves(void) {
 static void sub_broadcast(void) {
   MPI_Comm half = halves();
   meet(2);
-  late(me == 2 || me == 3 ? me : -1, me == 2 ? 50 : 90);
+  rank_late(me == 2 || me == 3 ? me : -1, me == 2 ? 50 : 90);
   TIMED(MPI_Bcast(local, 8, MPI_DOUBLE, 0, half));
   if (me < 2) waited("late_broadcast", me + 2, 1);
   MPI_Comm_free(&half);
 }
 static void reduce(void) {
-  late(3, 60);
+  rank_late(3, 60);
   TIMED(MPI_Reduce(local, local + 64, 8, MPI_DOUBLE, MPI_SUM, 1, WORLD));
   if (me == 1) waited("early_reduce", 3, 1);
 }
 static void scan(void) {
-  late(1, 60);
+  rank_late(1, 60);
   TIMED(MPI_Scan(local, local + 64, 8, MPI_DOUBLE, MPI_SUM, WORLD));
   if (me > 1) waited("early_scan", 1, 1);
 }
 static void gather(void) {
-  late(2, 60);
+  rank_late(2, 60);
   TIMED(MPI_Gather(local, 8, MPI_DOUBLE, local + 64, 8, MPI_DOUBLE, 3, WORLD));
   if (me == 3) waited("early_reduce", 2, 1);
 }
 static void scatter(void) {
-  late(0, 60);
+  rank_late(0, 60);
   TIMED(MPI_Scatter(local, 8, MPI_DOUBLE, local + 64, 8, MPI_DOUBLE, 0, WORLD));
   if (me) waited("late_broadcast", 0, 1);
 }
 static void reduce_scatter(void) {
-  late(0, 60);
+  rank_late(0, 60);
   TIMED(MPI_Reduce_scatter_block(local, local + 64, 8, MPI_DOUBLE, MPI_SUM, WORLD));
   if (me) waited("nxn_wait", 0, 1);
 }
 static void non_blocking_reduce(void) {
   MPI_Request request;
-  late(1, 60);
+  rank_late(1, 60);
   MPI_Iallreduce(local, local + 64, 8, MPI_DOUBLE, MPI_SUM, WORLD, &request);
   TIMED(MPI_Wait(&request, MPI_STATUS_IGNORE));
   if (me != 1) waited("nonblocking_collective_wait", 1, 1);
 }
 static void non_blocking_broadcast(void) {
   MPI_Request request;
-  late(2, 70);
+  rank_late(2, 70);
   MPI_Ibcast(local, 8, MPI_DOUBLE, 2, WORLD, &request);
   TIMED(MPI_Wait(&request, MPI_STATUS_IGNORE));
   if (me != 2) waited("nonblocking_collective_wait", 2, 1);
@@ -96,7 +96,7 @@ static void neighbours(void) {
 }
 static void duplicate(void) {
   MPI_Comm copy;
-  late(2, 60);
+  rank_late(2, 60);
   TIMED(MPI_Comm_dup(WORLD, &copy));
   if (me != 2) waited("wait_at_create", 2, 1);
   MPI_Comm_free(&copy);
@@ -106,7 +106,7 @@ static void intercommunicator(void) {
   MPI_Comm half = halves(), both;
   MPI_Intercomm_create(half, 0, WORLD, me % 2 ? 2 : 3, 77, &both);
   meet(2);
-  late(1, 60);
+  rank_late(1, 60);
   TIMED(MPI_Barrier(both));
   if (me != 1) waited("barrier_wait", 1, 1);
   barrier(3);
@@ -122,7 +122,7 @@ static void group(void) {
   MPI_Group_incl(all, 2, ranks, &two);
   if (me == 1 || me == 3) MPI_Comm_create_group(WORLD, two, 9, &pair);
   meet(2);
-  late(3, 70);
+  rank_late(3, 70);
   if (pair == MPI_COMM_NULL) return;
   TIMED(MPI_Allreduce(local, local + 8, 1, MPI_DOUBLE, MPI_SUM, pair));
   if (me == 1) waited("nxn_wait", 3, 1);
