@@ -64,8 +64,8 @@ impl Options {
     }
 
     /// Returns the options of continuous integration.
-    pub(crate) fn sample() -> Options {
-        Options { sample: true, ..Self::bounded(None) }
+    pub(crate) fn sample(overhead: Option<&str>) -> Options {
+        Options { sample: true, ..Self::bounded(overhead) }
     }
 
     fn wants(&self, run: &Run) -> bool {
