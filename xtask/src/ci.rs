@@ -212,8 +212,8 @@ fn deny(run: &mut Run<'_>) -> Result<()> {
 }
 
 /// Runs all tests, without optimisation and with overflow checks, or with `--quick` those of a few crates. Programs are
-/// recorded by the optimised library, which is the one that users have: the code between a program and its runtime depends on optimisation more than any other,
-/// with stubs in assembly, inlined hooks and compiler fences.
+/// recorded by the optimised library, which is the one that users have: the code between a program and its runtime
+/// depends on optimisation more than any other, with stubs in assembly, inlined hooks and compiler fences.
 fn test(run: &mut Run<'_>) -> Result<()> {
     if run.quick {
         let chosen = || QUICK.iter().flat_map(|name| ["-p", name]);

@@ -12,10 +12,12 @@ use crate::{aarch64, dist, fuzz, sanitize, truth};
 /// Seconds for each fuzz target.
 const FUZZ_SECONDS: u32 = 30;
 
-/// Runs tests under Miri and ThreadSanitizer, holds what is found in Fortran source against flang, compares the search for wait states with exhaustive searches of all random
-/// archives, recovers runs that were killed and damaged at random, records all programs by the library with assertions,
-/// runs all commands of the book, tests the command in the release profile, analyses under all launchers with many numbers of
-/// processes, compares waits with what programs know of them while short calls are summed up, fuzzes all targets, runs tests for AArch64 under emulation, and builds and installs the artefacts of a release.
+/// Runs tests under Miri and ThreadSanitizer, holds what is found in Fortran source against flang, compares the search
+/// for wait states with exhaustive searches of all random archives, recovers runs that were killed and damaged at random,
+/// records all programs by the library with assertions, runs all commands of the book, tests the command in the release
+/// profile, analyses under all launchers with many numbers of processes, compares waits with what programs know of them
+/// while short calls are summed up, fuzzes all targets, runs tests for AArch64 under emulation, and builds and installs
+/// the artefacts of a release.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     sanitize::run(workspace)?;
     let root = &workspace.root;

@@ -78,11 +78,15 @@ impl Contestant {
     }
 }
 
+/// Options of valgrind with which [`collected`] finds the number of instructions in the output.
+pub(crate) const CALLGRIND: [&str; 3] =
+    ["--tool=callgrind", "--callgrind-out-file=/dev/null", "--log-fd=1"];
+
 /// Runs a program under callgrind, and returns the number of instructions that it executed, which does not depend on what
 /// else the machine does. Needs valgrind.
 pub(crate) fn instructions(command: &Command) -> Result<f64> {
     let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--log-fd=1"]);
+    valgrind.args(CALLGRIND);
     valgrind.arg(command.get_program()).args(command.get_args());
     collected(&process::output(&mut valgrind)?)
 }

@@ -83,7 +83,7 @@ fn of_mpi(bench: &Bench, program: &Path, case: &str) -> Result<f64> {
             command = Command::new(&bench.dwell);
             command.arg("run").arg("-o").arg(&trace.0).arg("valgrind");
         }
-        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--log-fd=1"]);
+        command.args(harness::CALLGRIND);
         command.arg(program).args([&calls.to_string(), "1", case]);
         command.env("DWELL_LIBRARY", &bench.library);
         harness::collected(&process::output(&mut command)?)

@@ -38,10 +38,8 @@ pub(super) fn run(bench: &Bench, rounds: usize, smoke: bool) -> Result<()> {
                 // Many processes share a core, so one that waits should leave it to others.
                 command.args(["-mca", "mpi_yield_when_idle", "1"]);
                 bench.measured(&mut command, way, &trace);
-                let ran = bench.ran(way, {
-                    command.arg(&program);
-                    command
-                })?;
+                command.arg(&program);
+                let ran = bench.ran(way, command)?;
                 match way {
                     Way::Bare => bare.push(ran.wall),
                     _ => {
