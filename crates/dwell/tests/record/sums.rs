@@ -6,7 +6,7 @@ use dwell_analyze::{Options, Profile};
 use dwell_unify::experiment::PROFILE;
 use otf2::Archive;
 
-#[path = "../../../dwell-analyze/tests/support/sums.rs"]
+#[path = "../../../dwell-analyze/tests/all/support/sums.rs"]
 mod parts;
 
 /// Checks that waits, transfer and unexplained time of every call path add up to its time, and that no wait is longer than

@@ -1,0 +1,777 @@
+//! Applies the rules as they are documented to everything at once: no windows, no questions, no order of arrival.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dwell_analyze::Quantity;
+use dwell_model::waits::Wait;
+
+use super::trace::{Call, Record, Trace};
+
+pub(crate) type Sums = BTreeMap<Quantity, u64>;
+
+/// Begin and end of an interval.
+type Stretch = (u64, u64);
+
+/// Everything that is to be found in a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Sums by location.
+    pub(crate) sums: Vec<Sums>,
+    /// Number of targets whose answer is not in the archive, and of calls for which nobody looks: barriers that
+    /// completed operations on others.
+    pub(crate) blind: u64,
+    /// Number of collectives with missing members.
+    pub(crate) partial: u64,
+    /// Every stretch of a wait for one location.
+    pub(crate) pieces: Vec<Piece>,
+    /// Processes of the collectives in which all members wait for the last of them.
+    pub(crate) among: BTreeMap<Piece, BTreeSet<usize>>,
+    /// Sums of direct and propagated costs and of margins, which the comparison adds.
+    pub(crate) costs: [u64; 3],
+    /// Cases that the critical path has, which the comparison adds.
+    pub(crate) path: super::critical::Seen,
+    /// Process of each location.
+    pub(crate) processes: Vec<usize>,
+}
+
+/// A stretch of a wait: who waited how for whom, from when to when, and both bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Piece {
+    pub(crate) waiter: usize,
+    pub(crate) what: Quantity,
+    pub(crate) culprit: usize,
+    pub(crate) when: Stretch,
+    pub(crate) bounds: (u64, u64),
+}
+
+impl Found {
+    pub(crate) fn of(trace: &Trace) -> Self {
+        let sums = vec![Sums::new(); trace.locations.len()];
+        let processes = trace.locations.iter().map(|it| it.process).collect();
+        let mut found = Self { sums, processes, ..Self::default() };
+        found.progress(trace);
+        found.locks(trace);
+        found.signals(trace);
+        found.notifications(trace);
+        found.partners(trace);
+        found.messages(trace);
+        found.collectives(trace);
+        found
+    }
+
+    /// Adds a wait for one location as a whole.
+    fn wait(&mut self, call: &Call, wait: Wait, culprit: &Call, until: u64) {
+        let until = until.min(call.leave);
+        let amount = until.saturating_sub(call.enter);
+        self.add(call.location, Quantity::Wait(wait), amount);
+        self.piece(call.location, wait, culprit.location, (call.enter, until));
+    }
+
+    fn piece(&mut self, waiter: usize, wait: Wait, culprit: usize, when: Stretch) {
+        if when.0 < when.1 {
+            let (what, bounds) = (Quantity::Wait(wait), (when.1 - when.0, when.1 - when.0));
+            self.pieces.push(Piece { waiter, what, culprit, when, bounds });
+        }
+    }
+
+    fn add(&mut self, location: usize, what: Quantity, amount: u64) {
+        if amount > 0 {
+            *self.sums[location].entry(what).or_default() += amount;
+        }
+    }
+}
+
+/// Returns the time in [from, to] for which `covered` holds, by examining each gap between two edges.
+fn measure(stretches: &[Stretch], from: u64, to: u64, covered: impl Fn(u64) -> bool) -> u64 {
+    let mut edges: Vec<u64> = stretches.iter().flat_map(|it| [it.0, it.1]).collect();
+    edges.extend([from, to]);
+    edges.retain(|edge| (from..=to).contains(edge));
+    edges.sort_unstable();
+    // Twice the time, so that the middle of a gap is a whole number.
+    let gaps = edges.windows(2).filter(|gap| gap[0] < gap[1] && covered(gap[0] + gap[1]));
+    gaps.map(|gap| gap[1] - gap[0]).sum()
+}
+
+fn within(stretches: &[Stretch], twice: u64) -> bool {
+    stretches.iter().any(|it| 2 * it.0 <= twice && twice <= 2 * it.1)
+}
+
+/// Returns `true` if a process progressed operations of others in a call.
+fn serves(call: &Call, process: usize, wide: bool) -> bool {
+    let word = call.has("progress=always") || wide && call.has("progress=conditional");
+    let on_itself = call
+        .records
+        .iter()
+        .any(|it| matches!(it.1, Record::Issue { target, .. } if target == process));
+    word && !on_itself && call.process == process
+}
+
+/// Returns the first thread of a process that entered a call which progresses at a time, or just its first thread.
+fn entered(trace: &Trace, process: usize, time: u64) -> usize {
+    let is = |call: &&Call| call.enter == time && serves(call, process, true);
+    let first = trace.locations.iter().position(|it| it.process == process);
+    trace.calls.iter().filter(is).map(|it| it.location).min().or(first).unwrap()
+}
+
+/// Returns the intervals in which a process progressed operations of others, over all its threads, joined where they
+/// touch.
+fn regions(trace: &Trace, process: usize, wide: bool) -> Vec<Stretch> {
+    let serves = |call: &&Call| serves(call, process, wide);
+    let mut list: Vec<Stretch> =
+        trace.calls.iter().filter(serves).map(|call| (call.enter, call.leave)).collect();
+    list.sort_unstable();
+    let mut joined: Vec<Stretch> = Vec::new();
+    for (begin, end) in list {
+        match joined.last_mut() {
+            Some(last) if begin <= last.1 => last.1 = last.1.max(end),
+            _ => joined.push((begin, end)),
+        }
+    }
+    joined
+}
+
+/// Owner and number of a lock.
+type Lock = (usize, u64);
+
+/// Returns the intervals in which other processes hold a lock, or receive it from the one that released it last.
+fn held_by_others(trace: &Trace, process: usize, lock: Lock) -> Vec<Stretch> {
+    holders(trace, process, lock).into_iter().map(|it| it.0).collect()
+}
+
+/// Returns the same with the thread that acquired the lock.
+fn holders(trace: &Trace, process: usize, lock: Lock) -> Vec<(Stretch, usize)> {
+    let mut holds: Vec<(usize, Stretch)> = Vec::new();
+    for other in 0..trace.processes {
+        let mut since = None;
+        for (_, time, record) in trace.records(other) {
+            match *record {
+                Record::Acquire { owner, lock: number } if (owner, number) == lock => {
+                    since = Some(time);
+                }
+                Record::Release { owner, lock: number } if (owner, number) == lock => {
+                    holds.push((other, (since.take().unwrap(), time)));
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(since, None);
+    }
+    let handed_over = |&(holder, (begin, end)): &(usize, Stretch)| {
+        let got = |(time, record): &(u64, Record)| {
+            let this =
+                matches!(record, Record::Acquire { owner, lock: it } if (*owner, *it) == lock);
+            this && *time == begin
+        };
+        let asked = |call: &&Call| call.process == holder && call.records.iter().any(got);
+        let call = trace.calls.iter().find(asked).unwrap();
+        let released = holds.iter().map(|it| it.1.1).filter(|it| *it <= begin).max();
+        let from = released.map_or(begin, |it| it.max(call.enter).min(begin));
+        ((from, end), call.location)
+    };
+    holds.iter().filter(|it| it.0 != process).map(handed_over).collect()
+}
+
+fn lock_of(call: &Call) -> Option<Lock> {
+    call.records.iter().find_map(|(_, record)| match *record {
+        Record::Acquire { owner, lock } => Some((owner, lock)),
+        _ => None,
+    })
+}
+
+/// Class of operations that progress alike: kind, window, and magnitude of the bytes. `None` for no bytes.
+type Class = (char, u32, Option<u32>);
+
+fn class(kind: char, window: u32, mut bytes: u64) -> Class {
+    let mut eights = None;
+    while bytes > 0 {
+        eights = Some(eights.map_or(0, |it| it + 1));
+        bytes /= 8;
+    }
+    (kind, window, eights)
+}
+
+/// Operations that a call waited for: target, start of the last one there, its class, and true if the activity of the
+/// target before may have been enough.
+type Targets = BTreeMap<usize, (u64, Class, bool)>;
+
+/// Targets of a call and the time during which it waited for them: a collective waits for targets only after its last
+/// member has come, and until the first leaves.
+type Waiter = (Targets, Stretch);
+
+/// A wait for progress before its class is judged.
+struct Judged {
+    location: usize,
+    process: usize,
+    target: usize,
+    class: Class,
+    low: u64,
+    high: u64,
+    unlikely: u64,
+    multi: bool,
+    /// Stretches of the wait, each with the thread that was waited for, and how much of both bounds it has.
+    parts: Vec<(Stretch, usize, (u64, u64))>,
+}
+
+/// Times at which a target was in its runtime during an operation.
+struct Visits {
+    first: Stretch,
+    last: u64,
+    gaps: u64,
+    gap: u64,
+    count: usize,
+    /// Regions during the operation.
+    regions: Vec<Stretch>,
+}
+
+impl Visits {
+    fn of(regions: &[Stretch], come: u64, (enter, leave): Stretch, apart: u64) -> Option<Self> {
+        let of_operation = |r: &&Stretch| r.1 > come && r.0 < leave;
+        let regions: Vec<Stretch> = regions.iter().filter(of_operation).copied().collect();
+        let first = *regions.first()?;
+        // Begins of visits, and where the region before ended.
+        let mut begins = vec![(first.0, 0)];
+        for pair in regions.windows(2) {
+            if pair[1].0 - pair[0].1 >= apart {
+                begins.push((pair[1].0, pair[0].1));
+            }
+        }
+        let (last, before) = *begins.last().unwrap();
+        let gaps = match last > enter {
+            true => measure(&regions, enter, last, |twice| !within(&regions, twice)),
+            false => 0,
+        };
+        let gap = last.saturating_sub(before.max(enter));
+        let count = begins.iter().filter(|it| it.0 > enter).count();
+        Some(Self { first, last, gaps, gap, count, regions })
+    }
+}
+
+/// Returns ln((late + gap) / late) in thousandths, if `late` is at most a twentieth of both.
+fn unlikely(late: u64, gap: u64) -> u64 {
+    let all = (late + gap) as f64;
+    if late as f64 * 20.0 > all { 0 } else { ((all / late as f64).ln() * 1e3) as u64 }
+}
+
+/// Returns the targets that each call waited for, by the number of the call.
+fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
+    struct Op {
+        location: usize,
+        id: u64,
+        window: u32,
+        target: usize,
+        start: u64,
+        class: Class,
+    }
+    let mut between: BTreeMap<usize, Stretch> = BTreeMap::new();
+    for parts in instances(trace).values() {
+        let last = parts.iter().map(|it| it.0.enter).max().unwrap();
+        let first_end = parts.iter().map(|it| it.1).min().unwrap();
+        between.extend(parts.iter().map(|it| (it.0.number, (last, first_end))));
+    }
+    let mut all: BTreeMap<usize, Waiter> = BTreeMap::new();
+    for process in 0..trace.processes {
+        let mut outstanding: Vec<Op> = Vec::new();
+        for (call, _, record) in trace.records(process) {
+            let (targets, _) = all.entry(call.number).or_insert_with(|| {
+                let when = between.get(&call.number).copied();
+                (Targets::new(), when.unwrap_or((call.enter, call.leave)))
+            });
+            let mut wait = |target: usize, start: u64, class: Class| {
+                let known = targets.entry(target).or_insert((start, class, false));
+                if known.0 <= start {
+                    *known = (start, class, false);
+                }
+            };
+            match *record {
+                Record::Issue { id, window, target, kind, bytes, .. } if target != process => {
+                    let (location, start) = (call.location, call.enter);
+                    let class = class(kind, window, bytes);
+                    outstanding.push(Op { location, id, window, target, start, class });
+                }
+                Record::Complete { id, window } => {
+                    // Fetched data are there; what was put may still be on its way.
+                    let this =
+                        |op: &Op| (op.location, op.window, op.id) == (call.location, window, id);
+                    let at = outstanding.iter().position(|op| this(op) && op.class.0 != 'p');
+                    if let Some(at) = at {
+                        let op = outstanding.remove(at);
+                        wait(op.target, op.start, op.class);
+                    }
+                }
+                Record::CompleteAll { window } => {
+                    for op in outstanding.extract_if(.., |op| op.window == window) {
+                        let group = call.records.iter().find_map(|(_, record)| match *record {
+                            Record::Collective { window, .. } => Some(window as usize),
+                            _ => None,
+                        });
+                        let group = group.map(|group| &trace.windows[group]);
+                        if group.is_none_or(|group| !group.contains(&op.target)) {
+                            wait(op.target, op.start, op.class);
+                        }
+                    }
+                }
+                Record::Acquire { owner, .. } if owner != process => {
+                    wait(owner, call.enter, class('l', 0, 0));
+                }
+                _ => {}
+            }
+        }
+    }
+    // Large messages need both sides once neither is late.
+    for (send, receive, bytes) in messages(trace) {
+        if bytes <= 256 * 1024 {
+            continue;
+        }
+        for (call, partner, late) in [(receive, send, u64::MAX), (send, receive, 0)] {
+            // A receive cannot end before its message is sent; a send can end before its receive is posted.
+            let until = match partner.enter < call.leave {
+                true => partner.enter.max(call.enter),
+                false => call.leave.min(call.enter.max(late)),
+            };
+            let early = partner.enter >= call.enter || call.enter < until;
+            if until < call.leave {
+                let message = (until, class('m', u32::MAX, bytes), early);
+                let targets = Targets::from([(partner.process, message)]);
+                all.insert(call.number, (targets, (until, call.leave)));
+            }
+        }
+    }
+    // Some are through before the last has come: those wait for nobody else.
+    let through = |call: &usize| between.get(call).is_some_and(|when| when.0 >= when.1);
+    all.retain(|call, (targets, _)| !targets.is_empty() && !through(call));
+    all
+}
+
+/// Returns the parts of the lower bound of a wait for several targets: the time in which none of them had come, each
+/// stretch with the thread that ended it. Of the two rules the one with the lower bound counts.
+fn several(
+    trace: &Trace,
+    targets: &Targets,
+    (enter, leave): Stretch,
+    rules: [&[Option<Visits>]; 2],
+) -> Vec<(Stretch, usize, (u64, u64))> {
+    let of = |all: &[Option<Visits>]| {
+        let mut came: Vec<(Stretch, usize)> = Vec::new();
+        for (visits, target) in all.iter().zip(targets.keys()) {
+            let first = visits.as_ref().map(|it| it.first).filter(|it| it.1 > enter);
+            came.extend(first.map(|first| {
+                let cut = (first.0.max(enter), first.1.min(leave));
+                (cut, entered(trace, *target, first.0))
+            }));
+        }
+        came.sort_unstable();
+        let stretches: Vec<Stretch> = came.iter().map(|it| it.0).collect();
+        let mut edges: Vec<u64> = stretches.iter().flat_map(|it| [it.0, it.1]).collect();
+        edges.push(enter);
+        edges.sort_unstable();
+        let mut parts = Vec::new();
+        for gap in edges.windows(2).filter(|gap| gap[0] < gap[1]) {
+            let ends_with = came.iter().find(|it| it.0.0 == gap[1]);
+            let is_free = !within(&stretches, gap[0] + gap[1]);
+            if let Some((_, culprit)) = ends_with.filter(|_| is_free) {
+                let length = gap[1] - gap[0];
+                parts.push(((gap[0], gap[1]), *culprit, (length, length)));
+            }
+        }
+        parts
+    };
+    let [sure, wide] = rules.map(of);
+    let sum = |parts: &[(Stretch, usize, (u64, u64))]| parts.iter().map(|it| it.2.0).sum::<u64>();
+    if sum(&sure) <= sum(&wide) { sure } else { wide }
+}
+
+/// Returns all messages: the call that sends, the call that receives, and the bytes.
+fn messages(trace: &Trace) -> Vec<(&Call, &Call, u64)> {
+    let mut list = Vec::new();
+    for from in 0..trace.processes {
+        for to in 0..trace.processes {
+            let sends = trace.records(from).into_iter().filter_map(|(call, _, record)| {
+                let Record::Send { to: receiver, bytes } = *record else { return None };
+                (receiver == to).then_some((call, bytes))
+            });
+            let receives = trace.records(to).into_iter();
+            let receives =
+                receives.filter(|it| matches!(*it.2, Record::Receive { from: it } if it == from));
+            list.extend(sends.zip(receives).map(|((send, bytes), it)| (send, it.0, bytes)));
+        }
+    }
+    list
+}
+
+/// Collectives by window and number: call, end and root of every member that came.
+type Instances<'t> = BTreeMap<(u32, u64), Vec<(&'t Call, u64, Option<usize>)>>;
+
+fn instances(trace: &Trace) -> Instances<'_> {
+    let mut instances = Instances::new();
+    for process in 0..trace.processes {
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        for (call, _, record) in trace.records(process) {
+            let Record::Collective { window, end, root, sequence } = *record else { continue };
+            let count = counts.entry(window).or_default();
+            let number = sequence.unwrap_or(*count);
+            *count += 1;
+            instances.entry((window, number)).or_default().push((call, end, root));
+        }
+    }
+    instances
+}
+
+impl Found {
+    fn progress(&mut self, trace: &Trace) {
+        let sure: Vec<_> = (0..trace.processes).map(|q| regions(trace, q, false)).collect();
+        let wide: Vec<_> = (0..trace.processes).map(|q| regions(trace, q, true)).collect();
+        let first = |list: &[Stretch], start: u64| list.iter().copied().find(|r| r.1 > start);
+        // What the target did is not known where one of its threads did not record, or all had ended.
+        let blind = |target: usize, start: u64, leave: u64| {
+            let until = first(&sure[target], start).map_or(leave, |r| r.0.min(leave));
+            let threads = || trace.locations.iter().filter(|it| it.process == target);
+            let silent = |gap: &Stretch| gap.0 < until && gap.1 > start;
+            threads().any(|it| it.gaps.iter().any(silent)) || threads().all(|it| it.end < until)
+        };
+        // The same up to the last time that it came.
+        let blind_until_last = |target: usize, start: u64, leave: u64| {
+            let begins = sure[target].iter().map(|it| it.0).filter(|it| *it < leave);
+            let until = begins.max().unwrap_or(0);
+            let threads = || trace.locations.iter().filter(|it| it.process == target);
+            let silent = |gap: &Stretch| gap.0 < until && gap.1 > start;
+            threads().any(|it| it.gaps.iter().any(silent)) || threads().all(|it| it.end < until)
+        };
+        let waiters = targets(trace);
+        let node = |process: usize| process / trace.per_node;
+        // When a request can have come to its target at the earliest.
+        let there = |origin: usize, target: usize, start: u64| {
+            start + trace.latency[usize::from(node(origin) == node(target))]
+        };
+
+        // What progressed without its target.
+        let mut evidence: BTreeMap<(Class, usize, usize), u64> = BTreeMap::new();
+        for (&call, (targets, (_, leave))) in &waiters {
+            let call = &trace.calls[call];
+            for (&target, &(start, class, early)) in targets {
+                let come = there(call.process, target, start);
+                if early {
+                    self.blind += u64::from(blind_until_last(target, come, *leave));
+                    continue;
+                }
+                let spare = come - start;
+                let near = |r: &Stretch| r.1 + spare > start && r.0 < leave + spare;
+                if blind(target, come, *leave) {
+                    self.blind += 1;
+                } else if class.2.is_some() && !wide[target].iter().any(near) {
+                    *evidence.entry((class, call.process, target)).or_default() += 1;
+                }
+            }
+        }
+
+        // Bounds of each wait, before its class is judged.
+        let mut waits: Vec<Judged> = Vec::new();
+        for (&call, &(ref targets, (enter, leave))) in &waiters {
+            let call = &trace.calls[call];
+            let all = |regions: &[Vec<Stretch>]| -> Vec<Option<Visits>> {
+                let of = |(&target, &(start, _, early)): (&usize, &(u64, Class, bool))| {
+                    let come = there(call.process, target, start);
+                    let apart = (come - start).max(10_000);
+                    let visits = |come| Visits::of(&regions[target], come, (enter, leave), apart);
+                    if early {
+                        let known = !blind_until_last(target, come, leave);
+                        // Whenever it was there before, it may have been enough.
+                        return known.then(|| Some(Visits { first: (0, 0), ..visits(0)? }))?;
+                    }
+                    (!blind(target, come, leave)).then(|| visits(come))?
+                };
+                targets.iter().map(of).collect()
+            };
+            let (all_sure, all_wide) = (all(&sure), all(&wide));
+            let bounds = |all: &[Option<Visits>]| match all {
+                [None] => (0, 0),
+                [Some(it)] if it.count > 10 && it.gaps >= 50_000_000 => (it.gaps, it.gaps),
+                [Some(it)] => (it.first.0.saturating_sub(enter), it.gaps),
+                several => {
+                    let there = || several.iter().flatten();
+                    let cut: Vec<Stretch> = there()
+                        .map(|it| it.first)
+                        .filter(|r| r.1 > enter)
+                        .map(|r| (r.0.max(enter), r.1.min(leave)))
+                        .collect();
+                    let latest = cut.iter().map(|r| r.0).max().unwrap_or(enter);
+                    let low = measure(&cut, enter, latest, |twice| !within(&cut, twice));
+                    // Someone was away who had yet to come for the last time.
+                    let last = there().map(|it| it.last).max().unwrap_or(enter).max(enter);
+                    let edges: Vec<Stretch> = there()
+                        .flat_map(|it| it.regions.iter().copied().chain([(it.last, it.last)]))
+                        .collect();
+                    let away = |twice: u64| {
+                        let mut some = there();
+                        some.any(|it| twice < 2 * it.last && !within(&it.regions, twice))
+                    };
+                    (low, measure(&edges, enter, last, away).max(low))
+                }
+            };
+            let (one, two) = (bounds(&all_sure), bounds(&all_wide));
+            let (mut low, mut high) = (one.0.min(two.0), one.1.max(two.1));
+            let mut unlikely = match all_sure.as_slice() {
+                [Some(it)] if it.gaps > 0 => unlikely(leave - it.last, it.gap),
+                _ => 0,
+            };
+            // The target that was the last to come at all stands for all.
+            let last = all_sure
+                .iter()
+                .zip(targets)
+                .filter_map(|(it, (&target, &(_, class, _)))| {
+                    let it = it.as_ref()?;
+                    Some(((it.first.0, it.last), target, class))
+                })
+                .max();
+            let of_first = || targets.iter().next().map(|(&target, it)| ((0, 0), target, it.1));
+            let (_, target, class) = last.or_else(of_first).unwrap();
+            // What was contention is no wait for progress.
+            if let Some(lock) = lock_of(call) {
+                let held = held_by_others(trace, call.process, lock);
+                let free = |until: u64| measure(&held, enter, until, |twice| !within(&held, twice));
+                high = high.min(free(leave));
+                low = free(enter + low).min(high);
+                unlikely = if free(leave) < leave - enter { 0 } else { unlikely };
+            }
+            if high > 0 {
+                let (location, process) = (call.location, call.process);
+                let multi = targets.len() > 1;
+                let last_of = |all: &[Option<Visits>], at: usize| {
+                    all[at].as_ref().map_or(enter, |it| it.last)
+                };
+                let came =
+                    |at: usize| last_of(&all_sure, at).max(last_of(&all_wide, at)).max(enter);
+                // The thread that came last of all has ended it.
+                let (until, last) = (0..).map(came).zip(targets.keys().copied()).max().unwrap();
+                let culprit = entered(trace, last, until);
+                let mut parts = vec![((enter, until), culprit, (low, high))];
+                if multi && lock_of(call).is_none() {
+                    parts = several(trace, targets, (enter, leave), [&all_sure, &all_wide]);
+                    parts.push(((enter, until), culprit, (0, high - low)));
+                    parts.retain(|it| it.2.1 > 0);
+                }
+                waits.push(Judged {
+                    location,
+                    process,
+                    target,
+                    class,
+                    low,
+                    high,
+                    unlikely,
+                    multi,
+                    parts,
+                });
+            }
+        }
+
+        for it in &waits {
+            let alike: Vec<&Judged> = waits
+                .iter()
+                .filter(|other| !other.multi && other.class == it.class)
+                .filter(|other| (other.process, other.target) == (it.process, it.target))
+                .collect();
+            let aligned: Vec<&&Judged> = alike.iter().filter(|it| it.unlikely > 0).collect();
+            let time =
+                |list: &mut dyn Iterator<Item = &Judged>| list.map(|it| it.high).sum::<u64>();
+            let of_aligned = time(&mut aligned.iter().map(|it| **it));
+            let depends = of_aligned * 10 >= time(&mut alike.iter().copied()) * 8
+                && aligned.iter().map(|it| it.unlikely).sum::<u64>() >= 4_600;
+            let own = evidence.get(&(it.class, it.process, it.target)).copied();
+            let nodes = (node(it.process), node(it.target));
+            let near = |other: &(Class, usize, usize)| {
+                other.0 == it.class && (node(other.1), node(other.2)) == nodes
+            };
+            let count = aligned.len() as u64;
+            let (low, high) = match own {
+                None if aligned.is_empty() && evidence.keys().any(near) => (0, 0),
+                None if depends && it.unlikely > 0 => (it.high, it.high),
+                None => (it.low, it.high),
+                Some(own) if depends && it.unlikely > 0 && count > own => (it.high, it.high),
+                Some(own) if depends && it.unlikely > 0 && 10 * count > own => (0, it.high),
+                Some(_) => (0, 0),
+            };
+            use Quantity as Q;
+            let wait = if it.multi { Wait::WaitForProgressMulti } else { Wait::WaitForProgress };
+            self.add(it.location, Q::Wait(wait), low);
+            self.add(it.location, Q::Margin(wait), high - low);
+            self.add(it.location, Q::Unconfirmed(wait), it.high - high);
+            for &(when, culprit, of) in it.parts.iter().filter(|_| high > 0) {
+                // A single stretch has what was judged; several have their parts of what was found.
+                let bounds = if it.parts.len() == 1 { (low, high) } else { of };
+                let (waiter, what) = (it.location, Q::Wait(wait));
+                self.pieces.push(Piece { waiter, what, culprit, when, bounds });
+            }
+            let exact = depends && it.unlikely > 0;
+            if !exact {
+                self.add(it.location, Q::ByRule(wait), high);
+            }
+        }
+    }
+
+    fn locks(&mut self, trace: &Trace) {
+        for call in &trace.calls {
+            if let Some(lock) = lock_of(call) {
+                let held = held_by_others(trace, call.process, lock);
+                let wait = measure(&held, call.enter, call.leave, |twice| within(&held, twice));
+                self.add(call.location, Quantity::Wait(Wait::LockContention), wait);
+                // Every nanosecond belongs to the holder who was there first.
+                let mut list = holders(trace, call.process, lock);
+                list.sort_unstable_by_key(|it| {
+                    (it.0.0.max(call.enter), it.0.1.min(call.leave), it.1)
+                });
+                let mut reached = call.enter;
+                for ((begin, end), holder) in list {
+                    let (begin, end) = (begin.max(reached), end.min(call.leave));
+                    self.piece(call.location, Wait::LockContention, holder, (begin, end));
+                    reached = reached.max(end);
+                }
+            }
+        }
+    }
+
+    fn signals(&mut self, trace: &Trace) {
+        // Begin, place of the call, target, offset, bytes.
+        let mut signals: Vec<(u64, usize, usize, u64, u64)> = Vec::new();
+        for call in &trace.calls {
+            for (_, record) in &call.records {
+                if let Record::Issue { target, bytes, offset: Some(offset), .. } = *record {
+                    signals.push((call.enter, call.number, target, offset, bytes));
+                }
+            }
+        }
+        for call in &trace.calls {
+            for (_, record) in &call.records {
+                let Record::Change(Some(address)) = *record else { continue };
+                let covers = |it: &&(u64, usize, usize, u64, u64)| {
+                    let range = it.3..it.3 + it.4;
+                    it.2 == call.process && range.contains(&address) && it.0 < call.leave
+                };
+                let last = signals.iter().filter(covers).max();
+                let Some(last) = last.filter(|it| it.0 > call.enter) else { continue };
+                let culprit = &trace.calls[last.1];
+                if culprit.process != call.process {
+                    self.wait(call, Wait::LateSignal, culprit, last.0);
+                }
+            }
+        }
+    }
+
+    /// Matches the n-th notification from one process to another with the n-th wait for it.
+    fn notifications(&mut self, trace: &Trace) {
+        for from in 0..trace.processes {
+            for to in 0..trace.processes {
+                let raised = trace.records(from).into_iter();
+                let raised = raised.filter(|it| matches!(*it.2, Record::Notify(it) if it == to));
+                let waits = trace.records(to).into_iter();
+                let waits = waits.filter(|it| matches!(*it.2, Record::Notified(it) if it == from));
+                for ((raised, ..), (call, ..)) in raised.zip(waits) {
+                    self.wait(call, Wait::LateSignal, raised, raised.enter);
+                }
+            }
+        }
+    }
+
+    /// Matches the n-th wait of one partner for another with the n-th synchronisation of that one.
+    fn partners(&mut self, trace: &Trace) {
+        let mut latest: BTreeMap<usize, &Call> = BTreeMap::new();
+        for process in 0..trace.processes {
+            for partner in (0..trace.processes).filter(|it| *it != process) {
+                let of = |one: usize, other: usize| {
+                    let with = move |record: &Record| matches!(record, Record::Partners(list) if list.contains(&other));
+                    trace.records(one).into_iter().filter(move |it| with(it.2)).map(|it| it.0)
+                };
+                for (call, theirs) in of(process, partner).zip(of(partner, process)) {
+                    let last = latest.entry(call.number).or_insert(theirs);
+                    if (theirs.enter, theirs.process) > (last.enter, last.process) {
+                        *last = theirs;
+                    }
+                }
+            }
+        }
+        for (call, last) in latest {
+            self.wait(&trace.calls[call], Wait::LatePartner, last, last.enter);
+        }
+    }
+
+    fn messages(&mut self, trace: &Trace) {
+        for to in 0..trace.processes {
+            // Sender, number among its messages, call, time of the record.
+            let mut unread: Vec<(usize, usize, &Call, u64)> = Vec::new();
+            for from in 0..trace.processes {
+                let sends = trace.records(from).into_iter();
+                let sends =
+                    sends.filter(|it| matches!(*it.2, Record::Send { to: it, .. } if it == to));
+                unread.extend(
+                    sends.enumerate().map(|(number, (call, time, _))| (from, number, call, time)),
+                );
+            }
+            let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+            for (call, _, record) in trace.records(to) {
+                let Record::Receive { from } = *record else { continue };
+                let count = counts.entry(from).or_default();
+                let at = unread.iter().position(|it| (it.0, it.1) == (from, *count)).unwrap();
+                *count += 1;
+                let (_, _, send, time) = unread.remove(at);
+                let wait = send.enter.min(call.leave).saturating_sub(call.enter);
+                self.wait(call, Wait::LateSender, send, send.enter);
+                if wait > 0 && unread.iter().any(|it| it.3 < time) {
+                    self.add(call.location, Quantity::Wait(Wait::LateSenderWrongOrder), wait);
+                }
+                if call.enter > send.enter && send.leave > call.enter {
+                    self.wait(send, Wait::LateReceiver, call, call.enter);
+                }
+            }
+        }
+    }
+
+    fn collectives(&mut self, trace: &Trace) {
+        use Quantity as Q;
+        for ((window, _), parts) in instances(trace) {
+            let members = &trace.windows[window as usize];
+            self.partial += u64::from(parts.len() < members.len());
+            let rank = |call: &Call| members.iter().position(|it| *it == call.process).unwrap();
+            let late = |it: &&Call| (it.enter, it.process, it.location);
+            let last = parts.iter().map(|it| it.0).max_by_key(late);
+            let first_end = parts.iter().map(|it| it.1).min().unwrap();
+            for &(call, end, root) in &parts {
+                let others = parts.iter().map(|it| it.0).filter(|it| it.process != call.process);
+                let (wait, culprit) = match call.operation() {
+                    "barrier" | "sync" => (Wait::BarrierWait, last),
+                    "all_to_all" | "all_reduce" => (Wait::NxnWait, last),
+                    "allocate" => (Wait::WaitAtCreate, last),
+                    "deallocate" => (Wait::WaitAtFree, last),
+                    "broadcast" => {
+                        let root = others.into_iter().find(|it| Some(it.process) == root);
+                        (Wait::LateBroadcast, root)
+                    }
+                    "reduce" => {
+                        let is_root = root == Some(call.process);
+                        (Wait::EarlyReduce, others.filter(|_| is_root).max_by_key(late))
+                    }
+                    "scan" => {
+                        let before = others.filter(|it| rank(it) < rank(call));
+                        (Wait::EarlyScan, before.max_by_key(late))
+                    }
+                    other => panic!("{other}"),
+                };
+                if let Some(culprit) = culprit {
+                    let count = self.pieces.len();
+                    self.wait(call, wait, culprit, culprit.enter);
+                    let roots = [Wait::LateBroadcast, Wait::EarlyReduce, Wait::EarlyScan];
+                    if !roots.contains(&wait) {
+                        let members = || members.iter().copied().collect();
+                        self.among.extend(self.pieces[count..].iter().map(|it| (*it, members())));
+                    }
+                }
+                match call.operation() {
+                    "barrier" | "sync" => {
+                        self.add(call.location, Q::Wait(Wait::BarrierCompletion), end - first_end);
+                    }
+                    "all_to_all" | "all_reduce" => {
+                        self.add(call.location, Q::Wait(Wait::NxnCompletion), end - first_end);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}

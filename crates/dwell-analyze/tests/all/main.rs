@@ -1,0 +1,30 @@
+//! The analysis as its users see it: archives with known waits go in, and results are held against what they must be.
+
+mod active_messages;
+mod brute_force;
+mod brute_force_mpi;
+mod causes;
+mod closed_forms;
+mod critical_path;
+mod damage;
+mod formulas;
+mod hot_target;
+mod imbalance;
+mod inefficient;
+mod leaves;
+mod log;
+mod mpi;
+mod other_tools;
+mod outside;
+mod phases;
+mod ranking;
+mod ranks;
+mod report;
+mod speed;
+mod spill;
+mod support;
+mod threads;
+mod transfer;
+mod traps;
+mod what_if;
+mod what_if_programs;
