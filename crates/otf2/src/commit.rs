@@ -1,6 +1,6 @@
 //! The store that makes an event part of a chunk.
 //!
-//! Atomics come from the parent module, so that `tests/models.rs` can compile this file with those of `loom`.
+//! Atomics come from the parent module, so that `tests/all/models.rs` can compile this file with those of `loom`.
 
 use super::atomics::{AtomicU8, Ordering};
 

@@ -16,8 +16,8 @@ use otf2::id::{
 use otf2::write::{ArchiveWriter, EventWriter, Options};
 use otf2::{Archive, Event, chunk, def};
 
-use crate::canonical;
-use crate::tools::{Scratch, assert_same, of_kind, otf2_print, tools};
+use super::canonical;
+use super::tools::{Scratch, assert_same, of_kind, otf2_print, tools};
 
 const CHUNK: u64 = chunk::MIN_SIZE;
 

@@ -9,7 +9,7 @@ mod atomics {
     pub(crate) use loom::sync::atomic::{AtomicU8, Ordering};
 }
 
-#[path = "../src/commit.rs"]
+#[path = "../../src/commit.rs"]
 mod commit;
 
 /// Whoever sees the first byte of an event, also from another process that maps the file, sees the rest of it.

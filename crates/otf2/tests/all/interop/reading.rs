@@ -10,8 +10,8 @@ use otf2::marker::MarkerRecord;
 use otf2::snapshot::Snapshot;
 use otf2::{Archive, Definition, Event};
 
-use crate::canonical::{self, Lines};
-use crate::tools::{LOCATIONS, Scratch, Tools, assert_same, of_kind, tools};
+use super::canonical::{self, Lines};
+use super::tools::{LOCATIONS, Scratch, Tools, assert_same, of_kind, tools};
 
 /// Both libraries read every record of every file alike, with values on every border of the encodings.
 #[test]

@@ -4,9 +4,6 @@
 //! never an endless loop, and never more memory than stated: live memory grows by at most
 //! [`BASE`] plus [`FACTOR`] times the bytes of the archive. A counting allocator watches that.
 
-#[path = "../../../tests/memory.rs"]
-mod memory;
-
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -28,6 +25,8 @@ use otf2::{
     Archive, Attribute, AttributeValue, List, MetricValue, Str, def, enums, marker, snapshot,
     thumbnail,
 };
+
+use crate::memory;
 
 /// Memory in bytes that reading may take for any archive: windows of 128 KiB and small tables.
 const BASE: usize = 256 * 1024;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use otf2::{Archive, ByteOrder};
 
-use crate::canonical;
-use crate::copy::{How, copy};
-use crate::tools::{LOCATIONS, Scratch, assert_same, of_kind, tools};
+use super::canonical;
+use super::copy::{How, copy};
+use super::tools::{LOCATIONS, Scratch, assert_same, of_kind, tools};
 
 const LITTLE: How = How { order: ByteOrder::Little, slices: false };
 const BIG: How = How { order: ByteOrder::Big, slices: true };

@@ -12,8 +12,8 @@ use otf2::read::EventReader;
 use otf2::write::{ArchiveWriter, Options};
 use otf2::{Archive, Attribute, AttributeValue, ByteOrder, List, MetricValue, chunk, def};
 
-use crate::canonical::{self, Lines};
-use crate::tools::{Random, Scratch, assert_same, tools};
+use super::canonical::{self, Lines};
+use super::tools::{Random, Scratch, assert_same, tools};
 
 const LOCATION: LocationRef = LocationRef(3);
 const EVENTS: u64 = 60_000;

@@ -1,9 +1,5 @@
 //! Archives whose writer died: with chunks in mapped files, killed at any moment.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,6 +12,8 @@ use otf2::encode::{EncodeError, Encoder, Plain};
 use otf2::event::{Enter, Event, Leave, RmaGet};
 use otf2::id::{LocationRef, MatchingId, Rank, RegionRef, RmaWinRef, Time};
 use otf2::write::Options;
+
+use crate::needs;
 
 const CHUNK: u64 = 256 * 1024;
 const LOCATION: LocationRef = LocationRef(3);
@@ -99,7 +97,7 @@ fn what_a_killed_process_wrote_is_there() {
         let directory = directory.path();
         fs::create_dir(directory.join("traces")).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "write_until_killed"])
+            .args(["--ignored", "--exact", "close::write_until_killed"])
             .env("OTF2_TEST_DIRECTORY", directory)
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -44,7 +44,7 @@ impl Tools {
         let (cflags, ldflags, libs) = (flags("--cflags")?, flags("--ldflags")?, flags("--libs")?);
         let include = cflags.split_whitespace().find_map(|flag| flag.strip_prefix("-I"));
         let include = include.unwrap_or("/usr/include");
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/interop");
         let made = Path::new(env!("CARGO_TARGET_TMPDIR")).to_owned();
         let make = |what: &str| {
             let text = output(

@@ -1,7 +1,7 @@
 //! Interoperation with the C library: each side reads what the other wrote.
 //!
 //! Two C programs are made at test time from the headers of the installed libotf2 (see
-//! `interop/generate.py`): one writes every record there is and prints it, one prints every record
+//! `generate.py`): one writes every record there is and prints it, one prints every record
 //! that libotf2 delivers. Our side prints records in the same form through
 //! [`fields`](otf2::Record::fields), and lines are compared one by one. So a wrong field in one of our
 //! record tables, and a wrong byte from one of our writers, has nowhere to hide.
@@ -16,21 +16,10 @@
 //! | `corners` | the two kinds of event file on which libotf2 itself fails |
 //! | `seeking` | seeking and stopping give the same events as reading from the beginning |
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
-#[path = "interop/canonical.rs"]
 mod canonical;
-#[path = "interop/copy.rs"]
 mod copy;
-#[path = "interop/corners.rs"]
 mod corners;
-#[path = "interop/reading.rs"]
 mod reading;
-#[path = "interop/seeking.rs"]
 mod seeking;
-#[path = "interop/tools.rs"]
 mod tools;
-#[path = "interop/writing.rs"]
 mod writing;
