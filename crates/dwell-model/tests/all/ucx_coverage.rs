@@ -1,16 +1,12 @@
 //! Compares the table of UCX with the library and the header that are installed.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
-#[allow(dead_code)] // The other tests use all of it.
-mod header;
-
 use std::process::Command;
 
 use dwell_model::table::CType;
 use dwell_model::ucx::TABLE;
+
+use crate::header;
+use crate::needs;
 
 #[test]
 fn functions_and_signatures_are_those_of_the_library() {

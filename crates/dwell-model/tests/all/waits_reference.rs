@@ -19,7 +19,7 @@ fn reference() -> String {
     let mut text = String::from(
         "# Reference of waits\n\n\
          <!-- Made from the catalogue of waits in dwell-model: \
-         `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-model --test waits_reference` writes this page. -->\n\n\
+         `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-model --test all waits_reference::` writes this page. -->\n\n\
          The call that waits is entered at *e* and left at *x*. In names of metrics, `…` stands for the layer: `shmem`, \
          `mpi`, `armci`, `caf`, `gasnet`, `upc`, `ga` or `ucx`. [How sure it is](waits.md#how-sure-it-is) explains the words \
          of that line.\n",

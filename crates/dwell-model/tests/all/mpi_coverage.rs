@@ -3,12 +3,6 @@
 //! The tests use `mpicc.openmpi`, `mpicc.mpich` and the compilers that `DWELL_MPICC` lists, separated by colons.
 //! Without any of them the tests say so and pass, unless `DWELL_REQUIRE_MPI=1`.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
-mod header;
-
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
@@ -17,6 +11,9 @@ use std::process::{Command, Output};
 
 use dwell_model::mpi::{self, TABLE};
 use dwell_model::table::{CType, Row};
+
+use crate::header;
+use crate::needs;
 
 /// Types of MPI that are handles.
 const HANDLES: &[&str] = &[

@@ -1,11 +1,10 @@
 //! The list of pairs, held against its golden file, and its reader against damaged lists.
 
-#[path = "../../../tests/golden.rs"]
-mod golden;
-
 use std::fmt::Write;
 
 use dwell_model::pairs::{HEADER, Kind, Row, read, write};
+
+use crate::golden;
 
 fn row(origin: &'static str, target: &'static str, kind: Kind) -> Row<'static> {
     let (origin, target) = (origin.into(), target.into());

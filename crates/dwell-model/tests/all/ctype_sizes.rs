@@ -1,13 +1,11 @@
 //! Compares the sizes of C types with those of the C compiler.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use dwell_model::table::CType;
+
+use crate::needs;
 
 #[test]
 fn sizes_are_the_compilers() {

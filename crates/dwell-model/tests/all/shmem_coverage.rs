@@ -3,12 +3,6 @@
 //! Debian's OpenSHMEM is Open MPI's. Without it there is nothing to compare with: the tests then pass with a message,
 //! unless `DWELL_REQUIRE_SHMEM=1` says that it must be there.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
-mod header;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,7 +12,9 @@ use std::sync::LazyLock;
 use dwell_model::operation::Operation;
 use dwell_model::shmem::{self, NOT_HOOKED, TABLE};
 use dwell_model::table::{Arg, Bytes, CType, Group, Operand, Row};
-use header::Prototype;
+
+use crate::header::{self, Prototype};
+use crate::needs;
 
 const DIRECTORIES: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu",

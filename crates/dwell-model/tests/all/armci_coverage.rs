@@ -2,13 +2,6 @@
 //!
 //! Without them the tests say so and pass, unless `DWELL_REQUIRE_ARMCI=1`.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
-#[allow(dead_code)] // The other tests use all of it.
-mod header;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -16,6 +9,9 @@ use std::process::Command;
 use dwell_model::layer::Layer;
 use dwell_model::table::{CType, Table};
 use dwell_model::{armci, ga};
+
+use crate::header;
+use crate::needs;
 
 fn is_there(path: &str) -> bool {
     let there = Path::new(path).exists();

@@ -2,14 +2,12 @@
 //!
 //! Without `libcaf_openmpi.so` the test says so and passes, unless `DWELL_REQUIRE_CAF=1`.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
 use std::path::Path;
 use std::process::Command;
 
 use dwell_model::caf::{NOT_HOOKED, TABLE};
+
+use crate::needs;
 
 const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/libcaf_openmpi.so";
 

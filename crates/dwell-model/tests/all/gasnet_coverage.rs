@@ -3,16 +3,14 @@
 //! Needs GASNet-EX in the directory `DWELL_GASNET`, or where `cargo xtask install` puts it; without it the test says so and
 //! passes, unless `DWELL_REQUIRE_GASNET=1`.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
 use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dwell_model::gasnet::{TABLE, not_hooked};
+
+use crate::needs;
 
 /// Returns the directory of the headers.
 fn headers() -> Option<PathBuf> {
