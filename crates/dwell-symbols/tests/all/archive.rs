@@ -1,9 +1,5 @@
 //! Resolves call sites of archives, reads the archives again, and shows them to the C library of OTF2.
 
-#[path = "support/recorded.rs"]
-mod recorded;
-mod support;
-
 use std::fs;
 use std::path::PathBuf;
 
@@ -13,8 +9,9 @@ use otf2::def;
 use otf2::enums::{GroupFlag, GroupType, Paradigm};
 use otf2::id::{CallpathRef, GroupRef, RegionRef};
 use otf2::{List, Result};
-use recorded::{CALLS, Recorded, address, region};
-use support::{Calls, Random, Workshop, have, marked};
+
+use crate::support::recorded::{CALLS, Recorded, address, region};
+use crate::support::{Calls, Random, Workshop, have, marked};
 
 fn resolve(recorded: &Recorded) -> Resolved {
     resolve_archive(recorded.path(), &Options::new()).unwrap()

@@ -1,13 +1,12 @@
 //! Compares with GNU addr2line: both must return the same frames for every byte of a program.
 
-mod support;
-
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use dwell_symbols::{Module, Resolver, ReturnOffset, Site};
-use support::{Workshop, have};
+
+use crate::support::{Workshop, have};
 
 /// Function, base name of the file and line, innermost first.
 type Frames = Vec<(String, String, Option<u32>)>;

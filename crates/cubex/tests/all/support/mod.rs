@@ -1,12 +1,5 @@
 //! What the tests share: seeded random reports, archives made by hand, a Python interpreter.
 
-// Each test binary uses a part of this.
-#![allow(dead_code, unreachable_pub)]
-
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../../tests/needs.rs"]
-mod needs;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,12 +11,14 @@ use cubex::{
     SystemNodeId, TauAtomic, Topology, VizType, WriteOptions,
 };
 
+use crate::needs;
+
 /// Random numbers that are the same in each run, from the splitmix64 generator. Tests use it so that a failure can be
 /// repeated with its seed.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -32,25 +27,25 @@ impl Random {
     }
 
     /// Returns a random number below `end`, which must not be 0.
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    pub fn one_in(&mut self, n: u64) -> bool {
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    pub fn number(&mut self) -> f64 {
+    pub(crate) fn number(&mut self) -> f64 {
         (self.below(2_000_001) as f64 - 1e6) / 128.0
     }
 
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
     }
 }
 
 /// The spellings of all types of values that tests write, as `anchor.xml` has them.
-pub const TYPES: &[&str] = &[
+pub(crate) const TYPES: &[&str] = &[
     "UINT8",
     "UINT16",
     "UINT32",
@@ -88,21 +83,21 @@ const NAMES: &[&str] = &[
 
 /// Options that restrict the contents of a random report.
 #[derive(Clone, Copy)]
-pub struct Taste {
+pub(crate) struct Taste {
     /// `true` if the report must be readable by pyCubexR: one root, no derived or simple metrics, known types only.
-    pub pycubexr: bool,
-    pub dense_index: bool,
+    pub(crate) pycubexr: bool,
+    pub(crate) dense_index: bool,
 }
 
 /// The contents that a random report should have when it is read back.
-pub struct Content {
-    pub meta: std::sync::Arc<Meta>,
-    pub rows: BTreeMap<(MetricId, CnodeId), Cells>,
-    pub begun: Vec<MetricId>,
-    pub extras: Vec<(String, Vec<u8>)>,
+pub(crate) struct Content {
+    pub(crate) meta: std::sync::Arc<Meta>,
+    pub(crate) rows: BTreeMap<(MetricId, CnodeId), Cells>,
+    pub(crate) begun: Vec<MetricId>,
+    pub(crate) extras: Vec<(String, Vec<u8>)>,
 }
 
-pub fn random_meta(random: &mut Random, taste: Taste) -> Meta {
+pub(crate) fn random_meta(random: &mut Random, taste: Taste) -> Meta {
     let mut b = MetaBuilder::new();
     b.attribute(Owner::Report, "CubePL Version", "1.1");
     b.attribute(Owner::Report, "Creator", random.pick(NAMES));
@@ -258,7 +253,7 @@ fn fill(
 }
 
 /// Returns random values of a type, one for each location.
-pub fn random_cells(random: &mut Random, dtype: DataType, locations: usize) -> Cells {
+pub(crate) fn random_cells(random: &mut Random, dtype: DataType, locations: usize) -> Cells {
     let bits = 8 * dtype.size().min(8);
     let mut unsigned = || random.next() >> (64 - bits) >> random.below(bits.into());
     match dtype {
@@ -292,7 +287,7 @@ pub fn random_cells(random: &mut Random, dtype: DataType, locations: usize) -> C
 }
 
 /// Returns a row of zeros of a type, as readers take rows that are not stored.
-pub fn zeros(dtype: DataType, locations: usize) -> Cells {
+pub(crate) fn zeros(dtype: DataType, locations: usize) -> Cells {
     match dtype {
         DataType::Uint8 | DataType::Uint16 | DataType::Uint32 | DataType::Uint64 => {
             Cells::Unsigned(vec![0; locations])
@@ -312,7 +307,7 @@ pub fn zeros(dtype: DataType, locations: usize) -> Cells {
 }
 
 /// Writes a random report and returns the contents that it should have. The same seed gives the same report.
-pub fn random_report(path: &Path, seed: u64, taste: Taste) -> Content {
+pub(crate) fn random_report(path: &Path, seed: u64, taste: Taste) -> Content {
     let mut random = Random(seed);
     let meta = std::sync::Arc::new(random_meta(&mut random, taste));
     let mut options = WriteOptions::default();
@@ -374,7 +369,7 @@ pub fn random_report(path: &Path, seed: u64, taste: Taste) -> Content {
 
 /// Makes a tar archive of these members, as any tar program writes it. With `extra_block`, members whose size is a
 /// multiple of 512 bytes are followed by one block more, as cubew writes them.
-pub fn archive(members: &[(&str, &[u8])], extra_block: bool) -> Vec<u8> {
+pub(crate) fn archive(members: &[(&str, &[u8])], extra_block: bool) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, bytes) in members {
         out.extend_from_slice(&tar_header(name, bytes.len() as u64, b'0'));
@@ -388,7 +383,7 @@ pub fn archive(members: &[(&str, &[u8])], extra_block: bool) -> Vec<u8> {
     out
 }
 
-pub fn tar_header(name: &str, size: u64, kind: u8) -> [u8; 512] {
+pub(crate) fn tar_header(name: &str, size: u64, kind: u8) -> [u8; 512] {
     let mut header = [0; 512];
     header[..name.len()].copy_from_slice(name.as_bytes());
     header[124..135].copy_from_slice(format!("{size:011o}").as_bytes());
@@ -405,7 +400,7 @@ pub fn tar_header(name: &str, size: u64, kind: u8) -> [u8; 512] {
 ///
 /// # Panics
 /// Panics if the module cannot be imported although `DWELL_REQUIRE_PYCUBEXR` is 1.
-pub fn python(module: &str) -> Option<PathBuf> {
+pub(crate) fn python(module: &str) -> Option<PathBuf> {
     let python = std::env::var_os("DWELL_PYTHON").unwrap_or_else(|| "python3".into());
     let found = Command::new(&python)
         .args(["-c", &format!("import {module}")])
@@ -419,7 +414,7 @@ pub fn python(module: &str) -> Option<PathBuf> {
 }
 
 /// Returns the paths of the reference reports that Score-P and Scalasca made.
-pub fn real_reports() -> Vec<PathBuf> {
+pub(crate) fn real_reports() -> Vec<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/reference");
     let mut found = Vec::new();
     for entry in std::fs::read_dir(data).unwrap().flatten() {

@@ -1,11 +1,6 @@
 //! Builds programs that print the addresses they were called from, and compares sites with markers in their sources.
 
-// Each test file uses a part.
-#![allow(dead_code)]
-
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../../tests/needs.rs"]
-pub(crate) mod needs;
+pub(crate) mod recorded;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,6 +9,8 @@ use std::process::Command;
 
 use dwell_symbols::{Module, ReturnOffset, Site};
 use tempfile::TempDir;
+
+use crate::needs;
 
 /// A temporary directory for builds, into which the sources are copied.
 pub(crate) struct Workshop {

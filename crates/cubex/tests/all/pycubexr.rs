@@ -5,14 +5,13 @@
 //! a Python with `pycubexr`: `python3`, or the one that `DWELL_PYTHON` names. Without it the test says
 //! that it is skipped and passes, unless `DWELL_REQUIRE_PYCUBEXR=1`.
 
-mod support;
-
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cubex::{Cells, DataType, Meta, MetricId, Owner, Report, Row, SystemNodeId, Values};
-use support::{Taste, python, random_report, real_reports, zeros};
+
+use crate::support::{self, Taste, python, random_report, real_reports, zeros};
 
 fn text(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t")

@@ -5,17 +5,15 @@
 //! never an endless loop, and never more memory than stated: live memory grows by at most [`BASE`]
 //! plus [`FACTOR`] times the bytes of the report. A counting allocator watches that.
 
-#[path = "../../../tests/memory.rs"]
-mod memory;
-mod support;
-
 use std::io::Write;
 use std::sync::Arc;
 
 use cubex::{Cache, ErrorKind, Meta, MetricKind, OpenOptions, Owner, Report, Result, Row};
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use support::{Random, Taste, archive, random_report, tar_header};
+
+use crate::memory;
+use crate::support::{Random, Taste, archive, random_report, tar_header};
 
 /// Memory in bytes that reading may take for any report, for windows and buffers.
 const BASE: usize = 1024 * 1024;

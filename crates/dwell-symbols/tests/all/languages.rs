@@ -3,10 +3,10 @@
 //!
 //! Tests say that they were skipped where a compiler is missing, unless `DWELL_REQUIRE_SYMBOLS=1`.
 
-mod support;
-
 use dwell_symbols::{Quality, Reason, Resolver};
-use support::{Calls, Workshop, check, have};
+
+use crate::needs;
+use crate::support::{Calls, Workshop, check, have};
 
 /// An option with which clang describes functions only where something is inlined into them.
 const LINES_ONLY: &str = "-gline-tables-only";
@@ -71,7 +71,7 @@ fn c_compressed_with_zstd() {
         .output()
         .unwrap();
     if !output.status.success() {
-        return support::needs::missing("SYMBOLS", "this objcopy knows no zstd");
+        return needs::missing("SYMBOLS", "this objcopy knows no zstd");
     }
     check_c(&calls, "zstd");
 }

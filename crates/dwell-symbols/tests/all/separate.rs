@@ -1,13 +1,12 @@
 //! Debug information outside of the program, or missing: stripped programs, debug files, split and shared debug
 //! information.
 
-mod support;
-
 use std::fs;
 use std::path::PathBuf;
 
 use dwell_symbols::{Module, Options, Quality, Reason, Resolver, Site};
-use support::{Calls, Workshop, check, have};
+
+use crate::support::{Calls, Workshop, check, have};
 
 const INLINED: &[(&str, &str)] = &[("inner", "inner"), ("middle", "middle"), ("outer", "outer")];
 

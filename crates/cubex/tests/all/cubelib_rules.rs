@@ -13,12 +13,10 @@
 //! A reader that takes nothing else is here, is held against documents by Score-P and Scalasca and
 //! against wrong ones, and reads what we write.
 
-mod support;
-
 use cubex::{Report, Rows};
 use std::sync::Arc;
 
-use support::{Taste, random_report, real_reports};
+use crate::support::{Taste, random_report, real_reports};
 
 type Checked<T = ()> = Result<T, String>;
 

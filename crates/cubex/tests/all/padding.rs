@@ -3,8 +3,6 @@
 //! cubelib skips `(size / 512 + 1) * 512` bytes after a header, everybody else the next multiple of
 //! 512. A small reader of the first kind is here; Python's `tarfile` is of the second.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -14,7 +12,8 @@ use std::sync::Arc;
 use cubex::{
     Cnode, Group, Location, MetaBuilder, Metric, Region, Report, ReportWriter, Rows, SystemNode,
 };
-use support::{Random, archive, python};
+
+use crate::support::{Random, archive, python};
 
 /// Returns the members as a reader with cubelib's padding rule sees them. Its behaviour after an empty member is not
 /// known for certain, so the parameter selects one of two.

@@ -1,7 +1,5 @@
 //! What is written is read again: random reports of all value types, through file, memory and cache.
 
-mod support;
-
 use std::fs;
 use std::sync::Arc;
 
@@ -10,7 +8,8 @@ use cubex::{
     LocationId, Meta, MetaBuilder, Metric, MetricId, MetricKind, OpenOptions, Owner, Parameter,
     Region, Report, ReportWriter, Row, Rows, SystemNode, UnfinishedReport,
 };
-use support::{Content, Random, Taste, random_report, real_reports, zeros};
+
+use crate::support::{self, Content, Random, Taste, random_report, real_reports, zeros};
 
 const ANY: Taste = Taste { pycubexr: false, dense_index: false };
 

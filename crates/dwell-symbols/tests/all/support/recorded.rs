@@ -184,7 +184,7 @@ impl Recorded {
     pub(crate) fn print(&self, option: &str) -> String {
         let anchor = self.path().join("traces.otf2");
         let Ok(output) = Command::new("otf2-print").arg(option).arg(anchor).output() else {
-            crate::support::needs::missing("OTF2", "there is no otf2-print");
+            crate::needs::missing("OTF2", "there is no otf2-print");
             return String::new();
         };
         let words = String::from_utf8_lossy(&output.stderr);

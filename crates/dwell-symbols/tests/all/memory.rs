@@ -1,11 +1,10 @@
 //! Limits of memory, order of results, and addresses that no call can return to.
 
-mod support;
-
 use std::fs;
 
 use dwell_symbols::{Module, Options, Quality, Reason, Resolver, ReturnOffset};
-use support::{Random, Workshop, check, have};
+
+use crate::support::{Random, Workshop, check, have};
 
 #[test]
 fn a_resolver_can_go_to_another_thread() {

@@ -1,13 +1,12 @@
 //! Damaged files give a site and a reason, never a panic, and in good time.
 
-mod support;
-
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dwell_symbols::{Module, Options, Quality, Reason, Resolver, ReturnOffset, Site};
-use support::{Calls, Random, Workshop, have};
+
+use crate::support::{Calls, Random, Workshop, have};
 
 /// Number of rounds that pass in a second or two. Raise it for a thorough search.
 const ROUNDS: usize = 400;
