@@ -6,7 +6,7 @@
 //!
 //! What passes here shows that instructions, registers, calling conventions, frames and files are right. It shows nothing
 //! about time, and nothing about the order in which processors with a weak memory model make stores visible: the
-//! emulator runs on a stronger one. `crates/dwell-measure/tests/models.rs` checks that order.
+//! emulator runs on a stronger one. `crates/dwell-measure/tests/all/models.rs` checks that order.
 
 mod root;
 

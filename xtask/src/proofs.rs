@@ -22,7 +22,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     sanitize::run(workspace)?;
     let root = &workspace.root;
     install::flang()?;
-    let judged = ["test", "-p", "dwell-fortran", "--test", "flang"];
+    let judged = ["test", "-p", "dwell-fortran", "--test", "all", "flang::"];
     process::run(cargo(root).args(judged).env("DWELL_REQUIRE_FLANG", "1"))?;
     process::run(cargo(root).args(["test", "-p", "dwell-analyze", "--", "--include-ignored"]))?;
     let record = ["test", "-p", "dwell", "--test", "record"];
@@ -39,7 +39,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     // What is killed and damaged at random must be as users have it, too.
     let kills = ["--test", "record", "--", "--ignored", "damage::proof"];
     process::run(cargo(root).args(["test", "--release", "-p", "dwell"]).args(kills))?;
-    let kills = ["--test", "staged", "--", "--ignored", "proof"];
+    let kills = ["--test", "all", "--", "--ignored", "staged::proof"];
     process::run(cargo(root).args(["test", "--release", "-p", "dwell-measure"]).args(kills))?;
     let program = workspace.target.join("release/dwell");
     linkage::check(Path::new(&workspace.relative(&program)))?;

@@ -7,7 +7,7 @@
 //! recording thread must not pay for that at every call, so the other one pays for both, with a barrier that the kernel
 //! makes on all processors.
 //!
-//! Atomics come from the parent module. In the library these are the processor's; `tests/models.rs` compiles this very
+//! Atomics come from the parent module. In the library these are the processor's; `tests/all/models.rs` compiles this very
 //! file with those of `loom`, which tries every order that the memory model allows.
 
 use super::atomics::{AtomicBool, AtomicU8, AtomicUsize, Ordering, announce, cheap_barrier};

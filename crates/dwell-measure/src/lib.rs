@@ -17,7 +17,7 @@
 //! | `locations` | the list of all locations of the process | knows a location by its first field only |
 //! | [`mpi`] | the calls of MPI and of layers over it: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
 //! | [`stack`] | a stack of the recorder's own, for rare work that needs room | the thread stays the same; unwinding passes |
-//! | `busy` | who uses the state of a thread, and the switch | checked with models of the memory: `tests/models.rs` |
+//! | `busy` | who uses the state of a thread, and the switch | checked with models of the memory: `tests/all/models.rs` |
 //! | `slot` | a place of a table that threads read without a lock | checked with models of the memory, too |
 //! | [`process`] | the state that all threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |

@@ -5,7 +5,7 @@
 //! in the opposite order, with acquire ordering. Without that, a reader on a weakly ordered processor could find an
 //! address whose number it still sees as 0. On x86-64 both orderings are those of plain instructions.
 //!
-//! Atomics come from the parent module. In the library these are the processor's; `tests/models.rs` compiles this very
+//! Atomics come from the parent module. In the library these are the processor's; `tests/all/models.rs` compiles this very
 //! file with those of `loom`.
 
 use super::atomics::{AtomicU32, AtomicUsize, Ordering};

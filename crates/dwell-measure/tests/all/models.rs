@@ -31,10 +31,10 @@ mod atomics {
 }
 
 #[allow(dead_code)] // Models do without what only panics need.
-#[path = "../src/busy.rs"]
+#[path = "../../src/busy.rs"]
 mod busy;
 
-#[path = "../src/slot.rs"]
+#[path = "../../src/slot.rs"]
 mod slot;
 
 use atomics::{AtomicBool, AtomicU8, AtomicUsize, Ordering, barrier};

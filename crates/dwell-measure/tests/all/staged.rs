@@ -5,10 +5,6 @@
 
 #![allow(unsafe_code)] // The counters, and where calls come from.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,6 +23,8 @@ use dwell_unify::facts::Fact;
 use dwell_unify::recover::{Recovered, recover};
 use dwell_unify::stream::RunId;
 use otf2::{Archive, Event};
+
+use crate::needs;
 
 const CHUNK: usize = 256 * 1024;
 /// A few more calls than a chunk has room for: each takes 46 bytes.
@@ -78,7 +76,7 @@ impl Run {
         let (at, count) = (directory.display(), counts.display());
         let orders = format!("{at},{count},{filling},{threads},{calls},{forks},{ends}");
         let child = Command::new(std::env::current_exe().unwrap())
-            .args(["record_calls", "--exact", "--ignored", "--nocapture"])
+            .args(["staged::record_calls", "--exact", "--ignored", "--nocapture"])
             .env(ORDERS, orders)
             .stdout(Stdio::null())
             .spawn()

@@ -14,9 +14,7 @@ use dwell_fortran::references::references;
 use dwell_fortran::scan::{Form, scan};
 use dwell_fortran::{Options, apply, instrument};
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
+use crate::needs;
 
 /// Image control statements by the names of their nodes.
 const CONTROLS: &[(&str, Control)] = &[
