@@ -1,20 +1,14 @@
 //! Another user of the login node opens connections and never finishes a request: a client that has the key is served
 //! all the same, and at once.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use support::{Serving, synthetic};
+use crate::support::{Serving, alone, synthetic};
 
 /// Number of connections of each kind, more than the server keeps open.
 const CROWD: usize = 300;
-
-/// Keeps the tests apart: each opens hundreds of descriptors, of which a process may have 1,024.
-static ALONE: Mutex<()> = Mutex::new(());
 
 /// The time that a valid request may take. The machine may be busy, so the best of several attempts counts.
 const AT_MOST: Duration = Duration::from_millis(100);
@@ -59,7 +53,7 @@ fn unfinished(server: &Serving) -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_crowd_holds_up_nobody_who_has_the_key() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let server = Serving::of(&[&synthetic(directory.path())]);
     let secret = server.secret();
@@ -82,7 +76,7 @@ fn a_crowd_holds_up_nobody_who_has_the_key() {
 
 #[test]
 fn nobody_keeps_a_connection_without_finishing() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let server = Serving::of(&[&synthetic(directory.path())]);
     let begin = Instant::now();
@@ -100,7 +94,7 @@ fn nobody_keeps_a_connection_without_finishing() {
 
 #[test]
 fn who_has_the_key_keeps_the_connection() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let server = Serving::of(&[&synthetic(directory.path())]);
     let secret = server.secret();

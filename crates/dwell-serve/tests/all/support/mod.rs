@@ -1,10 +1,9 @@
 //! A running server, and raw requests to it.
 
-#![allow(dead_code)] // Each test uses its part.
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -40,6 +39,20 @@ pub(crate) fn synthetic(directory: &Path) -> PathBuf {
         report::Options { locations: 70, paths: 60, metrics: 4, dense: 2, sparsity: 0.5, seed: 3 };
     report::generate(&options, &file, &|_| {}).unwrap();
     file
+}
+
+/// Tests that open hundreds of descriptors, of which a process may have 1,024, or take times run alone. The others run
+/// beside each other.
+static TURN: RwLock<()> = RwLock::new(());
+
+/// Waits until no other test runs, and keeps them waiting.
+pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
+    TURN.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until no test runs that has to be alone, and keeps those waiting.
+pub(crate) fn beside_others() -> RwLockReadGuard<'static, ()> {
+    TURN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A server that runs until the tests end.

@@ -1,32 +1,32 @@
 //! Requests that are allowed, and requests that are refused.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
-mod support;
-
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::RwLockReadGuard;
 use std::thread;
 use std::time::Duration;
 
 use dwell_serve::{Listen, Run, Server};
-use support::{Serving, synthetic};
+use tempfile::TempDir;
 
-fn serving() -> (tempfile::TempDir, Serving) {
+use crate::needs;
+use crate::support::{Serving, beside_others, synthetic};
+
+/// Starts a server. What comes with it has to be kept until the test ends.
+fn serving() -> ((TempDir, RwLockReadGuard<'static, ()>), Serving) {
+    let beside = beside_others();
     let directory = tempfile::tempdir().unwrap();
     let file = synthetic(directory.path());
     let serving = Serving::of(&[&file]);
-    (directory, serving)
+    ((directory, beside), serving)
 }
 
 #[test]
 fn without_a_secret_there_are_no_data() {
-    let (_directory, server) = serving();
+    let (_kept, server) = serving();
     for question in ["runs", "runs/0/overview", "runs/0/calls", "nothing"] {
         assert_eq!(server.send("GET", &format!("/api/v1/{question}"), &[], "").status, 401);
     }
@@ -45,7 +45,7 @@ fn without_a_secret_there_are_no_data() {
 
 #[test]
 fn a_code_works_once() {
-    let (_directory, server) = serving();
+    let (_kept, server) = serving();
     assert_eq!(server.exchange(&"0".repeat(64)).status, 403);
     assert_eq!(server.exchange("").status, 403);
     let code = server.code();
@@ -65,7 +65,7 @@ fn a_code_works_once() {
 
 #[test]
 fn other_hosts_are_refused() {
-    let (_directory, server) = serving();
+    let (_kept, server) = serving();
     let secret = server.secret();
     let bearer = format!("Authorization: Bearer {secret}");
     for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "169.254.1.1", ""] {
@@ -87,7 +87,7 @@ fn other_hosts_are_refused() {
 
 #[test]
 fn other_sites_are_refused() {
-    let (_directory, server) = serving();
+    let (_kept, server) = serving();
     let secret = server.secret();
     let bearer = format!("Authorization: Bearer {secret}");
     for site in ["cross-site", "same-site", "?"] {
@@ -131,7 +131,7 @@ fn other_sites_are_refused() {
 
 #[test]
 fn there_is_no_way_to_a_file() {
-    let (_directory, server) = serving();
+    let (_kept, server) = serving();
     let secret = server.secret();
     for path in [
         "/../../etc/passwd",
@@ -164,7 +164,7 @@ fn there_is_no_way_to_a_file() {
 
 #[test]
 fn it_only_reads() {
-    let (_directory, server) = serving();
+    let (_kept, server) = serving();
     let bearer = format!("Authorization: Bearer {}", server.secret());
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"] {
         assert_eq!(server.send(method, "/api/v1/runs", &[&bearer], "").status, 405, "{method}");
@@ -177,7 +177,7 @@ fn it_only_reads() {
 
 #[test]
 fn requests_have_their_size() {
-    let (_directory, server) = serving();
+    let (_kept, server) = serving();
     let secret = server.secret();
     let long = "x".repeat(8_000);
     assert_eq!(server.ask(&secret, &format!("runs/0/system/find?text={long}")).status, 414);
@@ -210,6 +210,7 @@ fn requests_have_their_size() {
 /// Checks that another user of the machine gets no access, if this test is allowed to become another user.
 #[test]
 fn another_user_of_the_machine_sees_nothing() {
+    let _beside = beside_others();
     let directory = tempfile::tempdir().unwrap();
     let file = synthetic(directory.path());
     let socket = directory.path().join("view.sock");
@@ -256,6 +257,7 @@ fn another_user_of_the_machine_sees_nothing() {
 
 #[test]
 fn it_ends_when_nobody_asks() {
+    let _beside = beside_others();
     let directory = tempfile::tempdir().unwrap();
     let file = synthetic(directory.path());
     let server = Server::bind(vec![Run::open(&file).unwrap()], &Listen::Loopback).unwrap();
