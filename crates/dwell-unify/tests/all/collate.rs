@@ -1,7 +1,5 @@
 //! Collation: what is in blocks is what was in rows, for any number of processes, whatever fails.
 
-mod threads;
-
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Mutex;
@@ -14,7 +12,7 @@ use dwell_model::profile::{
 use dwell_unify::collate::{block, collate, part};
 use otf2::id::LocationRef;
 
-use threads::{Fault, no_fault, run};
+use crate::threads::{Fault, no_fault, run};
 
 fn mix(number: u64) -> u64 {
     let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,7 +1,5 @@
 //! Unification: the tree against the files, every number of processes, every order.
 
-mod threads;
-
 use std::io;
 
 use dwell_unify::unify::tree::{Answer, Node};
@@ -12,7 +10,7 @@ use dwell_unify::unify::{
 };
 use otf2::id::{LocationRef, Time};
 
-use threads::{Fault, no_fault, run};
+use crate::threads::{Fault, no_fault, run};
 
 /// Reproducible numbers (SplitMix64).
 struct Random(u64);

@@ -1,8 +1,5 @@
 //! Formats of our own, held against their golden files: what is read from each, and what is written today.
 
-#[path = "../../../tests/golden.rs"]
-mod golden;
-
 use std::fmt::Write;
 
 use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, Path, Place};
@@ -15,6 +12,8 @@ use dwell_unify::unify::{
 };
 use otf2::enums::MappingType;
 use otf2::id::{LocationRef, Time};
+
+use crate::golden;
 
 #[test]
 fn facts_of_version_1_are_read() {

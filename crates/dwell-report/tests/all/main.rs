@@ -1,0 +1,6 @@
+//! Questions to reports, and their answers.
+
+mod comparing;
+mod queries;
+mod sums;
+mod viewers;

@@ -1,0 +1,4 @@
+//! Timelines of archives, held against a search through all events.
+
+mod brute_force;
+mod operations;
