@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
@@ -13,6 +13,11 @@ use crate::needs;
 
 /// Lets programs run one after another, because each has as many processes as there are cores, or more.
 static TURN: Mutex<()> = Mutex::new(());
+
+/// Waits until no other program runs, and keeps others waiting.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A working directory, and the library to measure with.
 #[derive(Debug)]
@@ -117,7 +122,7 @@ impl Lab {
         // Programs under emulation take longer.
         let limit = env::var("DWELL_TEST_LIMIT").ok().and_then(|seconds| seconds.parse().ok());
         let limit = Duration::from_secs(limit.unwrap_or(60));
-        let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = turn();
         let (out, err) = (self.path("stdout"), self.path("stderr"));
         launcher
             .current_dir(self.folder.path())
@@ -251,7 +256,7 @@ fn library_with_faults() -> PathBuf {
 
 /// Builds a library in a folder of the target directory, and returns its path.
 fn build_once(built: &Mutex<Option<PathBuf>>, within: &str, options: &[&str]) -> PathBuf {
-    let mut built = built.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut built = built.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(path) = &*built {
         return path.clone();
     }

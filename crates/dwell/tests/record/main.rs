@@ -2,7 +2,8 @@
 //! recorded, and what is left when they die.
 //!
 //! Needs `oshcc` and `oshrun`; without them the tests say so and pass, unless `DWELL_REQUIRE_SHMEM=1`.
-//! Those of MPI use every library that is there: see `mpi`.
+//! Those of MPI use every library that is there: see `mpi`. Analyses by several processes are here, too ([`launched`]): all
+//! that starts launchers takes turns.
 
 mod armci;
 mod budgets;
@@ -25,6 +26,10 @@ mod hosts;
 mod inefficient;
 mod intel_mpi;
 mod lab;
+mod launched;
+#[allow(dead_code)] // Not every test program uses all of it.
+#[path = "../../../../tests/launchers.rs"]
+mod launchers;
 mod linked;
 mod mpi;
 mod mpi_count;
@@ -47,6 +52,8 @@ mod select;
 mod sites;
 mod stacks;
 mod sums;
+#[path = "../support/mod.rs"]
+mod support;
 mod trace;
 mod trial;
 mod ucx;

@@ -10,7 +10,7 @@ use otf2::event::{Enter, Leave};
 use otf2::id::{LocationGroupRef, LocationRef, RegionRef, StringRef, SystemTreeNodeRef, Time};
 use otf2::write::{ArchiveWriter, Options};
 
-use crate::{Home, said};
+use super::{Home, said};
 
 /// A name that sets the title, clears the screen, begins a line, reverses what follows, and has a control of eight
 /// bits.

@@ -1,8 +1,6 @@
 //! `dwell view` as users and browsers see it: every number is that of `dwell report`, and only this user can use the
 //! address.
 
-mod support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -11,7 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{dwell, golden, path, text};
+
+use crate::support::{self, dwell, golden, path, text};
 
 /// A server that ends with the test.
 struct Viewing {

@@ -1,16 +1,12 @@
 //! `dwell report` and `dwell compare` as users and build servers see them.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::{golden, path, text};
+
+use crate::needs;
+use crate::support::{self, golden, path, text};
 
 fn dwell(args: &[&str], columns: &str) -> Output {
     support::command(columns).args(args).output().unwrap()

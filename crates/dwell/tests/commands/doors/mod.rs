@@ -6,8 +6,6 @@ mod links;
 mod pipes;
 mod readers;
 mod source;
-#[path = "../support/mod.rs"]
-mod support;
 mod terminal;
 
 use std::fs;
@@ -15,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{path, text};
+use crate::support::{self, path, text};
 
 /// Directory of a user, with a small archive in `run` and a file that no command may touch.
 struct Home(tempfile::TempDir);

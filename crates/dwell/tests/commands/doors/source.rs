@@ -9,9 +9,9 @@ use std::process::Command;
 use base64::Engine as _;
 use cubex::{Cnode, Group, Location, MetaBuilder, Metric, Region, ReportWriter, Rows, SystemNode};
 use serde_json::Value;
-use support::text;
 
-use crate::{Home, said, support};
+use super::{Home, said};
+use crate::support::text;
 
 /// A report with a call from line 1 of each of these files.
 fn report(path: &Path, files: &[&str]) {

@@ -2,7 +2,8 @@
 
 use std::process::{Output, Stdio};
 
-use crate::{Home, support, support::text};
+use super::Home;
+use crate::support::{self, text};
 
 /// Runs a command whose standard output nobody reads, and with `both` its standard error as well.
 fn unread(home: &Home, args: &[&str], both: bool) -> Output {

@@ -11,10 +11,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::launchers::{self, INTEL, Mpi, OPEN_MPI, all};
+use super::{
+    DEADLINE, DWELL, RANK, Results, SEGMENTS, SOON, end, end_within, is_running, long, process,
+    random, reads_events,
+};
+use crate::launchers::{INTEL, Mpi, OPEN_MPI, all};
+use crate::needs;
 use crate::support::path;
-use crate::{DEADLINE, DWELL, RANK, Results, SEGMENTS, SOON, is_running, long, needs, process};
-use crate::{random, reads_events};
 
 /// Number of hosts, with a process each.
 const HOSTS: usize = 3;
@@ -145,7 +148,7 @@ fn cut(hosts: &Hosts, mpi: &Mpi, host: usize, archive: &Path) -> bool {
     command.arg("sh").arg(script_file);
     let mut took = None;
     let limit = 3 * SOON;
-    let run = launchers::end_within(&mut command, limit, || {
+    let run = end_within(&mut command, limit, || {
         if !reads_events(&own.path().join(host.to_string())) {
             return;
         }
@@ -196,7 +199,7 @@ fn proof_that_hosts_find_what_one_process_finds() {
     for mpi in all() {
         let mut command = hosts.launch(&mpi);
         command.arg("sh").arg(&script);
-        let mut run = launchers::end(&mut command);
+        let mut run = end(&mut command);
         let on = |rank: usize| fs::read_to_string(folder.path().join(format!("on-{rank}")));
         let names: Vec<String> = (0..HOSTS).map(|rank| on(rank).unwrap_or_default()).collect();
         assert!(names.iter().map(|name| name.trim()).eq(&hosts.names), "{names:?} {run:?}");

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::{analyzed, copy, export, python, script, synthetic};
+use crate::needs;
 use crate::support::{command, dwell, path, text};
-use crate::{analyzed, copy, export, needs, python, script, synthetic};
 
 /// Reads a trace of Perfetto, or returns `None` if nothing can.
 fn read(file: &Path) -> Option<Value> {

@@ -1,15 +1,6 @@
 //! `dwell analyze` under real launchers, which start several copies of it: the results are those of one process, and
 //! no copy outlives a failure of another by much.
 
-#[allow(dead_code)] // Not every test program uses all of it.
-#[path = "../../../../tests/launchers.rs"]
-mod launchers;
-#[allow(dead_code)]
-#[path = "../../../../tests/needs.rs"]
-mod needs;
-#[path = "../support/mod.rs"]
-mod support;
-
 mod hosts;
 
 use std::ffi::OsStr;
@@ -19,10 +10,24 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use launchers::{MPICH, Mpi, OPEN_MPI, Run, all, of_the_system};
-use support::{dwell, path, text};
+use crate::lab;
+use crate::launchers::{self, MPICH, Mpi, OPEN_MPI, Run, all, of_the_system};
+use crate::needs;
+use crate::support::{dwell, path, text};
 
 const DWELL: &str = env!("CARGO_BIN_EXE_dwell");
+
+/// Runs a launcher like [`launchers::end`], in turn with those of other tests.
+fn end(command: &mut Command) -> Run {
+    let _turn = lab::turn();
+    launchers::end(command)
+}
+
+/// Runs a launcher like [`launchers::end_within`], in turn with those of other tests.
+fn end_within(command: &mut Command, limit: Duration, meanwhile: impl FnOnce()) -> Run {
+    let _turn = lab::turn();
+    launchers::end_within(command, limit, meanwhile)
+}
 
 /// Everything that an analysis leaves.
 #[derive(PartialEq, Eq)]
@@ -83,7 +88,7 @@ impl Mpi {
     }
 
     fn analyze(&self, processes: usize, archive: &Path) -> Run {
-        launchers::end(&mut self.analysis(processes, archive))
+        end(&mut self.analysis(processes, archive))
     }
 
     /// Compares what several processes find with what one does.
@@ -180,7 +185,7 @@ fn a_small_trace_with_the_default_number_of_events() {
     let expected = Results::alone(&archive);
     for mpi in all() {
         let mut command = mpi.launch(3);
-        let run = launchers::end(command.args([DWELL, "analyze", path(&archive)]));
+        let run = end(command.args([DWELL, "analyze", path(&archive)]));
         expected.are_left_by(&run, &archive, &format!("{mpi:?}"));
     }
 }
@@ -211,7 +216,7 @@ fn processes_without_the_files_are_named_with_their_host() {
     for mpi in all() {
         let mut command = mpi.launch(3);
         command.args(["sh", "-c", &script]).current_dir(folder.path());
-        let run = launchers::end(&mut command);
+        let run = end(&mut command);
         assert_eq!(run.code, Some(2), "{mpi:?}: {run:?}");
         let said = own(&run.stderr);
         assert!(matches!(said[..], [line] if line.contains(&lack)), "{mpi:?}: {run:?}");
@@ -238,11 +243,11 @@ fn a_library_that_does_not_fit_the_launcher() {
         (&mpich, "libc.so.6", "it is not an MPI library with MPI 3"),
     ];
     for (mpi, library, message) in cases {
-        let run = launchers::end(mpi.analysis(3, &archive).args(["--mpi", library]));
+        let run = end(mpi.analysis(3, &archive).args(["--mpi", library]));
         assert_eq!(run.code, Some(2), "{mpi:?}: {run:?}");
         let said = own(&run.stderr);
         assert!(matches!(said[..], [line] if line.contains(message)), "{mpi:?}: {run:?}");
-        let named = launchers::end(mpi.analysis(3, &archive).env("DWELL_MPI_LIBRARY", library));
+        let named = end(mpi.analysis(3, &archive).env("DWELL_MPI_LIBRARY", library));
         assert_eq!((named.code, own(&named.stderr)), (Some(2), said), "{mpi:?}: {named:?}");
     }
     assert!(!archive.join("findings.json").exists());
@@ -261,7 +266,7 @@ fn a_library_that_one_node_lacks() {
         path(&archive)
     );
     for mpi in [OPEN_MPI, MPICH].into_iter().filter_map(of_the_system) {
-        let run = launchers::end(mpi.launch(3).args(["sh", "-c", &script]));
+        let run = end(mpi.launch(3).args(["sh", "-c", &script]));
         assert!(run.code != Some(0), "{mpi:?}: {run:?}");
         let said = own(&run.stderr);
         let lacks = |line: &str| line.contains("rank 2 on ") && line.contains("/nonexistent/");
@@ -344,7 +349,7 @@ impl Mpi {
             let mut hit = None;
             let mut command = self.launch(3);
             command.args(["sh", "-c", &script]);
-            let run = launchers::end_within(&mut command, launchers::ENDLESS, || {
+            let run = end_within(&mut command, launchers::ENDLESS, || {
                 if reads_events(&own.path().join(victim.to_string())) {
                     launchers::kill(signal, OsStr::new(&process(own.path(), victim).unwrap()));
                     hit = Some(Instant::now());

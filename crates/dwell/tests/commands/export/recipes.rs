@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use super::{export, python, script, synthetic};
 use crate::support::text;
-use crate::{export, python, script, synthetic};
 
 #[test]
 fn recipes_print_what_the_book_says() {

@@ -1,10 +1,5 @@
 //! `dwell print` against `otf2-print`, line by line, and against itself.
 
-#[allow(dead_code)] // Other tests use all of it.
-#[path = "../../../tests/needs.rs"]
-mod needs;
-
-#[path = "print/everything.rs"]
 mod everything;
 
 use std::collections::BTreeSet;
@@ -20,6 +15,8 @@ use otf2::snapshot::Snapshot;
 use otf2::write::{ArchiveWriter, Options};
 use otf2::{Definition, Event, def};
 use serde_json::Value;
+
+use crate::needs;
 
 fn dwell(archive: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));

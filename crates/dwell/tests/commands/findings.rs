@@ -1,13 +1,12 @@
 //! `findings.json` of all recorded archives, held against its published JSON Schema and its reader.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use dwell_report::findings::Findings;
 use serde_json::Value;
-use support::{dwell, path, text};
+
+use crate::support::{dwell, path, text};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -1,9 +1,8 @@
 //! A profile becomes the same report whichever way it is collated: by the processes, in blocks of any size, or from
 //! files that `dwell` finds. This is a sample of `examples/profile_scale`.
 
-#[path = "../examples/profile_scale/simulated.rs"]
+#[path = "../../examples/profile_scale/simulated.rs"]
 mod simulated;
-mod support;
 
 use std::fs;
 use std::io;
@@ -13,7 +12,8 @@ use std::process::Command;
 
 use dwell_unify::experiment::PROFILE;
 use simulated::{Simulated, Watch};
-use support::{path, text};
+
+use crate::support::{self, path, text};
 
 struct Counted(u64);
 

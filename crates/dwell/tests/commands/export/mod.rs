@@ -1,19 +1,17 @@
 //! `dwell export` as other tools see it: they read what it writes, and find what the run has.
 
 mod cut;
-#[path = "../../../../tests/needs.rs"]
-mod needs;
 mod perfetto;
 mod recipes;
-#[path = "../support/mod.rs"]
-mod support;
 mod tables;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use support::{dwell, path, text};
+
+use crate::needs;
+use crate::support::{dwell, path, text};
 
 /// Returns a Python that has packages, or `None` after it has said that they are missing.
 fn python(need: &str, packages: &str) -> Option<Command> {
@@ -28,7 +26,7 @@ fn python(need: &str, packages: &str) -> Option<Command> {
 
 /// Returns a script of this test.
 fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/commands/export").join(name)
 }
 
 /// Makes a synthetic archive in a directory, analyses it, and returns what is known about it.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::{CACHES, Home, MINE, is_regular, names, said};
+use super::{CACHES, Home, MINE, is_regular, names, said};
 
 #[test]
 fn analyze_replaces_links_where_its_results_go() {

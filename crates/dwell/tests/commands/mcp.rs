@@ -1,13 +1,12 @@
 //! `dwell mcp` as an assistant meets it: questions and answers of the Model Context Protocol over pipes.
 
-mod support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
-use support::{dwell, path};
+
+use crate::support::{self, dwell, path};
 
 /// A server and the pipes to it.
 struct Assistant {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{CACHES, Home, said};
+use super::{CACHES, Home, said};
 
 fn pipe(path: &Path) {
     let _ = fs::remove_file(path);

@@ -1,15 +1,14 @@
 //! The command line as users see it: help texts, exit codes, messages.
 //!
-//! `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell --test cli` writes the expected texts anew; look at the difference before
+//! `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell --test commands cli::` writes the expected texts anew; look at the difference before
 //! committing it.
-
-mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use support::{dwell, golden, path, text};
+
+use crate::support::{dwell, golden, path, text};
 
 #[test]
 fn help_says_what_each_command_does() {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{Home, said};
+use super::{Home, said};
 
 /// Overwrites the beginning of a member of a report.
 fn spoil(home: &Home, from: &str, to: &str, member: &str) {

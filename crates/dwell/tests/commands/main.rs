@@ -1,0 +1,17 @@
+//! The commands of `dwell`, as users, scripts and other programs see them, but for those that record.
+
+mod cli;
+mod collate;
+mod config;
+mod doors;
+mod export;
+mod findings;
+mod mcp;
+#[allow(dead_code)] // Other tests use all of it.
+#[path = "../../../../tests/needs.rs"]
+mod needs;
+mod print;
+mod report;
+#[path = "../support/mod.rs"]
+mod support;
+mod view;
