@@ -9,12 +9,9 @@ mod otf2;
 mod overhead;
 mod scale;
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::process;
 use crate::workspace::Workspace;
 
 /// Options of `cargo xtask bench`.
@@ -43,35 +40,6 @@ impl Options {
     /// shows that everything works and that the contestants compute the same.
     pub(crate) fn smoke() -> Options {
         Options { benchmark: Benchmark::Smoke }
-    }
-}
-
-/// Profile with which the measured programs are built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Build {
-    /// The release profile, which users have.
-    Release,
-    /// The profile of tests, which is built already after tests ran.
-    Dev,
-}
-
-impl Build {
-    /// Builds a program of a crate and returns its path. `target` selects it as cargo does: `--bin` or `--example`, and
-    /// a name.
-    fn program(self, workspace: &Workspace, package: &str, target: [&str; 2]) -> Result<PathBuf> {
-        let mut build = process::cargo(&workspace.root);
-        build.args(["build", "-p", package]).args(target);
-        if self == Build::Release {
-            build.arg("--release");
-        }
-        process::run(&mut build)?;
-        let folder = workspace.target.join(match self {
-            Build::Release => "release",
-            Build::Dev => "debug",
-        });
-        let [kind, name] = target;
-        let folder = if kind == "--example" { folder.join("examples") } else { folder };
-        Ok(workspace.relative(&folder.join(name)).into())
     }
 }
 

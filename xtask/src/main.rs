@@ -6,11 +6,13 @@
 mod aarch64;
 mod bench;
 mod book;
+mod build;
 mod ci;
 mod deny;
 mod dist;
 mod fuzz;
 mod gate;
+mod instructions;
 mod predict;
 mod process;
 mod proofs;

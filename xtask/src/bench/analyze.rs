@@ -1,30 +1,31 @@
 //! `cargo xtask bench analyze`: the search for wait states, compared with merely reading the same archive.
 //!
-//! `dwell synth` makes the archives: `sor` has blocking gets, `srumma` non-blocking ones, `ring` messages. The example
-//! `replay` of `dwell-analyze` performs the analysis, and the example `bench` of `otf2` only reads. libotf2 opens all
-//! files at the same time and so cannot read many; it is compared on an archive of fewer locations. Where valgrind is
-//! installed, the instructions of both programs are counted as well, on small archives.
+//! The archives are those of `dwell synth`: `sor` has blocking gets, `srumma` non-blocking ones, `ring` messages. The
+//! example `replay` of `dwell-analyze` makes them and performs the analysis, and the example `bench` of `otf2` only reads.
+//! libotf2 opens all files at the same time and so cannot read many; it is compared on an archive of fewer locations.
+//! Where valgrind is installed, the instructions of both programs are counted as well, on small archives.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::{fmt, fs};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 
-use super::Build;
 use super::harness::{self, Contestant, Group, Sample};
 use super::otf2;
+use crate::build::Build;
+use crate::instructions::replay::{Archive, Counter, Kind, Replay, SRUMMA_ROUNDS};
+use crate::instructions::{self, Sizes};
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Goals in millions of gets per second.
-const GOALS: [(&str, f64); 2] = [("blocking gets", 11.0), ("non-blocking gets", 8.0)];
+/// Kinds of archives with gets, and goals in millions of gets per second.
+const GOALS: [(Kind, f64); 2] = [(Kind::Sor, 11.0), (Kind::Srumma, 8.0)];
 /// Factor by which the analysis may take longer than reading.
 const RATIO: f64 = 3.0;
-/// Approximate number of gets of a rank in an iteration of `sor`, and number of rounds of `srumma`.
+/// Approximate number of gets of a rank in an iteration of `sor`.
 const SOR_GETS: u64 = 8;
-const SRUMMA_ROUNDS: u64 = 3;
 
 /// Options of `cargo xtask bench analyze`.
 #[derive(Args)]
@@ -100,7 +101,7 @@ fn measure(bench: &Bench, options: &Options) -> Result<Vec<String>> {
     for (kind, goal) in GOALS {
         let archive = bench.archive("large", kind, options.ranks, large)?;
         let pair = vec![bench.bare(&archive), bench.replay(&archive, memory)];
-        let comparison = Group { title: kind, goal: 1.0 / RATIO, contestants: pair };
+        let comparison = Group { title: kind.title(), goal: 1.0 / RATIO, contestants: pair };
         let comparison = comparison.measure(options.rounds)?;
         println!("{comparison}  {archive}");
         let rate = archive.gets as f64 / comparison.fastest_of_last() / 1e6;
@@ -110,10 +111,10 @@ fn measure(bench: &Bench, options: &Options) -> Result<Vec<String>> {
             "  {median:.1} million gets a second, at best {rate:.1}; goal {goal:.0} {verdict}\n"
         );
         if !comparison.meets_goal() {
-            missed.push(format!("{kind}: ratio to bare reading"));
+            missed.push(format!("{}: ratio to bare reading", kind.title()));
         }
         if median < goal {
-            missed.push(format!("{kind}: gets a second"));
+            missed.push(format!("{}: gets a second", kind.title()));
         }
         fs::remove_dir_all(&archive.directory)?;
     }
@@ -126,9 +127,9 @@ fn measure(bench: &Bench, options: &Options) -> Result<Vec<String>> {
     if !comparison.meets_goal() {
         missed.push(comparison.title().to_owned());
     }
-    let messages = bench.archive("messages", "messages", few, large)?;
+    let messages = bench.archive("messages", Kind::Ring, few, large)?;
     let group = Group {
-        title: "messages",
+        title: Kind::Ring.title(),
         goal: 1.0 / RATIO,
         contestants: vec![bench.bare(&messages), bench.replay(&messages, memory)],
     };
@@ -137,40 +138,23 @@ fn measure(bench: &Bench, options: &Options) -> Result<Vec<String>> {
     Ok(missed)
 }
 
+/// Returns the size of an archive with about `each` gets, or messages, for each rank.
+fn size(kind: Kind, each: f64) -> u64 {
+    let size = match kind {
+        Kind::Sor => each / SOR_GETS as f64,
+        Kind::Srumma => each / (2 * SRUMMA_ROUNDS) as f64,
+        Kind::Ring => each,
+    };
+    (size.ceil() as u64).max(1)
+}
+
 /// Programs to run, and the directory of their archives.
 struct Bench {
-    dwell: PathBuf,
-    replay: PathBuf,
+    replay: Replay,
     bare: PathBuf,
     libotf2: PathBuf,
     directory: PathBuf,
     threads: usize,
-}
-
-/// A synthetic archive and its size.
-struct Made {
-    kind: &'static str,
-    directory: PathBuf,
-    locations: u64,
-    events: u64,
-    gets: u64,
-    bytes: u64,
-}
-
-impl fmt::Display for Made {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} locations, {:.1} million gets, {:.2} GB",
-            self.locations,
-            self.gets as f64 / 1e6,
-            self.bytes as f64 / 1e9
-        )?;
-        match self.gets {
-            0 => Ok(()),
-            gets => write!(f, ", {:.2} events a get", self.events as f64 / gets as f64),
-        }
-    }
 }
 
 impl Bench {
@@ -179,8 +163,7 @@ impl Bench {
         let directory = PathBuf::from(workspace.relative(&workspace.target.join("bench")));
         fs::create_dir_all(&directory)?;
         Ok(Bench {
-            dwell: build.program(workspace, "dwell", ["--bin", "dwell"])?,
-            replay: build.program(workspace, "dwell-analyze", ["--example", "replay"])?,
+            replay: Replay::build(workspace, build)?,
             bare: otf2::build_ours(workspace, build)?,
             libotf2: otf2::build_libotf2(&directory)?,
             directory,
@@ -189,97 +172,54 @@ impl Bench {
     }
 
     /// Makes an archive with about `each` gets, or messages, for each rank.
-    fn archive(&self, name: &str, kind: &'static str, ranks: u64, each: f64) -> Result<Made> {
-        let directory = self.directory.join(name);
-        if directory.exists() {
-            fs::remove_dir_all(&directory)
-                .with_context(|| format!("cannot remove {}", directory.display()))?;
-        }
-        let mut synth = Command::new(&self.dwell);
-        synth.arg("synth");
-        let number = |value: f64| (value.ceil() as u64).max(1).to_string();
-        match kind {
-            "blocking gets" => synth.args(["sor", "--iterations", &number(each / SOR_GETS as f64)]),
-            "non-blocking gets" => {
-                let blocks = number(each / (2 * SRUMMA_ROUNDS) as f64);
-                synth.args(["srumma", "--rounds", &SRUMMA_ROUNDS.to_string(), "--blocks", &blocks])
-            }
-            _ => synth.args(["ring", "--steps", &number(each)]),
-        };
-        synth.args(["--ranks", &ranks.to_string(), "-o"]).arg(&directory);
-        let said = process::output(&mut synth)?;
-        let before = |what: &str| {
-            let words: Vec<&str> = said.split([' ', ',']).filter(|it| !it.is_empty()).collect();
-            let at = words.iter().position(|word| *word == what)?;
-            words.get(at.checked_sub(1)?)?.parse::<u64>().ok()
-        };
-        Ok(Made {
-            kind,
-            locations: ranks,
-            events: before("events").with_context(|| format!("no events in `{said}`"))?,
-            gets: before("gets").unwrap_or(0),
-            bytes: before("bytes").unwrap_or(0),
-            directory,
-        })
+    fn archive(&self, name: &str, kind: Kind, ranks: u64, each: f64) -> Result<Archive> {
+        self.replay.synth(kind, ranks, size(kind, each), self.directory.join(name))
     }
 
-    fn bare(&self, archive: &Made) -> Contestant {
+    fn bare(&self, archive: &Archive) -> Contestant {
         Contestant::command("otf2", self.bare_command(archive, self.threads))
     }
 
-    fn libotf2(&self, archive: &Made) -> Contestant {
+    fn libotf2(&self, archive: &Archive) -> Contestant {
         let mut command = Command::new(&self.libotf2);
-        command.arg("count").arg(archive.directory.join("traces.otf2"));
+        command.arg("count").arg(archive.anchor());
         Contestant::command("libotf2", command)
     }
 
-    fn replay(&self, archive: &Made, memory: u64) -> Contestant {
-        Contestant::command("analysis", self.replay_command(archive, self.threads, memory))
+    fn replay(&self, archive: &Archive, memory: u64) -> Contestant {
+        Contestant::command("analysis", self.replay.command(archive, self.threads, memory))
     }
 
-    fn bare_command(&self, archive: &Made, threads: usize) -> Command {
+    fn bare_command(&self, archive: &Archive, threads: usize) -> Command {
         let mut command = Command::new(&self.bare);
-        command.arg("read").arg(archive.directory.join("traces.otf2"));
+        command.arg("read").arg(archive.anchor());
         command.args(["--threads", &threads.to_string()]);
         command
     }
 
-    fn replay_command(&self, archive: &Made, threads: usize, memory: u64) -> Command {
-        let mut command = Command::new(&self.replay);
-        command.arg(archive.directory.join("traces.otf2"));
-        command.args(["--threads", &threads.to_string(), "--memory", &memory.to_string()]);
-        command
-    }
-
-    /// Counts the instructions of bare reading and of the analysis for an event, with one thread. Work that is done once
-    /// cancels out in the difference of two archives, one with `each` gets for each rank and one with four times as many.
-    /// Returns the goals that were missed.
+    /// Counts the instructions of bare reading and of the analysis for an event, with one thread, on an archive with `each`
+    /// gets for each rank and one with four times as many. Returns the goals that were missed.
     fn instructions(&self, ranks: u64, each: f64) -> Result<Vec<String>> {
-        if !process::is_on_path("valgrind") {
+        if !instructions::can_count() {
             println!("instructions are not counted, which needs valgrind\n");
             return Ok(Vec::new());
         }
         let mut missed = Vec::new();
         for (kind, _) in GOALS {
-            let mut counts = Vec::new();
-            for each in [each, 4.0 * each] {
-                let archive = self.archive("counted", kind, ranks, each)?;
-                let bare = harness::instructions(&self.bare_command(&archive, 1))?;
-                let replay = harness::instructions(&self.replay_command(&archive, 1, 2 << 30))?;
-                counts.push((archive.events as f64, bare, replay));
-                fs::remove_dir_all(&archive.directory)?;
-            }
-            let [few, many] = counts.as_slice() else { bail!("two archives are counted") };
-            let events = many.0 - few.0;
-            let (bare, replay) = ((many.1 - few.1) / events, (many.2 - few.2) / events);
+            let title = kind.title();
+            let sizes = Sizes { few: size(kind, each), many: size(kind, 4.0 * each) };
+            let folder = self.directory.join("counted");
+            let counter = Counter { replay: &self.replay, kind, ranks, sizes, folder: &folder };
+            let bare = counter.per_event(|archive| self.bare_command(archive, 1))?;
+            let replay = counter.per_event(|archive| self.replay.counted(archive))?;
             let ratio = replay / bare;
             let verdict = if ratio <= RATIO { "met" } else { "missed" };
             println!(
-                "{kind}, {ranks} locations: {bare:.0} instructions an event for bare reading, {replay:.0} for the analysis, \
+                "{title}, {ranks} locations: {bare:.0} instructions an event for bare reading, {replay:.0} for the analysis, \
                  {ratio:.2} times as many; goal {RATIO:.0} {verdict}"
             );
             if ratio > RATIO {
-                missed.push(format!("{kind}: instructions"));
+                missed.push(format!("{title}: instructions"));
             }
         }
         println!();
@@ -293,13 +233,13 @@ impl Bench {
         for factor in [1_u32, 4, 16] {
             let name = format!("growth-{factor}");
             let each = each * f64::from(factor);
-            archives.push(self.archive(&name, "non-blocking gets", ranks, each)?);
+            archives.push(self.archive(&name, Kind::Srumma, ranks, each)?);
         }
         let mut samples = vec![Vec::new(); archives.len()];
         for _ in 0..rounds {
             for (archive, samples) in archives.iter().zip(&mut samples) {
                 let output =
-                    process::output(&mut self.replay_command(archive, self.threads, memory))?;
+                    process::output(&mut self.replay.command(archive, self.threads, memory))?;
                 samples.push(Sample::parse(&output)?);
             }
         }
@@ -318,7 +258,7 @@ impl Bench {
                 peak as f64 / f64::from(1 << 20)
             );
             if peak > memory {
-                missed.push(format!("{}: memory over budget", archive.kind));
+                missed.push(format!("{}: memory over budget", Kind::Srumma.title()));
             }
         }
         // The smallest is mostly start; from there on it must not get worse.

@@ -78,26 +78,6 @@ impl Contestant {
     }
 }
 
-/// Options of valgrind with which [`collected`] finds the number of instructions in the output.
-pub(crate) const CALLGRIND: [&str; 3] =
-    ["--tool=callgrind", "--callgrind-out-file=/dev/null", "--log-fd=1"];
-
-/// Runs a program under callgrind, and returns the number of instructions that it executed, which does not depend on what
-/// else the machine does. Needs valgrind.
-pub(crate) fn instructions(command: &Command) -> Result<f64> {
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(CALLGRIND);
-    valgrind.arg(command.get_program()).args(command.get_args());
-    collected(&process::output(&mut valgrind)?)
-}
-
-/// Reads the number of instructions from the output of callgrind.
-pub(crate) fn collected(text: &str) -> Result<f64> {
-    text.lines()
-        .find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
-        .with_context(|| format!("callgrind counted nothing:\n{text}"))
-}
-
 /// Contestants that do the same work. The first is the reference for the others.
 pub(crate) struct Group {
     /// Description of the work.
@@ -410,13 +390,6 @@ mod tests {
         for part in ["10 events", "0000000000000007", "3.00", "2.00 met"] {
             assert!(text.contains(part), "{part} in {text}");
         }
-    }
-
-    #[test]
-    fn instructions_are_read() {
-        let counted = "==7== \n==7== Collected : 123456\n";
-        assert_eq!(collected(counted).expect("a number"), 123_456.0);
-        assert!(collected("").is_err());
     }
 
     #[test]

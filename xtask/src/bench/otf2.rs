@@ -12,8 +12,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use super::Build;
 use super::harness::{self, Contestant, Group};
+use crate::build::Build;
 use crate::process;
 use crate::workspace::Workspace;
 

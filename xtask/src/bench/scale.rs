@@ -11,7 +11,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use super::{Build, harness};
+use super::harness;
+use crate::build::Build;
 use crate::process;
 use crate::workspace::Workspace;
 

@@ -1,18 +1,13 @@
-//! Instructions that the recorder executes for a call. callgrind counts them, with the same result on a busy machine and on
-//! an idle one.
+//! Instructions that the recorder executes for a call, as a table.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use anyhow::Result;
 
-use anyhow::{Context, Result};
+use super::Bench;
+use crate::instructions::{self, Sizes, calls};
+use crate::process;
 
-use super::{Bench, harness};
-use crate::process::{self, Folder};
-
-/// Number of calls in two runs. What is done once cancels out in their difference.
-const FEW: u32 = 10_000;
-const MANY: u32 = 50_000;
+/// Number of calls in two runs.
+const CALLS: Sizes = Sizes { few: 10_000, many: 50_000 };
 
 /// Goal for a put or a get of OpenSHMEM.
 const GOAL: f64 = 450.0;
@@ -30,14 +25,15 @@ const CASES: [&str; 3] =
 
 /// Counts instructions and prints a table.
 pub(super) fn run(bench: &Bench) -> Result<()> {
-    if !process::is_on_path("valgrind") {
+    if !instructions::can_count() {
         println!("there is no valgrind: instructions are not counted\n");
         return Ok(());
     }
+    let folder = bench.folder.0.join("counted");
     println!("| instructions of the recorder | count |\n| --- | --- |");
     if let Some(program) = &bench.record_cost {
         for (title, mode) in MODES {
-            let count = of_a_transfer(bench, program, mode)?;
+            let count = calls::transfer(program, mode, &folder, CALLS)?;
             let goal = match (mode, count <= GOAL) {
                 ("", true) => format!(" (goal {GOAL}: met)"),
                 ("", false) => format!(" (goal {GOAL}: missed)"),
@@ -46,50 +42,13 @@ pub(super) fn run(bench: &Bench) -> Result<()> {
             println!("| {title} | {count:.0}{goal} |");
         }
     }
-    if process::is_on_path("mpicc.mpich") {
-        let program = bench.folder.0.join("mpi_overhead");
-        let mut compiler = Command::new("mpicc.mpich");
-        compiler.args(["-O2", "-g", "tests/programs/mpi_overhead.c", "-o"]).arg(&program);
-        process::output(&mut compiler)?;
+    if process::is_on_path(calls::MPI_COMPILER) {
+        let program = calls::compile_mpi(&bench.folder.0)?;
         for case in CASES {
-            let count = of_mpi(bench, &program, case)?;
+            let count = calls::mpi(&program, &bench.library, case, &folder, CALLS)?;
             println!("| `{}`, MPICH | {count:.0} |", case.replace('+', "` + `"));
         }
     }
     println!();
     Ok(())
-}
-
-/// Returns the mean of gets and puts of the example `record_cost`.
-fn of_a_transfer(bench: &Bench, program: &Path, mode: &str) -> Result<f64> {
-    let count = |calls: u32| {
-        let events = Folder(bench.folder.0.join("events"));
-        fs::create_dir(&events.0)?;
-        let mut command = Command::new(program);
-        command.arg(&events.0).arg(calls.to_string());
-        command.args(Some(mode).filter(|mode| !mode.is_empty()));
-        harness::instructions(&command)
-    };
-    // As many gets as puts.
-    Ok((count(MANY)? - count(FEW)?) / f64::from(2 * (MANY - FEW)))
-}
-
-/// Returns what recording adds to a turn of a loop of one process of MPI.
-fn of_mpi(bench: &Bench, program: &Path, case: &str) -> Result<f64> {
-    let count = |recorded: bool, calls: u32| -> Result<f64> {
-        let trace = bench.trace();
-        let mut command = Command::new("valgrind");
-        if recorded {
-            command = Command::new(&bench.dwell);
-            command.arg("run").arg("-o").arg(&trace.0).arg("valgrind");
-        }
-        command.args(harness::CALLGRIND);
-        command.arg(program).args([&calls.to_string(), "1", case]);
-        command.env("DWELL_LIBRARY", &bench.library);
-        harness::collected(&process::output(&mut command)?)
-            .with_context(|| process::display(&command))
-    };
-    let calls = f64::from(MANY - FEW);
-    let recorded = (count(true, MANY)? - count(true, FEW)?) / calls;
-    Ok(recorded - (count(false, MANY)? - count(false, FEW)?) / calls)
 }
