@@ -32,6 +32,12 @@ impl Build {
         Ok(workspace.relative(&folder.join(name)).into())
     }
 
+    /// Builds the library that `dwell run` preloads, and returns its path.
+    pub(crate) fn library(self, workspace: &Workspace) -> Result<PathBuf> {
+        self.run(workspace, "dwell-preload", &[])?;
+        Ok(self.folder(workspace).join("libdwell.so"))
+    }
+
     fn run(self, workspace: &Workspace, package: &str, target: &[&str]) -> Result<()> {
         let mut build = process::cargo(&workspace.root);
         build.args(["build", "-p", package]).args(target);

@@ -3,6 +3,8 @@
 //! The count is the same on a busy machine and on an idle one. Two things could make it differ between machines, and are
 //! taken away: variables of the environment, and functions of the C library that it picks by the processor. What a program
 //! does once cancels out in the difference of two runs of different sizes.
+//!
+//! `cargo xtask bench` prints counts, and `cargo xtask bounds` holds them against a table.
 
 pub(crate) mod calls;
 pub(crate) mod replay;

@@ -6,6 +6,7 @@
 mod aarch64;
 mod bench;
 mod book;
+mod bounds;
 mod build;
 mod ci;
 mod deny;
@@ -53,6 +54,8 @@ enum Task {
     Deny(deny::Options),
     /// Build the book and check its links
     Book(book::Options),
+    /// Count the instructions of hot paths, and hold them against tests/instructions.tsv
+    Bounds(bounds::Options),
     /// Build the artefacts of a release: tarball, wheel, Debian package, recipes, checksums
     Dist(dist::Options),
     /// Run what continuous integration runs
@@ -107,6 +110,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Tidy => tidy::run(&workspace),
         Task::Deny(options) => deny::run(&workspace, options),
         Task::Book(options) => book::run(&workspace, options),
+        Task::Bounds(options) => bounds::run(&workspace, options),
         Task::Dist(options) => dist::run(&workspace, options),
         Task::Ci(options) => ci::run(&workspace, options),
         Task::Install => ci::install::run(&workspace),

@@ -1,4 +1,4 @@
-//! The analysis alone, for `cargo xtask bench analyze`: replays an archive and prints
+//! The analysis alone, for `cargo xtask bench analyze` and `cargo xtask bounds`: replays an archive and prints
 //! `events=… seconds=… waits=… peak=…`. `waits` sums what was found, so that two runs can be seen to agree;
 //! `peak` is the most memory that was resident, in bytes. With `--log` it also searches for the causes of waits.
 //!

@@ -3,7 +3,8 @@
 //! libotf2 validates our archives and pyCubexR our reports. Our tables are compared with Open MPI's OpenSHMEM and
 //! several MPI libraries, which also run programs in C, C++, Fortran and Python, among them `NWChem` as a large program
 //! that is not ours, and one that is linked with musl. iproute2 makes hosts from namespaces; Chromium shows the
-//! explorer; several compilers write debug information; fuzzing needs a C++ compiler; GASNet is built from its sources.
+//! explorer; several compilers write debug information; fuzzing needs a C++ compiler; GASNet is built from its sources;
+//! valgrind counts instructions.
 //!
 //! Packages are installed once, if this process may install them. Otherwise a message names what is missing, instead of
 //! a test that fails later for an obscure reason.
@@ -27,7 +28,7 @@ const PACKAGES: &[&str] = &[
     "libmpich-dev", "nwchem-openmpi", "libcoarrays-openmpi-dev", "libarmci-mpi-dev",
     "libglobalarrays-dev", "libscalapack-openmpi-dev", "liblapack-dev", "libblas-dev", "gcc", "g++",
     "gfortran", "binutils", "chromium", "fonts-dejavu-core", "iproute2", "libfabric1", "musl-tools", "clang",
-    "dwz", "autoconf", "automake", "make", "cmake", "ninja-build",
+    "dwz", "autoconf", "automake", "make", "cmake", "ninja-build", "valgrind",
 ];
 
 /// An installation that runs in the background of other steps. It is a process of its own, so that its output can be

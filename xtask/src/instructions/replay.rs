@@ -126,6 +126,13 @@ impl Replay {
     pub(crate) fn counted(&self, archive: &Archive) -> Command {
         self.command(archive, 1, 2 << 30)
     }
+
+    /// Returns a command like [`Self::counted`] that also searches for the causes of waits.
+    pub(crate) fn counted_with_causes(&self, archive: &Archive) -> Command {
+        let mut command = self.counted(archive);
+        command.arg("--log").arg(archive.directory.join("log"));
+        command
+    }
 }
 
 /// Two archives of one kind on which instructions are counted.
