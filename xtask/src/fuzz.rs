@@ -19,7 +19,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
 use crate::process;
-use crate::workspace::{Package, Workspace};
+use crate::workspace::Workspace;
 
 /// Flags that make stable rustc emit the coverage that libFuzzer reads.
 const RUSTFLAGS: &[&str] = &[
@@ -33,9 +33,6 @@ const RUSTFLAGS: &[&str] = &[
     "-Cdebug-assertions=on",
     "-Coverflow-checks=on",
 ];
-
-/// Target that is behind a feature of its own, since its dependencies take most of the time of a build.
-const HEAVY: &str = "timeline";
 
 /// Number of lines of a log that are shown when its target failed.
 const SHOWN_LINES: usize = 40;
@@ -54,44 +51,21 @@ pub(crate) struct Options {
     /// Merge inputs that reach new code into the kept corpus
     #[arg(long)]
     keep: bool,
-    /// Build in a quarter of the time, for a tenth of the runs a second
-    #[arg(long)]
-    quick_build: bool,
-    /// Leave out the target that takes longest to build
-    #[arg(long, conflicts_with = "targets")]
-    light: bool,
 }
 
 impl Options {
     /// Returns options that fuzz all targets one after another.
     pub(crate) fn all(seconds: u32) -> Options {
-        Options {
-            targets: Vec::new(),
-            seconds,
-            jobs: 1,
-            keep: false,
-            quick_build: false,
-            light: false,
-        }
-    }
-
-    /// Returns options that fuzz the targets one after another for a short time, but for the one that takes longest to build.
-    pub(crate) fn smoke(seconds: u32) -> Options {
-        Options { quick_build: true, light: true, ..Self::all(seconds) }
+        Options { targets: Vec::new(), seconds, jobs: 1, keep: false }
     }
 }
 
 /// Builds and fuzzes the targets; fails if any produced an artifact or broke.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    let package =
-        workspace.member("dwell-fuzz").context("the workspace has no crate `dwell-fuzz`")?;
-    let mut names = choose(package, &options.targets)?;
-    if options.light {
-        names.retain(|name| name != HEAVY);
-    }
-    let programs = build(workspace, &names, options)?;
+    let names = choose(known_targets(workspace)?, &options.targets)?;
+    let program = build(workspace)?;
     let targets: Vec<Target> =
-        names.into_iter().map(|name| Target::new(workspace, &programs, name)).collect();
+        names.into_iter().map(|name| Target::new(workspace, &program, name)).collect();
     let summaries = fuzz_all(&targets, options)?;
     print_table(&summaries);
     if options.keep {
@@ -108,44 +82,33 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Returns the targets that were asked for, or all.
-fn choose(package: &Package, wanted: &[String]) -> Result<Vec<String>> {
-    let mut known: Vec<&str> = package
-        .targets
-        .iter()
-        .filter(|target| target.is_bin)
-        .map(|target| target.name.as_str())
-        .collect();
-    known.sort_unstable();
-    if known.is_empty() {
-        bail!("`dwell-fuzz` has no targets");
-    }
-    if let Some(name) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
-        bail!("no fuzz target `{name}`; there are: {}", known.join(", "));
-    }
-    if wanted.is_empty() {
-        Ok(known.into_iter().map(str::to_owned).collect())
-    } else {
-        Ok(wanted.to_vec())
-    }
+/// Returns the names of all targets, sorted: each is a file of `fuzz/src/targets`.
+pub(crate) fn known_targets(workspace: &Workspace) -> Result<Vec<String>> {
+    let files = entries(&workspace.root.join("fuzz/src/targets"))?;
+    let stem = |file: &PathBuf| Some(file.file_stem()?.to_string_lossy().into_owned());
+    Ok(files.iter().filter_map(stem).collect())
 }
 
-/// Builds the targets and returns the directory of the programs.
-fn build(workspace: &Workspace, names: &[String], options: &Options) -> Result<PathBuf> {
+/// Returns the targets that were asked for, or all.
+fn choose(known: Vec<String>, wanted: &[String]) -> Result<Vec<String>> {
+    if let Some(name) = wanted.iter().find(|name| !known.contains(name)) {
+        bail!("no fuzz target `{name}`; there are: {}", known.join(", "));
+    }
+    Ok(if wanted.is_empty() { known } else { wanted.to_vec() })
+}
+
+/// Builds the program that has all targets, and returns its path.
+fn build(workspace: &Workspace) -> Result<PathBuf> {
     let host = host()?;
     let target = PathBuf::from(workspace.relative(&workspace.target.join("fuzz")));
     let mut command = process::cargo(&workspace.root);
-    command.args(["build", "--release", "--package", "dwell-fuzz"]);
+    command.args(["build", "--release", "--package", "dwell-fuzz", "--features", "libfuzzer"]);
     // Naming the host as the target keeps the flags away from build scripts.
     command.args(["--target", &host, "--target-dir"]).arg(&target);
-    command.args(names.iter().flat_map(|name| ["--bin", name]));
-    command.args(options.light.then_some("--no-default-features"));
     command.env_remove("CARGO_ENCODED_RUSTFLAGS");
-    let speed =
-        if options.quick_build { "-Copt-level=0" } else { "-Copt-level=3 -Ccodegen-units=1" };
-    command.env("RUSTFLAGS", format!("{} {speed}", RUSTFLAGS.join(" ")));
+    command.env("RUSTFLAGS", RUSTFLAGS.join(" "));
     process::run(&mut command)?;
-    Ok(target.join(host).join("release"))
+    Ok(target.join(host).join("release/fuzz"))
 }
 
 /// Returns the target triple of this machine.
@@ -169,11 +132,11 @@ struct Target {
 }
 
 impl Target {
-    fn new(workspace: &Workspace, programs: &Path, name: String) -> Target {
+    fn new(workspace: &Workspace, program: &Path, name: String) -> Target {
         let fuzz = Path::new("fuzz");
         let target = PathBuf::from(workspace.relative(&workspace.target.join("fuzz")));
         Target {
-            program: programs.join(&name),
+            program: program.to_owned(),
             kept: fuzz.join("corpus").join(&name),
             scratch: target.join("corpus").join(&name),
             artifacts: fuzz.join("artifacts").join(&name),
@@ -209,8 +172,15 @@ impl Target {
         Ok(summary)
     }
 
-    fn spawn(&self, seconds: u32) -> Result<ExitStatus> {
+    /// Returns the program with this target chosen.
+    fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
+        command.env("DWELL_FUZZ_TARGET", &self.name);
+        command
+    }
+
+    fn spawn(&self, seconds: u32) -> Result<ExitStatus> {
+        let mut command = self.command();
         command.arg(format!("-max_total_time={seconds}"));
         command.args(["-rss_limit_mb=2048", "-timeout=10", "-print_final_stats=1"]);
         command.arg(self.artifact_prefix());
@@ -226,7 +196,7 @@ impl Target {
     /// Copies scratch inputs that reach new code into the kept corpus.
     fn merge(&self) -> Result<()> {
         let before = entries(&self.kept)?.len();
-        let mut command = Command::new(&self.program);
+        let mut command = self.command();
         command.args(["-merge=1", "-rss_limit_mb=2048", "-timeout=10"]);
         command.arg(self.artifact_prefix());
         command.arg(&self.kept).arg(&self.scratch);

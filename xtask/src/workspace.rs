@@ -30,8 +30,6 @@ pub(crate) struct Package {
     pub(crate) manifest: PathBuf,
     /// Dependencies of all kinds.
     pub(crate) dependencies: Vec<Dependency>,
-    /// Targets that cargo builds from it.
-    pub(crate) targets: Vec<Target>,
 }
 
 /// A dependency of a package.
@@ -52,17 +50,6 @@ pub(crate) enum DependencyKind {
     Build,
     /// `[dev-dependencies]`
     Dev,
-}
-
-/// A target that cargo builds from a package.
-#[derive(Debug)]
-pub(crate) struct Target {
-    /// Name of the target.
-    pub(crate) name: String,
-    /// Set if the target is a program.
-    pub(crate) is_bin: bool,
-    /// Path of its root source file.
-    pub(crate) source: PathBuf,
 }
 
 impl Workspace {
@@ -118,10 +105,6 @@ impl Package {
                 .iter()
                 .map(Dependency::from_metadata)
                 .collect::<Result<_>>()?,
-            targets: array(value, "targets")?
-                .iter()
-                .map(Target::from_metadata)
-                .collect::<Result<_>>()?,
         })
     }
 }
@@ -135,16 +118,6 @@ impl Dependency {
         };
         let name = text(value, "name")?.to_owned();
         Ok(Dependency { name, kind })
-    }
-}
-
-impl Target {
-    fn from_metadata(value: &Value) -> Result<Target> {
-        Ok(Target {
-            name: text(value, "name")?.to_owned(),
-            is_bin: array(value, "kind")?.iter().any(|kind| kind == "bin"),
-            source: text(value, "src_path")?.into(),
-        })
     }
 }
 
@@ -174,11 +147,10 @@ mod tests {
                         {"name": "b", "kind": null}, {"name": "c", "kind": "dev"},
                         {"name": "d", "kind": "build"},
                     ],
-                    "targets": [{"name": "x", "kind": ["bin"], "src_path": "/w/crates/a/x.rs"}],
                 },
                 {
                     "id": "registry+x#b@1.0.0", "name": "b", "manifest_path": "/r/b/Cargo.toml",
-                    "dependencies": [], "targets": [],
+                    "dependencies": [],
                 },
             ],
         });
@@ -186,7 +158,6 @@ mod tests {
         let a = workspace.member("a").expect("a is a member");
         let kinds: Vec<_> = a.dependencies.iter().map(|d| d.kind).collect();
         assert_eq!(kinds, [DependencyKind::Normal, DependencyKind::Dev, DependencyKind::Build]);
-        assert!(a.targets[0].is_bin);
         assert_eq!(workspace.relative(&a.manifest), "crates/a/Cargo.toml");
         assert!(workspace.member("b").is_none());
     }

@@ -206,7 +206,6 @@ mod tests {
                 .iter()
                 .map(|(name, kind)| Dependency { name: (*name).to_owned(), kind: *kind })
                 .collect(),
-            targets: Vec::new(),
         }
     }
 

@@ -3,12 +3,10 @@
 //!
 //! The first byte chooses how the rest becomes a file: as it is, or as chunks that are filled up, so
 //! that short inputs reach the borders of chunks. The second chooses the size of the window.
-#![no_main]
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use libfuzzer_sys::fuzz_target;
 use otf2::chunk::MIN_SIZE;
 use otf2::encode::Encoder;
 use otf2::id::{EventNumber, LocationRef, Time};
@@ -58,7 +56,7 @@ impl Visitor for Lines {
     }
 }
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let [kind, window, rest @ ..] = data else { return };
     let archive = archive(file(*kind, rest));
     let window = 4096 << (window % 8);
@@ -115,4 +113,4 @@ fuzz_target!(|data: &[u8]| {
         }
         let _ = snapshots.seek(Time(u64::from(*kind)));
     }
-});
+}

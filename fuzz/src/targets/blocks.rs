@@ -2,12 +2,10 @@
 //! them can be read, and has as many lines as its table says.
 //!
 //! The first byte chooses what the rest is.
-#![no_main]
 
 use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, MAGIC, Path, Place};
 use dwell_model::profile::{MAGIC as ROWS, RECORD, header};
 use dwell_unify::collate::{Heap, block, part};
-use libfuzzer_sys::fuzz_target;
 use otf2::id::LocationRef;
 
 /// Reads a block as far as it is one, and returns how many lines and partners there are.
@@ -41,7 +39,7 @@ fn check(bytes: &[u8]) {
     assert_eq!(read(bytes).expect("a block can be read").0, stated);
 }
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let [kind, rest @ ..] = data else { return };
     match kind % 4 {
         0 => {
@@ -71,4 +69,4 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
-});
+}

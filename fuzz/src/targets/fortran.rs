@@ -1,12 +1,10 @@
 //! Any bytes as Fortran, in both forms: removing what was inserted gives back the source, and every statement that was
 //! found is counted once.
-#![no_main]
 
 use dwell_fortran::scan::Form;
 use dwell_fortran::{apply, instrument, remove};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     for form in [Form::Free, Form::Fixed] {
         let it = instrument(data, form, "x.f90", &Default::default());
         let text = apply(data, &it.insertions);
@@ -16,4 +14,4 @@ fuzz_target!(|data: &[u8]| {
         let report = it.report;
         assert_eq!(report.seen, report.separated + report.single + report.refused.len());
     }
-});
+}

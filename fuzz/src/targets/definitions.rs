@@ -1,10 +1,8 @@
 //! Any bytes as definition, marker and thumbnail files: every field of every record is looked at,
 //! and what the index finds is what the stream had.
-#![no_main]
 
 use std::sync::Arc;
 
-use libfuzzer_sys::fuzz_target;
 use otf2::id::LocationRef;
 use otf2::store::{FileKind, Memory};
 use otf2::{Anchor, Archive, Value};
@@ -19,7 +17,7 @@ fn look(value: Value<'_>) {
     }
 }
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let location = LocationRef(0);
     let mut store = Memory::default();
     store.insert(FileKind::Anchor, Anchor::default().to_bytes());
@@ -66,4 +64,4 @@ fuzz_target!(|data: &[u8]| {
             record.fields(&mut |_, value| look(value));
         }
     }
-});
+}

@@ -1,11 +1,9 @@
 //! Any bytes as a message of unification, up or down the tree: what is read comes back when it is written.
 //!
 //! The first byte chooses the direction, and whether the bytes begin with the head of a sound message.
-#![no_main]
 
 use dwell_unify::unify::tree::{Answer, MAGIC, Node, VERSION};
 use dwell_unify::unify::{Host, Process, Property, Region, Shared};
-use libfuzzer_sys::fuzz_target;
 
 /// A process that waits for an answer.
 fn waiting() -> Node {
@@ -45,9 +43,9 @@ fn down(bytes: &[u8]) {
     assert_eq!(again, answer);
 }
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let [kind, rest @ ..] = data else { return };
     let head = [MAGIC.as_slice(), &[VERSION]].concat();
     let bytes = if kind & 2 == 0 { [&head, rest].concat() } else { rest.to_vec() };
     if kind & 1 == 0 { up(&bytes) } else { down(&bytes) }
-});
+}

@@ -1,12 +1,10 @@
 //! Any bytes as an anchor file: what is read can be written, and then reads the same.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use otf2::Anchor;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     if let Ok(anchor) = Anchor::read(data) {
         let again = Anchor::read(&anchor.to_bytes());
         assert_eq!(again.expect("what was written can be read"), anchor);
     }
-});
+}

@@ -2,13 +2,11 @@
 //!
 //! The first byte chooses how the rest becomes a stream: as it is, or as facts, each from a tag, a length
 //! and fields, with sums that are right, so that the fields are looked at.
-#![no_main]
 
 use dwell_unify::facts;
 use dwell_unify::local::Local;
 use dwell_unify::stream::{BLOCK, Headed, RunId};
 use dwell_unify::unify::Offline;
-use libfuzzer_sys::fuzz_target;
 
 /// Facts with sums.
 fn framed(mut data: &[u8]) -> Vec<u8> {
@@ -23,7 +21,7 @@ fn framed(mut data: &[u8]) -> Vec<u8> {
     stream
 }
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let [kind, rest @ ..] = data else { return };
     let stream = if kind % 2 == 0 { framed(rest) } else { rest.to_vec() };
     let Ok(mut local) = Local::parse(&stream) else { return };
@@ -34,4 +32,4 @@ fuzz_target!(|data: &[u8]| {
     let mut global = offline.finish();
     let maps = global.locate(&local.shared).expect("what was added is found");
     let _ = local.tables(&maps);
-});
+}

@@ -2,13 +2,11 @@
 //!
 //! The input is a list of files, each behind its length in four bytes: that of all locations, then those of the groups. Checksums are not
 //! compared in this build, so that the numbers under them are looked at.
-#![no_main]
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use dwell_timeline::{CLASSES, Fingerprint, Index, Location, Sharpness, Span, Time};
-use libfuzzer_sys::fuzz_target;
 
 /// Place of the fingerprint of the report in a header.
 const FINGERPRINT: std::ops::Range<usize> = 16..24;
@@ -20,13 +18,12 @@ const GROUPS: usize = 64;
 static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
     let memory = PathBuf::from("/dev/shm");
     let above = if memory.is_dir() { memory } else { std::env::temp_dir() };
-    let directory = above.join(format!("dwell-fuzz-timeline-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).expect("a directory can be made");
-    directory
+    above.join(format!("dwell-fuzz-timeline-{}", std::process::id()))
 });
 
 /// Writes the files of the input, and returns the fingerprint of the first.
 fn place(mut data: &[u8]) -> Option<Fingerprint> {
+    std::fs::create_dir_all(&*DIRECTORY).expect("a directory can be made");
     let mut print = None;
     for number in 0..=GROUPS {
         let name =
@@ -49,9 +46,19 @@ fn place(mut data: &[u8]) -> Option<Fingerprint> {
     print
 }
 
-fuzz_target!(|data: &[u8]| {
-    let Some(print) = place(data) else { return };
-    let Ok(index) = Index::open(&DIRECTORY, print) else { return };
+pub(crate) fn run(data: &[u8]) {
+    let print = place(data);
+    if let Some(index) = print.and_then(|print| Index::open(&DIRECTORY, print).ok()) {
+        ask(&index);
+    }
+    // libFuzzer ends the process without warning, and uses the directory again for every input.
+    if cfg!(test) {
+        std::fs::remove_dir_all(&*DIRECTORY).expect("a directory can be removed");
+    }
+}
+
+/// Asks an index everything.
+fn ask(index: &Index) {
     let (whole, all) = (index.span(), index.locations());
     let _ = (index.count(), index.critical_path().len());
     for (path, what, instances) in index.findings() {
@@ -95,4 +102,4 @@ fuzz_target!(|data: &[u8]| {
     ));
     drop(index.least_slices(&all, whole));
     drop(index.first_slices(Location(0), 100));
-});
+}

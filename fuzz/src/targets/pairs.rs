@@ -1,10 +1,8 @@
 //! Any text as a list of pairs: the rows that are read can be written, and are read again as they were.
-#![no_main]
 
 use dwell_model::pairs::{HEADER, Row, read, write};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let _ = read(&text);
     let text = format!("{HEADER}\n{text}");
@@ -12,4 +10,4 @@ fuzz_target!(|data: &[u8]| {
     let written = write(rows.clone());
     let again: Vec<Row<'_>> = read(&written).expect("what was written has a header").collect();
     assert_eq!(rows, again);
-});
+}

@@ -1,11 +1,9 @@
 //! Any bytes as a report: its document, its indices and its rows are read, and what the trees say of
 //! themselves holds together.
-#![no_main]
 
 use cubex::{MetricKind, Owner, Place, Report};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let Ok(report) = Report::from_bytes(data) else { return };
     let meta = report.meta();
 
@@ -60,4 +58,4 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
-});
+}
