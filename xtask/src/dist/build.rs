@@ -77,6 +77,7 @@ pub(crate) fn build(product: &Product<'_>) -> Result<Built> {
     let folder = product.work.join("build");
     let mut command = cargo(root);
     command.args(["build", "--locked", "--profile", "dist", "-p", "dwell", "-p", "dwell-preload"]);
+    command.args(["--features", "dwell/png"]);
     command.arg("--target").arg(product.target).arg("--target-dir").arg(&folder);
     let variable = product.target.to_uppercase().replace('-', "_");
     command.env(format!("CARGO_TARGET_{variable}_LINKER"), tools.join("linker"));

@@ -1,5 +1,7 @@
 //! `dwell timeline`: what every process did when, as a picture in the terminal or in a file.
 
+mod png;
+
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +20,7 @@ use crate::format::{seconds, wrap};
 use crate::output;
 use crate::progress;
 use crate::runs;
-use crate::terminal::{line, note, visible};
+use crate::terminal::{line, visible};
 
 /// Arguments of `dwell timeline`.
 #[derive(Debug, clap::Args)]
@@ -120,7 +122,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let text = picture::svg(&with_operations(scene, &path, &index), &names);
         if let Some(file) = &args.png {
             output::check(file)?;
-            dwell_files::write(file, png(&text)?).with_context(|| output::cannot(file))?;
+            dwell_files::write(file, png::from_svg(&text)?)
+                .with_context(|| output::cannot(file))?;
         }
         if let Some(file) = &args.svg {
             output::check(file)?;
@@ -165,32 +168,6 @@ fn with_operations(scene: Scene, path: &Path, index: &Index) -> Scene {
         // A picture without operations is better than none.
         Err(_) => scene,
     }
-}
-
-/// Returns an SVG picture as PNG, with two pixels for each unit.
-fn png(svg: &str) -> anyhow::Result<Vec<u8>> {
-    use resvg::{tiny_skia, usvg};
-    const SCALE: f32 = 2.0;
-    let mut options = usvg::Options::default();
-    options.fontdb_mut().load_system_fonts();
-    if options.fontdb.is_empty() {
-        note!("there is no font on this machine, so that the picture has no text; --svg has it");
-    }
-    // Any font is better than none.
-    let first = options.fontdb.faces().find(|it| it.post_script_name.contains("Sans"));
-    let first = first.or(options.fontdb.faces().next());
-    let family = first.and_then(|it| it.families.first()).map(|it| it.0.clone());
-    if let Some(family) = family {
-        options.fontdb_mut().set_sans_serif_family(family);
-    }
-    let tree = usvg::Tree::from_str(svg, &options).context("the picture cannot be drawn")?;
-    let size = tree.size().to_int_size();
-    let of = |length: u32| (length as f32 * SCALE) as u32;
-    let pixmap = tiny_skia::Pixmap::new(of(size.width()), of(size.height()));
-    let mut pixmap = pixmap.context("the picture is too large")?;
-    let scale = tiny_skia::Transform::from_scale(SCALE, SCALE);
-    resvg::render(&tree, scale, &mut pixmap.as_mut());
-    pixmap.encode_png().context("the picture cannot be encoded")
 }
 
 /// Returns the rows to show: those that were asked for, or all. If there are more processes than rows, the two of a
