@@ -1,7 +1,7 @@
 //! The ways into the recorder, and panics on request in each of them.
 //!
-//! With the feature `test-faults` the variable `DWELL_TEST_PANIC=NAME:N` lets the N-th pass of an [`Entry`] panic.
-//! Libraries that people use are built without the feature, and know nothing of the variable. What happens after a
+//! In a library with assertions, the variable `DWELL_TEST_PANIC=NAME:N` lets the N-th pass of an [`Entry`] panic.
+//! Libraries that people use are built without assertions, and ignore the variable. What happens after a
 //! panic is decided by the guards ([`crate::guard`]); this module knows nothing of them, so that locks and threads can
 //! pass entries without importing what is built on top of them.
 
@@ -63,14 +63,14 @@ entries! {
     Exit = "exit",
 }
 
-#[cfg(not(feature = "test-faults"))]
+#[cfg(not(debug_assertions))]
 #[inline(always)]
 pub(crate) fn pass(_: Entry) {}
 
-#[cfg(feature = "test-faults")]
+#[cfg(debug_assertions)]
 pub(crate) use on_request::pass;
 
-#[cfg(feature = "test-faults")]
+#[cfg(debug_assertions)]
 mod on_request {
     use std::env;
     use std::sync::OnceLock;

@@ -1,5 +1,6 @@
 //! Compiling and running the programs of this repository.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -52,9 +53,9 @@ impl Lab {
         Self { folder: tempfile::tempdir().unwrap(), library: library() }
     }
 
-    /// Creates a lab whose library panics on request.
+    /// Creates a lab whose library has assertions and panics on request.
     pub(crate) fn with_faults() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), library: library_with_faults() }
+        Self { folder: tempfile::tempdir().unwrap(), library: build(false) }
     }
 
     /// Returns the root of the repository.
@@ -238,47 +239,34 @@ fn signal(process: u32, name: &str) {
 /// depends on optimisation most of all that is tested here, and takes a fraction of the time to build that the command
 /// takes. A path in that variable names a library that was built already, such as that of a release.
 fn library() -> PathBuf {
-    if let Some(path) = env::var_os("DWELL_TEST_LIBRARY").map(PathBuf::from)
-        && path.is_absolute()
-    {
+    let wanted = env::var_os("DWELL_TEST_LIBRARY").unwrap_or_default();
+    let path = PathBuf::from(&wanted);
+    if path.is_absolute() {
         assert!(path.is_file(), "DWELL_TEST_LIBRARY={}", path.display());
         return path;
     }
-    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
-    build_once(&BUILT, "", &[])
+    let command = Path::new(env!("CARGO_BIN_EXE_dwell"));
+    build(wanted == "release" || command.parent().unwrap().ends_with("release"))
 }
 
-/// Returns the library that panics on request, which is built separately from the usual one.
-fn library_with_faults() -> PathBuf {
-    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
-    build_once(&BUILT, "faults", &["--features", "test-faults"])
-}
-
-/// Builds a library in a folder of the target directory, and returns its path.
-fn build_once(built: &Mutex<Option<PathBuf>>, within: &str, options: &[&str]) -> PathBuf {
-    let mut built = built.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(path) = &*built {
-        return path.clone();
-    }
-    let program = Path::new(env!("CARGO_BIN_EXE_dwell"));
-    let folder = program.parent().unwrap();
-    // Tests that are built for another machine are one folder further down, and so is the library.
-    let machine = env::var_os("CARGO_BUILD_TARGET").unwrap_or_default();
-    let levels = if machine.is_empty() { 1 } else { 2 };
-    let target = folder.ancestors().nth(levels).unwrap().join(within);
-    let wanted = env::var_os("DWELL_TEST_LIBRARY").is_some_and(|value| value == "release");
-    let release = wanted || folder.ends_with("release");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "dwell-preload"]).args(options);
-    cargo.arg("--target-dir").arg(&target).current_dir(repository());
-    if release {
-        cargo.arg("--release");
-    }
-    assert!(cargo.status().unwrap().success(), "the library could not be built");
-    let profile = if release { "release" } else { "debug" };
-    let path = target.join(machine).join(profile).join("libdwell.so");
-    *built = Some(path.clone());
-    path
+/// Builds the library in the release profile or, with assertions and faults on request, in that of development. Returns
+/// its path.
+fn build(release: bool) -> PathBuf {
+    static BUILT: Mutex<BTreeMap<bool, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let build = || {
+        // Tests that are built for another machine are one folder further down, and so is the library.
+        let machine = env::var_os("CARGO_BUILD_TARGET").unwrap_or_default();
+        let levels = if machine.is_empty() { 2 } else { 3 };
+        let target = Path::new(env!("CARGO_BIN_EXE_dwell")).ancestors().nth(levels).unwrap();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "-p", "dwell-preload", "--target-dir"]).arg(target);
+        cargo.args(release.then_some("--release")).current_dir(repository());
+        assert!(cargo.status().unwrap().success(), "the library could not be built");
+        let profile = if release { "release" } else { "debug" };
+        target.join(machine).join(profile).join("libdwell.so")
+    };
+    built.entry(release).or_insert_with(build).clone()
 }
 
 /// Returns the rows of a tree in JSON with their depths, each before its children.

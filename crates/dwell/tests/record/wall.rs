@@ -1,6 +1,6 @@
 //! The fault wall: wherever the recorder panics, the program goes on as without Dwell, and the reason is kept.
 //!
-//! A library that is built for this panics where `DWELL_TEST_PANIC` says, at the last process, for which all others wait
+//! The library with assertions panics where `DWELL_TEST_PANIC` says, at the last process, for which all others wait
 //! wherever processes wait for each other. The program goes through every entry into the recorder, on OpenSHMEM
 //! and on each MPI library.
 
@@ -150,7 +150,7 @@ fn whole(stage: &Stage) {
 /// Dwell, and those of the recorder are silent.
 #[test]
 fn a_program_in_rust_keeps_its_panics() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::with_faults();
         let program = lab.path("panics");
         let mut linker = std::ffi::OsString::from("linker=");
@@ -209,7 +209,7 @@ fn panics_at_every_entry_on_openshmem() {
 #[test]
 #[ignore = "slow: cargo xtask proofs"]
 fn panics_at_every_entry_on_mpi() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         whole(&Stage::mpi(mpi));
     }
 }
