@@ -39,7 +39,7 @@ fn two_processes_on_one_core() {
     let own: Cores = own().parse().unwrap();
     let first = own.to_string();
     let first = first.split([',', '-']).next().unwrap();
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile(&lab, "tests/programs/mpi_ends.c", &[]);
         let bind = ["taskset", "-c", first].map(OsStr::new);

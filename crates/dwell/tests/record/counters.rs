@@ -65,7 +65,7 @@ fn has_two_cores() -> bool {
 
 #[test]
 fn a_process_that_works_more_is_on_its_core() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         holds_once(&mpi, |lab| {
             let of = findings(&mpi, lab, "system", "work", "40000000");
             let cause = &of["causes"][0];
@@ -83,7 +83,7 @@ fn a_process_that_shares_its_core_is_off_it() {
     if !has_two_cores() {
         return;
     }
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         holds_once(&mpi, |lab| {
             let of = findings(&mpi, lab, "system", "off", "40000000");
             let cause = &of["causes"][0];
@@ -98,7 +98,7 @@ fn a_process_that_shares_its_core_is_off_it() {
 
 #[test]
 fn sleeping_is_off_the_core_and_counted() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         holds_once(&mpi, |lab| {
             let of = findings(&mpi, lab, "system", "sleeps", "1000000");
             let cause = &of["causes"][0];
@@ -113,7 +113,7 @@ fn sleeping_is_off_the_core_and_counted() {
 
 #[test]
 fn page_faults_and_migrations_are_counted() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         findings(&mpi, &lab, "system", "faults", "1000000");
         let [faults, _, largest] = counter(&lab, &lab.experiment(), "minor_faults");
@@ -179,7 +179,7 @@ fn idle_time_of_intel_mpi_is_sampled_and_mpich_has_none() {
 
 #[test]
 fn counters_of_a_killed_run_are_recovered() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         recorded(&mpi, &lab, "system", "die", "10000000");
         let experiment = lab.experiment();

@@ -26,7 +26,7 @@ fn run(mpi: &Mpi, lab: &Lab, ranks: u32, before: &str, options: &[&str], program
 fn processes_that_start_late_belong_to_the_run() {
     // The process that starts last is not always the one with the largest number.
     let late = "r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; sleep $(( (r * 3) % 8 * 28 / 100 )).$(( (r * 3) % 8 * 28 % 100 )); ";
-    for mpi in Mpi::all() {
+    for mpi in Mpi::chosen() {
         let lab = Lab::bare();
         let program = mpi.compile_once(&lab, PROGRAM);
         let run = run(&mpi, &lab, 8, late, &["-o", "run"], &program);
@@ -41,7 +41,7 @@ fn processes_that_start_late_belong_to_the_run() {
 /// from others, and otherwise gets the next free name. Neither is lost.
 #[test]
 fn a_directory_in_use() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile_once(&lab, PROGRAM);
         let started = run(&mpi, &lab, 2, "", &["-o", "run"], &program);

@@ -72,7 +72,7 @@ fn a_pe_that_exits_long_before_the_others_leaves_its_events() {
 
 #[test]
 fn a_rank_that_is_late_at_mpi_finalize_is_waited_for() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile(&lab, "tests/programs/mpi_ends.c", &[]);
         let command = [program.as_os_str(), "7".as_ref()];
@@ -89,7 +89,7 @@ fn a_rank_that_is_late_at_mpi_finalize_is_waited_for() {
 /// them, and recovery finds everything.
 #[test]
 fn a_process_that_hangs_at_the_end_is_not_waited_for() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let slow = mpi.compile_tool(&lab, "tests/programs/slow_rename.c");
         let program = mpi.compile(&lab, "tests/programs/mpi_ends.c", &[]);
@@ -119,7 +119,7 @@ fn a_process_that_hangs_at_the_end_is_not_waited_for() {
 /// Only one of two processes is measured: it gives up at the deadline, and the program runs on.
 #[test]
 fn a_process_that_is_not_measured_is_not_waited_for() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile(&lab, "tests/programs/mpi_ends.c", &[]);
         let plain = mpi.run(&lab, 2, &[program.as_os_str(), "0".as_ref()]);

@@ -52,7 +52,7 @@ fn compile_sanitized(mpi: &Mpi, lab: &Lab) -> PathBuf {
 
 #[test]
 fn a_program_with_address_sanitizer_is_recorded() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = compile_sanitized(&mpi, &lab);
         let (plain, measured) =
@@ -67,7 +67,7 @@ fn a_program_with_address_sanitizer_is_recorded() {
 /// Options that are set already stay in force: the exit code is the one that they demand.
 #[test]
 fn address_sanitizer_still_finds_errors_in_a_measured_program() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = compile_sanitized(&mpi, &lab);
         let command = [program.as_os_str(), OsStr::new("overflow")];
@@ -98,7 +98,7 @@ fn the_recorder_leaks_nothing_that_address_sanitizer_would_report() {
 /// `dwell run` sees only a script, and starts it so that its children can be recorded.
 #[test]
 fn a_script_that_starts_a_program_with_address_sanitizer() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = compile_sanitized(&mpi, &lab);
         let script = script(&lab, &format!("{}\nexit $?", program.display()));

@@ -8,6 +8,8 @@
 mod armci;
 mod budgets;
 mod caf;
+#[path = "../../../../tests/chosen.rs"]
+mod chosen;
 mod clocks;
 mod coarray;
 mod coarray_builds;

@@ -14,6 +14,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::{env, fs};
 
+use crate::chosen::chosen;
 use crate::lab::{Lab, Run};
 use crate::needs;
 
@@ -50,10 +51,20 @@ impl Mpi {
         found
     }
 
-    /// Returns the libraries of the system. The ways in which processes die and things go wrong do not depend on the
-    /// ABI, so these stand for all.
+    /// Returns the libraries of the system, Open MPI before MPICH.
     pub(crate) fn of_the_system() -> Vec<Self> {
         Self::all().into_iter().filter(|mpi| mpi.compiler.components().count() == 1).collect()
+    }
+
+    /// Returns the library that the running test uses, or every one if [`chosen`] says so.
+    pub(crate) fn chosen() -> Vec<Self> {
+        chosen(Self::all())
+    }
+
+    /// Returns the library of the system that the running test uses, or every one if [`chosen`] says so. The ways in
+    /// which processes die and things go wrong do not depend on the ABI, so these libraries stand for all.
+    pub(crate) fn chosen_of_the_system() -> Vec<Self> {
+        chosen(Self::of_the_system())
     }
 
     fn new(compiler: PathBuf, launcher: PathBuf) -> Self {

@@ -16,7 +16,7 @@ const TRIES: u32 = 12;
 
 /// Checks that a measured run ends with an exit code that is expected and that a run without Dwell has had as well.
 fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let mut bare = BTreeSet::new();
         let mut seen = Vec::new();
         let same = (0..TRIES).any(|_| {
@@ -57,7 +57,7 @@ deaths! {
 
 /// Stops the launcher by a signal, as at the end of a job's time limit or by a user at the terminal.
 fn stopped(mode: &str, signal: &str) {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile_once(&lab, "tests/programs/mpi_die.c");
         let reports = lab.path("said");

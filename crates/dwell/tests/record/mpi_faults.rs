@@ -32,7 +32,7 @@ fn calls(trace: &Trace, pe: u64, function: &str) -> u64 {
 
 #[test]
 fn ways_in_and_out_of_calls() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let (_, trace) =
             modes(&mpi, &lab, &["fork", "exception", "longjmp", "pcontrol", "signals"]);
@@ -48,7 +48,7 @@ fn ways_in_and_out_of_calls() {
 /// is not.
 #[test]
 fn a_thread_that_is_to_be_cancelled() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile(&lab, "tests/programs/mpi_cancel.c", &["-pthread"]);
         let plain = mpi.run(&lab, 2, &[program.as_os_str()]);
@@ -65,7 +65,7 @@ fn a_thread_that_is_to_be_cancelled() {
 /// nevertheless distinguished.
 #[test]
 fn callbacks_that_call_mpi() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let (_, trace) = modes(&mpi, &lab, &["callbacks"]);
         let mut alone = 0;
@@ -86,7 +86,7 @@ fn callbacks_that_call_mpi() {
 /// The program sees the same errors. Messages that arrived or left are recorded, and no others.
 #[test]
 fn errors_that_are_returned() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let (run, trace) = modes(&mpi, &lab, &["errors"]);
         assert!(run.stdout.contains("handler: "), "{run:?}");
@@ -109,7 +109,7 @@ fn errors_that_are_returned() {
 
 #[test]
 fn sixteen_threads() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let (_, trace) = modes(&mpi, &lab, &["threads"]);
         // Thread t sends 25 messages of t + 1 numbers.
@@ -127,7 +127,7 @@ fn sixteen_threads() {
 /// Without space, directory or descriptors for the recorder the program is not affected.
 #[test]
 fn a_recorder_in_trouble() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile_once(&lab, "tests/programs/mpi_die.c");
         let prefix = lab.path("said");

@@ -55,7 +55,7 @@ fn each_has_its_members(trace: &Trace) {
 
 #[test]
 fn handles_come_again() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile(&lab, "tests/programs/mpi_handles.c", &[]);
         // More processes than processors are slow where a library does not give way.

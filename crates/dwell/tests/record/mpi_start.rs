@@ -11,7 +11,7 @@ use crate::trace::Trace;
 
 #[test]
 fn late_from_a_library_and_with_another_tool() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let folder = lab.path("");
         let tool = mpi.compile(&lab, "tests/programs/mpi_tool.c", &["-shared", "-fPIC"]);

@@ -365,7 +365,7 @@ fn a_program_pauses_and_resumes() {
 
 #[test]
 fn a_fortran_program_pauses_and_resumes() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let Some(compiler) = mpi.fortran() else { continue };
         if !needs::tools("FORTRAN", &["gfortran"]) {
             return;

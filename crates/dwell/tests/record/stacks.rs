@@ -28,7 +28,7 @@ fn is_complete(run: &Run) -> bool {
 
 #[test]
 fn threads_with_small_stacks() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = compile(&mpi, &lab);
         let command = [program.as_os_str(), OsStr::new("threads"), OsStr::new(SMALL)];
@@ -58,7 +58,7 @@ fn small_main(lab: &Lab, program: &Path, run: &dyn Fn(&[&OsStr]) -> Run) {
 
 #[test]
 fn a_small_stack_on_mpi() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = compile(&mpi, &lab);
         small_main(&lab, &program, &|command| mpi.run(&lab, 2, command));
@@ -84,7 +84,7 @@ fn used(run: &Run) -> BTreeMap<String, u64> {
 
 #[test]
 fn the_recorder_takes_little_stack() {
-    for mpi in Mpi::of_the_system() {
+    for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = compile(&mpi, &lab);
         let command = [program.as_os_str(), OsStr::new("paint")];

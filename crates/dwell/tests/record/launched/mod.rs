@@ -10,6 +10,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::chosen::chosen;
 use crate::lab;
 use crate::launchers::{self, MPICH, Mpi, OPEN_MPI, Run, all, of_the_system};
 use crate::needs;
@@ -154,7 +155,7 @@ fn a_recorded_trace() {
     let folder = tempfile::tempdir().unwrap();
     let archive = recorded("openmpi-pt2pt-one-sided", folder.path());
     let expected = Results::alone(&archive);
-    for mpi in all() {
+    for mpi in chosen(all()) {
         mpi.finds(3, &archive, &expected);
     }
 }
@@ -183,7 +184,7 @@ fn a_small_trace_with_the_default_number_of_events() {
     let folder = tempfile::tempdir().unwrap();
     let archive = random(folder.path());
     let expected = Results::alone(&archive);
-    for mpi in all() {
+    for mpi in chosen(all()) {
         let mut command = mpi.launch(3);
         let run = end(command.args([DWELL, "analyze", path(&archive)]));
         expected.are_left_by(&run, &archive, &format!("{mpi:?}"));
@@ -213,7 +214,7 @@ fn processes_without_the_files_are_named_with_their_host() {
     let script = format!("[ {RANK} = 0 ] || cd elsewhere; exec {DWELL} analyze random");
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let lack = format!("random: 2 of 3 processes cannot open it, on {}: ", host.trim());
-    for mpi in all() {
+    for mpi in chosen(all()) {
         let mut command = mpi.launch(3);
         command.args(["sh", "-c", &script]).current_dir(folder.path());
         let run = end(&mut command);
@@ -288,7 +289,7 @@ fn damage_that_another_process_finds() {
     let expected = Results::alone(&archive);
     assert_eq!(expected.code, Some(1));
     assert!(expected.printed.contains("20.evt"), "{}", expected.printed);
-    for mpi in all() {
+    for mpi in chosen(all()) {
         mpi.finds(3, &archive, &expected);
     }
 }
@@ -298,7 +299,7 @@ fn results_that_cannot_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let archive = random(folder.path());
     fs::create_dir_all(archive.join("trace.cubex/in-the-way")).unwrap();
-    for mpi in all() {
+    for mpi in chosen(all()) {
         let run = mpi.analyze(3, &archive);
         assert_eq!(run.code, Some(2), "{mpi:?}: {run:?}");
         let said = own(&run.stderr);
@@ -414,7 +415,7 @@ fn reads_events(file: &Path) -> bool {
 #[test]
 fn a_process_that_is_killed_ends_the_analysis() {
     let folder = tempfile::tempdir().unwrap();
-    for mpi in all() {
+    for mpi in chosen(all()) {
         for victim in [0, 2] {
             let Hit { run, took } = mpi.hit(folder.path(), "KILL", victim);
             assert!(took < SOON, "{mpi:?}: {took:?}: {run:?}");
@@ -438,7 +439,7 @@ fn stopped(folder: &Path, mpi: &Mpi, victim: usize) {
 #[test]
 fn a_process_that_is_stopped_is_waited_for_until_the_deadline() {
     let folder = tempfile::tempdir().unwrap();
-    all().iter().for_each(|mpi| stopped(folder.path(), mpi, 2));
+    chosen(all()).iter().for_each(|mpi| stopped(folder.path(), mpi, 2));
 }
 
 #[test]
