@@ -1,35 +1,33 @@
-//! `cargo xtask ci`: everything that must hold before code is merged.
+//! `cargo xtask ci`: what must hold before code is merged.
 //!
-//! The steps go from quick to slow, so that the common mistakes are known in
-//! seconds, and stop at the first that fails. Packages are installed while the
-//! compiler works on what needs none of them. The time of each step is printed: a
-//! run has to end within 45 minutes on two quiet cores, and this is where one sees
-//! which step takes them.
+//! The steps go from quick to slow, so that the common mistakes are known in seconds, and stop at the first that fails.
+//! Packages are installed while the compiler works on what needs none of them. The time of each step is printed: a run
+//! has to end within 30 minutes on two quiet cores. What takes longer, or rarely fails, is in `cargo xtask proofs`.
 
-mod again;
 pub(crate) mod gasnet;
 pub(crate) mod install;
 pub(crate) mod linkage;
 #[allow(dead_code)] // Tests use the rest of it.
 #[path = "../../tests/needs.rs"]
 mod needs;
-mod published;
+pub(crate) mod published;
+pub(crate) mod tests;
 
+use std::cell::RefCell;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
 use needs::NEEDS;
+use tests::Tests;
 
 use crate::process::{self, cargo};
+use crate::steps::{self, Step};
 use crate::workspace::Workspace;
-use crate::{aarch64, bench, book, deny, dist, fuzz, tidy, truth, web};
-
-/// Seconds for each fuzz target: enough to see that it still works.
-const FUZZ_SECONDS: u32 = 3;
+use crate::{bounds, deny, dist, tidy, truth, web};
 
 /// Target without an operating system, for which the event encoder must build.
 const BARE_TARGET: &str = "x86_64-unknown-none";
@@ -43,7 +41,7 @@ pub(crate) struct Options {
     /// Begin with this step, because those before it have passed
     #[arg(long, value_name = "STEP")]
     from: Option<String>,
-    /// Fail if known vulnerabilities of dependencies could not be looked up, as a release must
+    /// Also look up known vulnerabilities of dependencies, and fail if that is not possible, as a release must
     #[arg(long, conflicts_with = "quick")]
     require_advisories: bool,
 }
@@ -51,128 +49,86 @@ pub(crate) struct Options {
 /// State of a run through the steps.
 struct Run<'a> {
     workspace: &'a Workspace,
-    quick: bool,
-    /// Number of steps to leave out.
-    skipped: usize,
-    require_advisories: bool,
     /// Installation of packages in the background, until it has ended.
-    install: Option<install::Background>,
-    /// Name and duration of each step so far.
-    times: Vec<(&'static str, Duration)>,
-    /// Lines to print at the end, where they are seen.
-    last_lines: Vec<String>,
+    install: RefCell<Option<install::Background>>,
+    /// Names of tests that passed only when they were tried again.
+    passed_again: RefCell<Vec<String>>,
 }
 
-struct Step {
-    name: &'static str,
-    /// Set if `--quick` runs the step too.
-    quick: bool,
-    run: fn(&mut Run<'_>) -> Result<()>,
+impl<'a> Run<'a> {
+    /// Steps of a contributor's first run, which need nothing but Rust.
+    #[rustfmt::skip]
+    const QUICK: &'a [Step<Self>] = &[
+        Step { name: "fmt", run: |it| fmt(it.workspace) },
+        Step { name: "tidy", run: |it| tidy::run(it.workspace) },
+        Step { name: "clippy", run: |it| clippy(it.workspace, HEAVY) },
+        Step { name: "no_std", run: |it| no_std(it.workspace) },
+        Step { name: "oldest-rust", run: |it| published::oldest_rust(it.workspace) },
+        Step { name: "test", run: Self::test_quickly },
+    ];
+
+    /// Steps of continuous integration.
+    #[rustfmt::skip]
+    const FULL: &'a [Step<Self>] = &[
+        Step { name: "fmt", run: |it| fmt(it.workspace) },
+        Step { name: "tidy", run: |it| tidy::run(it.workspace) },
+        Step { name: "clippy", run: |it| clippy(it.workspace, &[]) },
+        Step { name: "docs", run: |it| docs_of_published_crates(it.workspace) },
+        Step { name: "no_std", run: |it| no_std(it.workspace) },
+        Step { name: "oldest-rust", run: |it| published::oldest_rust(it.workspace) },
+        Step { name: "dist-sample", run: |it| dist::sample(it.workspace) },
+        Step { name: "build", run: |it| build(it.workspace) },
+        // What comes after it needs the packages.
+        Step { name: "install", run: |it| it.finish_install() },
+        Step { name: "test", run: Self::test_all },
+        Step { name: "bounds", run: |it| bounds::run(it.workspace, &bounds::Options::default()) },
+        Step { name: "book-commands", run: |it| book_commands(it.workspace) },
+        Step { name: "truth-sample", run: |it| truth::run(it.workspace, &truth::Options::sample()) },
+        Step { name: "web", run: |it| web::check_and_sample(it.workspace) },
+    ];
 }
 
-#[rustfmt::skip]
-const STEPS: &[Step] = &[
-    Step { name: "fmt", quick: true, run: |it| fmt(it.workspace) },
-    Step { name: "clippy", quick: true, run: |it| clippy(it.workspace, it.quick) },
-    Step { name: "docs", quick: false, run: |it| docs(it.workspace) },
-    Step { name: "tidy", quick: true, run: |it| tidy::run(it.workspace) },
-    Step { name: "no_std", quick: true, run: |it| no_std(it.workspace) },
-    Step { name: "aarch64", quick: false, run: |it| aarch64::check(it.workspace, !it.quick) },
-    Step { name: "build", quick: false, run: |it| build(it.workspace) },
-    Step { name: "deny", quick: false, run: deny },
-    Step { name: "book", quick: false, run: |it| book::check(it.workspace) },
-    Step { name: "oldest-rust", quick: true, run: |it| published::oldest_rust(it.workspace) },
-    Step { name: "package", quick: false, run: |it| published::package(it.workspace) },
-    Step { name: "dist-sample", quick: false, run: |it| dist::sample(it.workspace) },
-    // What comes after it needs the packages.
-    Step { name: "install", quick: false, run: |it| it.install.take().map_or(Ok(()), install::Background::finish) },
-    Step { name: "test", quick: true, run: test },
-    Step { name: "test-release", quick: false, run: test_release },
-    Step { name: "test-checked", quick: false, run: test_checked },
-    Step { name: "book-commands", quick: false, run: |it| book_commands(it) },
-    Step { name: "truth-sample", quick: false, run: |it| truth::run(it.workspace, &truth::Options::sample(None)) },
-    Step { name: "truth-bounded", quick: false, run: |it| truth::run(it.workspace, &truth::Options::sample(Some("2%"))) },
-    Step { name: "web", quick: false, run: |it| web::check_and_sample(it.workspace) },
-    Step { name: "fuzz-smoke", quick: false, run: |it| fuzz_smoke(it.workspace) },
-    Step { name: "bench-smoke", quick: false, run: |it| bench_smoke(it.workspace) },
-];
-
-/// Arguments that select all crates except the fuzz crate, which needs its own flags and a C++ compiler: see `cargo
-/// xtask fuzz`.
-const ALL_BUT_FUZZ: [&str; 3] = ["--workspace", "--exclude", "dwell-fuzz"];
-
-/// Runs the steps and prints the duration of each, even if one failed.
+/// Runs the steps.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    let began = Instant::now();
-    let skipped = match &options.from {
-        None => 0,
-        Some(name) => {
-            let found = STEPS.iter().position(|step| step.name == name);
-            let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
-            found
-                .with_context(|| format!("no step `{name}`; the steps are {}", names.join(", ")))?
-        }
-    };
+    let all = if options.quick { Run::QUICK } else { Run::FULL };
+    let chosen = steps::beginning_with(all, options.from.as_deref())?;
     let install = if options.quick { None } else { Some(install::Background::start(workspace)?) };
-    let mut run = Run {
-        workspace,
-        quick: options.quick,
-        skipped,
-        require_advisories: options.require_advisories,
-        install,
-        times: Vec::new(),
-        last_lines: Vec::new(),
-    };
-    let result = run.run_steps();
-    println!("\n{:<12} {:>9}", "step", "seconds");
-    for (name, time) in &run.times {
-        println!("{name:<12} {:>9.1}", time.as_secs_f64());
+    let run = Run { workspace, install: install.into(), passed_again: RefCell::default() };
+    if !chosen.iter().any(|step| step.name == "install") {
+        run.finish_install()?;
     }
-    println!("{:<12} {:>9.1}", "total", began.elapsed().as_secs_f64());
-    println!("{}", if result.is_ok() { "ok" } else { "FAILED" });
-    for line in &run.last_lines {
-        println!("{line}");
+    let result = steps::run(chosen, &run);
+    for name in run.passed_again.take() {
+        println!("passed only when it was tried again: {name}");
     }
-    result
-}
-
-impl Run<'_> {
-    fn run_steps(&mut self) -> Result<()> {
-        let quick = self.quick;
-        if STEPS.iter().take(self.skipped).any(|step| step.name == "install") {
-            self.install.take().map_or(Ok(()), install::Background::finish)?;
-        }
-        for step in STEPS.iter().skip(self.skipped).filter(|step| step.quick || !quick) {
-            println!("\n=== {}", step.name);
-            let start = Instant::now();
-            let result = (step.run)(self);
-            let time = start.elapsed();
-            println!("=== {}: {:.1} s", step.name, time.as_secs_f64());
-            self.times.push((step.name, time));
-            result.with_context(|| format!("step `{}`", step.name))?;
-        }
-        Ok(())
+    result?;
+    if options.require_advisories {
+        println!("{}", deny::check(workspace, true)?);
     }
+    Ok(())
 }
 
 fn fmt(workspace: &Workspace) -> Result<()> {
     process::run(cargo(&workspace.root).args(["fmt", "--all", "--check"]))
 }
 
-fn clippy(workspace: &Workspace, quick: bool) -> Result<()> {
+/// Lets clippy judge all crates but these.
+fn clippy(workspace: &Workspace, excluded: &[&str]) -> Result<()> {
     let mut command = cargo(&workspace.root);
-    command.arg("clippy").args(ALL_BUT_FUZZ);
-    if quick {
-        command.args(HEAVY.iter().flat_map(|name| ["--exclude", name]));
-    }
-    command.args(["--all-targets", "--", "-D", "warnings"]);
-    process::run(&mut command)
+    command.args(["clippy", "--workspace", "--all-targets"]);
+    command.args(excluded.iter().flat_map(|name| ["--exclude", name]));
+    process::run(command.args(["--", "-D", "warnings"]))
 }
 
-fn docs(workspace: &Workspace) -> Result<()> {
+/// Makes the documentation of the crates that other projects use. `cargo xtask proofs` makes that of all crates.
+fn docs_of_published_crates(workspace: &Workspace) -> Result<()> {
+    docs(workspace, &published::CRATES.iter().flat_map(|name| ["-p", name]).collect::<Vec<_>>())
+}
+
+/// Makes the documentation of some crates, without warnings.
+pub(crate) fn docs(workspace: &Workspace, crates: &[&str]) -> Result<()> {
     let mut command = cargo(&workspace.root);
-    command.arg("doc").args(ALL_BUT_FUZZ).arg("--no-deps");
-    command.env("RUSTDOCFLAGS", "-D warnings");
+    command.args(["doc", "--no-deps"]).args(crates).env("RUSTDOCFLAGS", "-D warnings");
     process::run(&mut command)
 }
 
@@ -194,124 +150,83 @@ fn has_target(target: &str) -> bool {
     process::output(&mut rustc).is_ok_and(|directory| Path::new(directory.trim()).is_dir())
 }
 
-/// Builds the command and the library in the profile of tests.
+/// Builds all test programs, the command and the libraries, so that the time of the tests is that of running them.
 fn build(workspace: &Workspace) -> Result<()> {
-    process::run(cargo(&workspace.root).arg("build").args(SHIPPED))?;
+    process::run(cargo(&workspace.root).args(["test", "--workspace", "--no-run"]))?;
+    let shipped = ["build", "-p", "dwell", "-p", "dwell-preload"];
+    process::run(cargo(&workspace.root).args(shipped))?;
+    let library = ["build", "--release", "-p", "dwell-preload"];
+    process::run(cargo(&workspace.root).args(library))?;
     let program = workspace.target.join("debug/dwell");
     linkage::check(Path::new(&workspace.relative(&program)))
 }
 
-/// Arguments that select the command and the library that it preloads.
-const SHIPPED: [&str; 4] = ["-p", "dwell", "-p", "dwell-preload"];
-
-/// Checks licences, origins and vulnerabilities of dependencies. The last line of a run says whether vulnerabilities
-/// could be looked up.
-fn deny(run: &mut Run<'_>) -> Result<()> {
-    run.last_lines.push(deny::check(run.workspace, run.require_advisories)?);
-    Ok(())
-}
-
-/// Runs all tests, without optimisation and with overflow checks, or with `--quick` those of a few crates. Programs are
-/// recorded by the optimised library, which is the one that users have: the code between a program and its runtime
-/// depends on optimisation more than any other, with stubs in assembly, inlined hooks and compiler fences.
-fn test(run: &mut Run<'_>) -> Result<()> {
-    if run.quick {
-        let chosen = || QUICK.iter().flat_map(|name| ["-p", name]);
-        return run.test(|command| command.arg("test").args(chosen()));
-    }
-    run.test(|command| command.arg("test").args(ALL_BUT_FUZZ).env("DWELL_TEST_LIBRARY", "release"))
-}
-
-/// Crates whose dependencies take longest to compile: web server, pictures, columnar files. `--quick` leaves them out.
+/// Crates whose dependencies take longest to compile: web server, columnar files. `--quick` leaves them out.
 const HEAVY: &[&str] = &["dwell", "dwell-export", "dwell-serve"];
 
 /// Crates whose tests a newcomer can build and run in a minute or two, because they depend on few others.
-const QUICK: &[&str] =
+const LIGHT: &[&str] =
     &["otf2", "cubex", "dwell-files", "dwell-model", "dwell-unify", "dwell-report", "xtask"];
-
-/// Tests the crates of the recorder in the release profile. `cargo xtask proofs` tests the command optimised too.
-fn test_release(run: &mut Run<'_>) -> Result<()> {
-    run.test(|command| {
-        command.args(["test", "--release", "--tests", "-p", "otf2", "-p", "dwell-measure"]);
-        command.args(["-p", "dwell-unify", "-p", "dwell-preload"])
-    })
-}
-
-/// Records programs of each layer by the library with overflow checks and assertions. `cargo xtask proofs` records all
-/// programs of the tests by it.
-fn test_checked(run: &mut Run<'_>) -> Result<()> {
-    run.test_some(EACH_LAYER, |command| command.args(["test", "-p", "dwell", "--test", "record"]))
-}
 
 /// Runs the commands of the book's pages, except of those that take minutes, and compares what they print. `cargo xtask
 /// proofs` runs all.
-fn book_commands(run: &Run<'_>) -> Result<()> {
-    let mut command = cargo(&run.workspace.root);
-    command.args(["test", "-p", "dwell", "--test", "book", "--", "--ignored", "--exact"]);
-    process::run(run.with_tools(command.arg(BOOK_TEST)))
+fn book_commands(workspace: &Workspace) -> Result<()> {
+    let mut command = cargo(&workspace.root);
+    command.args([
+        "test",
+        "-p",
+        "dwell",
+        "--test",
+        "book",
+        "--",
+        "--ignored",
+        "--exact",
+        BOOK_TEST,
+    ]);
+    process::run(command.envs(variables(workspace)))
 }
 
 /// Name of the test that runs the commands of the book.
 const BOOK_TEST: &str = "quick_pages_print_what_they_say";
 
-/// Names of tests that record the calls of each layer.
-const EACH_LAYER: &[&str] = &["armci::", "caf::", "events::", "mpi_families::"];
+/// Returns the variables by which tests find external tools, and those that make missing tools an error.
+pub(crate) fn variables(workspace: &Workspace) -> Vec<(String, OsString)> {
+    let required = NEEDS.iter().map(|need| (format!("DWELL_REQUIRE_{}", need.0), "1".into()));
+    let places = install::variables(workspace).into_iter();
+    required.chain(places.map(|(name, value)| (name.to_owned(), value))).collect()
+}
 
 impl Run<'_> {
-    /// Runs tests. Those that fail once and pass the second time are named at the end of the run.
-    fn test(&mut self, arguments: impl Fn(&mut Command) -> &mut Command) -> Result<()> {
-        self.test_some(&[], arguments)
+    /// Waits for the end of the installation, if it has not ended.
+    fn finish_install(&self) -> Result<()> {
+        self.install.take().map_or(Ok(()), install::Background::finish)
     }
 
-    /// Runs tests like [`Self::test`], but only those whose names contain one of `chosen`, unless that is empty.
-    fn test_some(
-        &mut self,
-        chosen: &[&str],
-        arguments: impl Fn(&mut Command) -> &mut Command,
-    ) -> Result<()> {
-        let tests = || {
-            let mut command = cargo(&self.workspace.root);
-            self.with_tools(arguments(&mut command));
-            command
-        };
-        let passed_again = again::run(tests, chosen)?;
-        let line = |name: &String| format!("passed only when it was tried again: {name}");
-        // The last line stays the one about advisories.
-        self.last_lines.splice(0..0, passed_again.iter().map(line));
+    /// Runs the tests of a few crates with what the machine has.
+    fn test_quickly(&self) -> Result<()> {
+        let built: Vec<&str> = LIGHT.iter().flat_map(|name| ["-p", name]).collect();
+        self.test(&built, Vec::new())
+    }
+
+    /// Runs all tests, without optimisation and with overflow checks. Programs are recorded by the optimised library,
+    /// which is the one that users have: the code between a program and its runtime depends on optimisation more than
+    /// any other, with stubs in assembly, inlined hooks and compiler fences.
+    fn test_all(&self) -> Result<()> {
+        let mut variables = variables(self.workspace);
+        variables.push(("DWELL_TEST_LIBRARY".into(), "release".into()));
+        self.test(&["--workspace"], variables)
+    }
+
+    fn test(&self, built: &[&str], variables: Vec<(String, OsString)>) -> Result<()> {
+        let outcome = Tests { workspace: self.workspace, built, variables }.run()?;
+        self.passed_again.borrow_mut().extend(outcome.passed_again);
         Ok(())
     }
-
-    /// Sets the variables by which tests find external tools, and those that make missing tools an error.
-    fn with_tools<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        if !self.quick {
-            command.envs(NEEDS.iter().map(|need| (format!("DWELL_REQUIRE_{}", need.0), "1")));
-        }
-        command.envs(install::variables(self.workspace))
-    }
-}
-
-fn fuzz_smoke(workspace: &Workspace) -> Result<()> {
-    fuzz::run(workspace, &fuzz::Options::smoke(FUZZ_SECONDS))
-}
-
-fn bench_smoke(workspace: &Workspace) -> Result<()> {
-    bench::run(workspace, &bench::Options::smoke())
 }
 
 #[cfg(test)]
-mod tests {
+mod checks {
     use super::*;
-
-    #[test]
-    fn tests_of_each_layer_are_there() -> Result<()> {
-        for name in EACH_LAYER {
-            let module = name.trim_end_matches(':');
-            let file = format!("/../crates/dwell/tests/record/{module}.rs");
-            let text = std::fs::read_to_string(env!("CARGO_MANIFEST_DIR").to_owned() + &file)?;
-            assert!(text.contains("#[test]"), "{file}");
-        }
-        Ok(())
-    }
 
     #[test]
     fn the_test_of_the_book_is_there() -> Result<()> {

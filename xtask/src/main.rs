@@ -14,6 +14,7 @@ mod dist;
 mod fuzz;
 mod gate;
 mod instructions;
+mod mutants;
 mod predict;
 mod process;
 mod proofs;
@@ -21,6 +22,7 @@ mod prose;
 mod release_notes;
 mod same;
 mod sanitize;
+mod steps;
 mod tables;
 mod tidy;
 mod tools;
@@ -68,12 +70,14 @@ enum Task {
     Gate(gate::Options),
     /// Compare predictions of `dwell whatif` with runs in which the remedy was applied
     Predict(predict::Options),
-    /// Run the proofs that take too long for every change: all random archives, and the tests of a release build
-    Proofs,
+    /// Run the proofs that take too long for every change: all random archives, all MPI libraries, artefacts of a release
+    Proofs(proofs::Options),
     /// Measure the doc comments: words, vague beginnings, labels
     Prose(prose::Options),
     /// Fuzz the readers of untrusted input
     Fuzz(fuzz::Options),
+    /// Change single expressions of the code that judges, and count the changes that no test notices
+    Mutants(mutants::Options),
     /// Print what the changelog says about a version
     ReleaseNotes(release_notes::Options),
     /// Measure speed and overhead, compared with existing tools
@@ -117,9 +121,10 @@ fn run(task: &Task) -> Result<()> {
         Task::Sanitize => sanitize::run(&workspace),
         Task::Gate(options) => gate::run(&workspace, options),
         Task::Predict(options) => predict::run(&workspace, options),
-        Task::Proofs => proofs::run(&workspace),
+        Task::Proofs(options) => proofs::run(&workspace, options),
         Task::Prose(options) => prose::run(&workspace, options),
         Task::Fuzz(options) => fuzz::run(&workspace, options),
+        Task::Mutants(options) => mutants::run(&workspace, options),
         Task::ReleaseNotes(options) => release_notes::run(options),
         Task::Bench(options) => bench::run(&workspace, options),
         Task::Same(options) => same::run(&workspace, options),

@@ -1,61 +1,126 @@
-//! `cargo xtask proofs`: checks that take too long for every change, of which continuous integration runs a sample.
+//! `cargo xtask proofs`: checks that take too long for every change, or rarely fail. Continuous integration runs a sample
+//! of them.
 
 use std::path::Path;
+use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use clap::Args;
 
-use crate::ci::{gasnet, install, linkage};
+use crate::ci::{self, gasnet, install, linkage, published};
 use crate::process::{self, cargo};
+use crate::steps::{self, Step};
 use crate::workspace::Workspace;
-use crate::{aarch64, dist, fuzz, sanitize, truth};
+use crate::{aarch64, bench, book, deny, dist, fuzz, sanitize, truth, web};
 
 /// Seconds for each fuzz target.
 const FUZZ_SECONDS: u32 = 30;
 
-/// Runs tests under Miri and ThreadSanitizer, holds what is found in Fortran source against flang, compares the search
-/// for wait states with exhaustive searches of all random archives, recovers runs that were killed and damaged at random,
-/// records all programs by the library with assertions, runs all commands of the book, tests the command in the release
-/// profile, analyses under all launchers with many numbers of processes, compares waits with what programs know of them
-/// while short calls are summed up, fuzzes all targets, runs tests for AArch64 under emulation, and builds and installs
-/// the artefacts of a release.
-pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    sanitize::run(workspace)?;
-    let root = &workspace.root;
+/// Options of `cargo xtask proofs`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Run only these steps; all of them if none is named
+    names: Vec<String>,
+    /// Begin with this step
+    #[arg(long, value_name = "STEP", conflicts_with = "names")]
+    from: Option<String>,
+    /// Print the names of the steps and do not run them
+    #[arg(long)]
+    list: bool,
+}
+
+/// The steps, in the order in which a failure is known soonest.
+#[rustfmt::skip]
+const STEPS: &[Step<Workspace>] = &[
+    Step { name: "docs", run: |it| ci::docs(it, &["--workspace"]) },
+    Step { name: "deny", run: |it| deny::check(it, false).map(|line| println!("{line}")) },
+    Step { name: "book", run: book::check },
+    Step { name: "package", run: published::package },
+    Step { name: "png", run: |it| test(it, &["-p", "dwell", "--features", "png", "--test", "commands"]) },
+    Step { name: "sanitize", run: sanitize::run },
+    Step { name: "flang", run: flang },
+    Step { name: "random-archives", run: |it| test(it, &["-p", "dwell-analyze", "--", "--include-ignored"]) },
+    Step { name: "release-tests", run: release_tests },
+    Step { name: "every-mpi", run: every_mpi },
+    Step { name: "assertions", run: |it| test(it, &["-p", "dwell", "--test", "record"]) },
+    Step { name: "kills", run: kills },
+    Step { name: "fault-wall", run: |it| test(it, &["-p", "dwell", "--test", "record", "wall::", "--", "--ignored"]) },
+    Step { name: "launchers", run: |it| test(it, &["--release", "-p", "dwell", "--test", "record", "launched::", "--", "--ignored"]) },
+    Step { name: "gasnet-counts", run: gasnet_counts },
+    Step { name: "book-commands", run: |it| test(it, &["-p", "dwell", "--test", "book", "--", "--include-ignored"]) },
+    Step { name: "truth", run: |it| truth::run(it, &truth::Options::all(None)) },
+    Step { name: "truth-bounded", run: |it| truth::run(it, &truth::Options::all(Some("2%"))) },
+    Step { name: "web", run: web::test_everything },
+    Step { name: "bench", run: |it| bench::run(it, &bench::Options::smoke()) },
+    Step { name: "fuzz", run: |it| fuzz::run(it, &fuzz::Options::all(FUZZ_SECONDS)) },
+    Step { name: "aarch64", run: |it| aarch64::run(it, &aarch64::Options::all()) },
+    Step { name: "dist", run: |it| dist::run(it, &dist::Options::checked()) },
+];
+
+/// Runs the steps.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    if options.list {
+        println!("{}", steps::names(STEPS));
+        return Ok(());
+    }
+    if let Some(name) = options.names.iter().find(|name| !STEPS.iter().any(|it| it.name == **name))
+    {
+        bail!("no step `{name}`; the steps are {}", steps::names(STEPS));
+    }
+    let wanted = |step: &&Step<_>| {
+        options.names.is_empty() || options.names.iter().any(|it| it == step.name)
+    };
+    let chosen = steps::beginning_with(STEPS, options.from.as_deref())?;
+    steps::run(chosen.iter().filter(wanted), workspace)
+}
+
+/// Runs tests with these arguments of `cargo test`, with all that continuous integration installs.
+fn test(workspace: &Workspace, arguments: &[&str]) -> Result<()> {
+    process::run(&mut tests(workspace, arguments))
+}
+
+fn tests(workspace: &Workspace, arguments: &[&str]) -> Command {
+    let mut command = cargo(&workspace.root);
+    command.arg("test").args(arguments).envs(ci::variables(workspace));
+    command
+}
+
+/// Compares what is found in Fortran source with what flang finds.
+fn flang(workspace: &Workspace) -> Result<()> {
     install::flang()?;
-    let judged = ["test", "-p", "dwell-fortran", "--test", "all", "flang::"];
-    process::run(cargo(root).args(judged).env("DWELL_REQUIRE_FLANG", "1"))?;
-    process::run(cargo(root).args(["test", "-p", "dwell-analyze", "--", "--include-ignored"]))?;
-    let record = ["test", "-p", "dwell", "--test", "record"];
-    // Continuous integration runs the analyses by several processes, which record nothing; their proofs come below.
-    let recorded = ["--", "--skip", "launched::"];
-    process::run(cargo(root).args(record).args(recorded).envs(install::variables(workspace)))?;
-    let book = ["test", "-p", "dwell", "--test", "book", "--", "--include-ignored"];
-    process::run(cargo(root).args(book).envs(install::variables(workspace)))?;
-    // GASNet with assertions counts calls and bytes itself.
-    gasnet::install_debug(workspace)?;
-    let statistics = ["--", "--ignored", "gasnet::"];
-    let place = gasnet::debug_directory(workspace);
-    process::run(cargo(root).args(record).args(statistics).env("DWELL_GASNET_DEBUG", place))?;
-    let users = ["-p", "dwell", "-p", "dwell-preload"];
-    process::run(cargo(root).args(["build", "--release"]).args(users))?;
-    // What is killed and damaged at random must be as users have it, too.
-    let kills = ["--test", "record", "--", "--ignored", "damage::proof"];
-    process::run(cargo(root).args(["test", "--release", "-p", "dwell"]).args(kills))?;
-    let kills = ["--test", "all", "--", "--ignored", "staged::proof"];
-    process::run(cargo(root).args(["test", "--release", "-p", "dwell-measure"]).args(kills))?;
+    let mut command = tests(workspace, &["-p", "dwell-fortran", "--test", "all", "flang::"]);
+    process::run(command.env("DWELL_REQUIRE_FLANG", "1"))
+}
+
+/// Runs the tests of the recorder, of archives and of the command in the release profile, as users have them.
+fn release_tests(workspace: &Workspace) -> Result<()> {
+    let crates = ["otf2", "dwell-measure", "dwell-unify", "dwell-preload", "dwell"];
+    let crates: Vec<&str> = crates.iter().flat_map(|name| ["-p", name]).collect();
+    test(workspace, &[&["--release", "--tests"], &crates[..]].concat())?;
     let program = workspace.target.join("release/dwell");
-    linkage::check(Path::new(&workspace.relative(&program)))?;
-    process::run(cargo(root).args(["test", "--release", "-p", "otf2"]).args(users))?;
-    // A panic of the recorder at every entry, on every runtime.
-    let wall =
-        ["test", "--release", "-p", "dwell", "--test", "record", "wall::", "--", "--ignored"];
-    process::run(cargo(root).args(wall))?;
-    let launched =
-        ["test", "--release", "-p", "dwell", "--test", "record", "launched::", "--", "--ignored"];
-    process::run(cargo(root).args(launched).envs(install::variables(workspace)))?;
-    // Short calls are summed up, and every wait is still found.
-    truth::run(workspace, &truth::Options::bounded(Some("2%")))?;
-    fuzz::run(workspace, &fuzz::Options::all(FUZZ_SECONDS))?;
-    aarch64::run(workspace, &aarch64::Options::all())?;
-    dist::run(workspace, &dist::Options::checked())
+    linkage::check(Path::new(&workspace.relative(&program)))
+}
+
+/// Records each program with every MPI library, by the optimised library.
+fn every_mpi(workspace: &Workspace) -> Result<()> {
+    let mut command = tests(workspace, &["-p", "dwell", "--test", "record"]);
+    process::run(command.env("DWELL_TEST_MPI", "all").env("DWELL_TEST_LIBRARY", "release"))
+}
+
+/// Recovers runs that were killed and damaged at random, in the release profile.
+fn kills(workspace: &Workspace) -> Result<()> {
+    let record =
+        ["--release", "-p", "dwell", "--test", "record", "damage::proof", "--", "--ignored"];
+    test(workspace, &record)?;
+    let staged =
+        ["--release", "-p", "dwell-measure", "--test", "all", "staged::", "--", "--ignored"];
+    test(workspace, &staged)
+}
+
+/// Compares recordings with the counts of calls and bytes that GASNet with assertions keeps itself.
+fn gasnet_counts(workspace: &Workspace) -> Result<()> {
+    gasnet::install_debug(workspace)?;
+    let record = ["-p", "dwell", "--test", "record", "gasnet::", "--", "--ignored"];
+    let mut command = tests(workspace, &record);
+    process::run(command.env("DWELL_GASNET_DEBUG", gasnet::debug_directory(workspace)))
 }

@@ -58,14 +58,14 @@ pub(crate) struct Options {
 
 impl Options {
     /// Returns options that run all programs, with a bound on the overhead if there is one.
-    pub(crate) fn bounded(overhead: Option<&str>) -> Options {
+    pub(crate) fn all(overhead: Option<&str>) -> Options {
         let overhead = overhead.map(str::to_owned);
         Options { names: Vec::new(), sample: false, list: false, once: false, overhead }
     }
 
     /// Returns the options of continuous integration.
-    pub(crate) fn sample(overhead: Option<&str>) -> Options {
-        Options { sample: true, ..Self::bounded(overhead) }
+    pub(crate) fn sample() -> Options {
+        Options { sample: true, ..Self::all(None) }
     }
 
     fn wants(&self, run: &Run) -> bool {

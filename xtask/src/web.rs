@@ -59,11 +59,22 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
+impl Options {
+    /// Returns options that check the page and test all of it, or a sample.
+    fn check_and_test(sample: bool) -> Options {
+        let (pictures, scale, timeline) = (false, false, None);
+        Options { check: true, test: true, sample, pictures, scale, timeline }
+    }
+}
+
 /// Does what continuous integration needs: checks that the page is what `web/` builds, and that it works in a browser.
 pub(crate) fn check_and_sample(workspace: &Workspace) -> Result<()> {
-    let (pictures, scale, timeline) = (false, false, None);
-    let options = Options { check: true, test: true, sample: true, pictures, scale, timeline };
-    run(workspace, &options)
+    run(workspace, &Options::check_and_test(true))
+}
+
+/// Tests every view in a browser.
+pub(crate) fn test_everything(workspace: &Workspace) -> Result<()> {
+    run(workspace, &Options::check_and_test(false))
 }
 
 /// Returns a command for a program of Node: that of the machine, or the one that `cargo xtask ci` installed.

@@ -10,7 +10,7 @@ use crate::process::{self, cargo};
 use crate::workspace::Workspace;
 
 /// Crates that other projects can use, each after those that it depends on.
-const CRATES: &[&str] = &["otf2", "dwell-files", "cubex"];
+pub(crate) const CRATES: &[&str] = &["otf2", "dwell-files", "cubex"];
 
 /// Files that tell people or machines which Rust is needed.
 const STATED_IN: &[&str] = &[
