@@ -261,7 +261,9 @@ fn build(release: bool) -> PathBuf {
         let target = Path::new(env!("CARGO_BIN_EXE_dwell")).ancestors().nth(levels).unwrap();
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "-p", "dwell-preload", "--target-dir"]).arg(target);
-        cargo.args(release.then_some("--release")).current_dir(repository());
+        // With the command, which is built already, dependencies have the features that they have there.
+        cargo.args(if release { &["--release"][..] } else { &["-p", "dwell"] });
+        cargo.current_dir(repository());
         assert!(cargo.status().unwrap().success(), "the library could not be built");
         let profile = if release { "release" } else { "debug" };
         target.join(machine).join(profile).join("libdwell.so")
