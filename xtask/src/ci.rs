@@ -172,18 +172,9 @@ const LIGHT: &[&str] =
 /// proofs` runs all.
 fn book_commands(workspace: &Workspace) -> Result<()> {
     let mut command = cargo(&workspace.root);
-    command.args([
-        "test",
-        "-p",
-        "dwell",
-        "--test",
-        "book",
-        "--",
-        "--ignored",
-        "--exact",
-        BOOK_TEST,
-    ]);
-    process::run(command.envs(variables(workspace)))
+    // Of the whole workspace, so that what is built already has the right features.
+    command.args(["test", "--workspace", "--test", "book", "--", "--ignored", "--exact"]);
+    process::run(command.arg(BOOK_TEST).envs(variables(workspace)))
 }
 
 /// Name of the test that runs the commands of the book.
