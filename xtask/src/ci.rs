@@ -11,7 +11,7 @@ pub(crate) mod linkage;
 #[path = "../../tests/needs.rs"]
 mod needs;
 pub(crate) mod published;
-pub(crate) mod tests;
+mod runner;
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ use anyhow::Result;
 use clap::Args;
 
 use needs::NEEDS;
-use tests::Tests;
+use runner::Tests;
 
 use crate::process::{self, cargo};
 use crate::steps::{self, Step};
@@ -216,7 +216,7 @@ impl Run<'_> {
 }
 
 #[cfg(test)]
-mod checks {
+mod tests {
     use super::*;
 
     #[test]

@@ -65,10 +65,15 @@ mod tests {
     use super::*;
 
     const STEPS: &[Step<Cell<usize>>] = &[
-        Step { name: "one", run: |done| Ok(done.set(done.get() + 1)) },
+        Step { name: "one", run: count },
         Step { name: "two", run: |_| bail!("no") },
-        Step { name: "three", run: |done| Ok(done.set(done.get() + 1)) },
+        Step { name: "three", run: count },
     ];
+
+    fn count(done: &Cell<usize>) -> Result<()> {
+        done.set(done.get() + 1);
+        Ok(())
+    }
 
     #[test]
     fn steps_end_at_the_first_that_fails() {
