@@ -100,7 +100,7 @@ pub(crate) fn walk<S: Sink>(
     walker.advance()?;
     walker.next_wait = walker.waits.next().transpose()?;
     let mut reader = run.archive.events(id)?;
-    let result = reader.visit(&mut walker);
+    let result = reader.visit_dyn(&mut walker);
     if let Some(error) = walker.failed.take() {
         return Err(error);
     }

@@ -51,7 +51,7 @@ pub(super) fn copy(
         events: 0,
     };
     let mut reader = source.archive.events(id)?;
-    let result = reader.visit(&mut copying);
+    let result = reader.visit_dyn(&mut copying);
     (source.progress)(copying.events);
     if let Some(error) = copying.failed.take() {
         return Err(error.into());

@@ -36,7 +36,7 @@ pub(super) fn count(source: &Source<'_>, location: LocationNumber) -> Result<See
         seen: Seen::default(),
         events: 0,
     };
-    if let Err(error) = reader.visit(&mut counting) {
+    if let Err(error) = reader.visit_dyn(&mut counting) {
         source.damage.add(location, &error);
     }
     (source.progress)(counting.events);

@@ -99,7 +99,7 @@ impl Trace {
         reader.seek_time(self.layout.ticks(begin)).map_err(|it| self.failed(it))?;
         let list = Vec::new();
         let mut sampling = Sampling { layout: &self.layout, counter, span, left: most, list };
-        reader.visit(&mut sampling).map_err(|it| self.failed(it))?;
+        reader.visit_dyn(&mut sampling).map_err(|it| self.failed(it))?;
         Ok((sampling.left > 0).then_some(sampling.list))
     }
 }

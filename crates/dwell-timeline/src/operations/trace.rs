@@ -161,7 +161,7 @@ impl Trace {
             open: Vec::new(),
             found,
         };
-        reader.visit(&mut reading).map_err(|it| self.failed(it))?;
+        reader.visit_dyn(&mut reading).map_err(|it| self.failed(it))?;
         read.fetch_add(reading.events, Ordering::Relaxed);
         Ok(reading.found)
     }
@@ -185,7 +185,7 @@ impl Trace {
             until,
             counts: Arc::unwrap_or_clone(std::mem::take(&mut counts)),
         };
-        reader.visit(&mut counting).map_err(|it| self.failed(it))?;
+        reader.visit_dyn(&mut counting).map_err(|it| self.failed(it))?;
         let counts = Arc::new(counting.counts);
         let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let own = all.entry(location).or_default();

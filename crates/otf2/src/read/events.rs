@@ -35,6 +35,12 @@ pub trait Visitor {
     fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()>;
 }
 
+impl Visitor for &mut dyn Visitor {
+    fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()> {
+        (**self).event(record)
+    }
+}
+
 /// Passes a decoded event to the visitor.
 struct Show<'v, V> {
     visitor: &'v mut V,
@@ -62,7 +68,6 @@ fn show<V: Visitor>(visitor: &mut V, record: EventRecord<'_>) -> ControlFlow<()>
 }
 
 /// Returns the position of a record in the window.
-#[cold]
 fn frame(bytes: &[u8], found: &Plain<'_>) -> Frame {
     let at = |rest: &[u8]| bytes.len() - rest.len();
     Frame { id: found.id, start: at(found.body), end: at(found.next) }
@@ -112,7 +117,8 @@ impl EventReader {
     ///
     /// # Errors
     /// Fails if the file is damaged or cannot be read. The next call then returns `None`.
-    #[inline]
+    // Compiled once, and not into every crate that reads: the records of OTF2 make it a large function.
+    #[inline(never)]
     #[allow(clippy::should_implement_trait)] // The event borrows the reader: no `Iterator` can.
     pub fn next(&mut self) -> Result<Option<EventRecord<'_>>> {
         match self.records.take()? {
@@ -184,6 +190,16 @@ impl EventReader {
         }
     }
 
+    /// Passes the events to a visitor as [`EventReader::visit`] does, through a call of a function for each event. The
+    /// loop over the kinds of records is large, and is compiled once here instead of once for every visitor, so this is
+    /// for visitors that do more than count.
+    ///
+    /// # Errors
+    /// Fails as [`EventReader::next`] does.
+    pub fn visit_dyn(&mut self, mut visitor: &mut dyn Visitor) -> Result<bool> {
+        self.visit(&mut visitor)
+    }
+
     /// Passes those events to the visitor that can be decoded without moving the window.
     #[inline(never)]
     fn visit_window<V: Visitor, const TABLES: bool>(
@@ -246,35 +262,34 @@ impl EventReader {
     /// Passes one event with attributes to the visitor, if it comes next and all of it is in the window. Most events have
     /// no attributes, or are calls with a call site, and have a loop of their own: it is much faster, because it knows
     /// the attributes.
-    #[inline(never)]
     fn visit_tagged<V: Visitor>(&mut self, visitor: &mut V) -> Result<Option<ControlFlow<()>>> {
+        Ok(self.next_tagged()?.map(|record| show(visitor, record)))
+    }
+
+    /// Returns the next event if it has attributes and all of it is in the window. Compiled once for all visitors.
+    #[inline(never)]
+    fn next_tagged(&mut self) -> Result<Option<EventRecord<'_>>> {
         let order = self.records.stream.header.order;
         let bytes = self.records.stream.bytes();
         let rest = bytes.get(self.records.stream.pos..).unwrap_or_default();
         let Some((found, attributes, behind)) = tagged(rest, self.records.time, order) else {
             return Ok(None);
         };
-        let time = match &mut self.clock {
-            Some(clock) => clock.correct(Time(found.time)),
-            None => Time(found.time),
-        };
-        let maps = self.maps.as_deref();
-        let number = self.records.number.wrapping_add(1);
-        let next = bytes.len() - found.next.len();
-        let fields = attributes.get(1..).unwrap_or_default();
-        let attributes = Wire::read(&mut Input::before(fields, behind.len(), order, maps));
-        let shown = attributes.and_then(|attributes| {
-            let input = Input::before(found.body, found.next.len(), order, maps);
-            let mut event = Event::read(Scope::Global, found.id, input)?;
+        let at = |rest: &[u8]| bytes.len() - rest.len();
+        let (frame, list) = (frame(bytes, &found), at(attributes) + 1..at(behind));
+        self.records.time = found.time;
+        self.records.stream.pos = frame.end;
+        self.records.number = self.records.number.wrapping_add(1);
+        let (time, number) = (self.time(), EventNumber(self.records.number));
+        let (bytes, maps) = (self.records.stream.bytes(), self.maps.as_deref());
+        let mut fields = Input::new(bytes, list.start, list.end, order, maps);
+        let record = Wire::read(&mut fields).and_then(|attributes| {
+            let input = Input::new(bytes, frame.start, frame.end, order, maps);
+            let mut event = Event::read(Scope::Global, frame.id, input)?;
             correct_flush(self.clock.as_ref(), &mut event);
-            let number = EventNumber(number);
-            Ok(show(visitor, EventRecord { time, number, attributes, event }))
+            Ok(EventRecord { time, number, attributes, event })
         });
-        let flow = shown.map(Some).map_err(|fault| self.records.fault(frame(bytes, &found), fault));
-        let raw = found.time;
-        self.records.stream.pos = next;
-        (self.records.time, self.records.number) = (raw, number);
-        flow
+        record.map(Some).map_err(|fault| self.records.fault(frame, fault))
     }
 
     /// Passes one event to the visitor, by the path that handles every case.
