@@ -101,10 +101,13 @@ fn release_tests(workspace: &Workspace) -> Result<()> {
     linkage::check(Path::new(&workspace.relative(&program)))
 }
 
-/// Records each program with every MPI library, by the optimised library.
+/// Runs each test that starts processes with every MPI library, and records by the optimised library.
 fn every_mpi(workspace: &Workspace) -> Result<()> {
-    let mut command = tests(workspace, &["-p", "dwell", "--test", "record"]);
-    process::run(command.env("DWELL_TEST_MPI", "all").env("DWELL_TEST_LIBRARY", "release"))
+    for arguments in [&["-p", "dwell-mpi"][..], &["-p", "dwell", "--test", "record"]] {
+        let mut command = tests(workspace, arguments);
+        process::run(command.env("DWELL_TEST_MPI", "all").env("DWELL_TEST_LIBRARY", "release"))?;
+    }
+    Ok(())
 }
 
 /// Recovers runs that were killed and damaged at random, in the release profile.

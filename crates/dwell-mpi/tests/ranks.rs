@@ -1,5 +1,7 @@
 //! Real launchers and real libraries: the program `examples/ranks.rs` under each of them.
 
+#[path = "../../../tests/chosen.rs"]
+mod chosen;
 #[allow(dead_code)]
 #[path = "../../../tests/launchers.rs"]
 mod launchers;
@@ -13,6 +15,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use chosen::chosen;
 use launchers::{INTEL, MPICH, Mpi, OPEN_MPI, Run, all, of_the_system};
 
 impl Mpi {
@@ -121,7 +124,7 @@ fn a_rank_that_fails_ends_all_with_a_message() {
         ("error", "this process cannot go on"),
         ("killed", ""),
     ];
-    for mpi in all() {
+    for mpi in chosen(all()) {
         for (way, message) in ways {
             let run = mpi.run(3, &["fail", way, "timeout=100"], &[]);
             run.failed(message);
@@ -132,7 +135,7 @@ fn a_rank_that_fails_ends_all_with_a_message() {
 
 #[test]
 fn ranks_that_do_not_come_are_waited_for_until_the_deadline() {
-    for mpi in all() {
+    for mpi in chosen(all()) {
         let run = mpi.run(3, &["fail", "stuck", DEADLINE], &[]);
         run.failed("not all processes came to `questions` within 4 s");
         assert!(run.time < SOON, "{mpi:?}: {run:?}");
@@ -144,7 +147,7 @@ fn ranks_that_do_not_come_are_waited_for_until_the_deadline() {
 
 #[test]
 fn ranks_at_different_steps_notice_it() {
-    for mpi in all() {
+    for mpi in chosen(all()) {
         let run = mpi.run(3, &["fail", "step", "timeout=100"], &[]);
         run.failed("this process is at `questions`, and rank 2 is not");
     }

@@ -29,8 +29,11 @@ use crate::workspace::Workspace;
 /// Programs that start launchers, by crate and target.
 const LAUNCHING: &[&str] = &["dwell/record", "dwell/book", "dwell-mpi/ranks"];
 
+/// Programs that take longest, which begin first.
+const LONGEST: &[&str] = &["dwell-analyze/all", "dwell/commands"];
+
 /// Tests that compare times: a program, and the beginnings of the names of tests in it.
-const ALONE: &[(&str, &[&str])] = &[];
+const ALONE: &[(&str, &[&str])] = &[("dwell-serve/all", &["crowd::"])];
 
 /// Largest number of failures that are tried again. More are not an accident.
 const MOST_AGAIN: usize = 4;
@@ -121,8 +124,9 @@ impl Tests<'_> {
 
     fn run_programs(&self, programs: Vec<Program>) -> Outcome {
         let alone: Vec<Job> = programs.iter().filter_map(Self::alone).collect();
-        let (launching, others): (Vec<Job>, Vec<Job>) =
+        let (launching, mut others): (Vec<Job>, Vec<Job>) =
             programs.into_iter().map(Self::together).partition(Job::is_launching);
+        others.sort_by_key(|job| !LONGEST.contains(&job.program.name.as_str()));
         let outcome = Mutex::new(Outcome::default());
         let (launching, others) = (queue(launching), queue(others));
         let helpers = thread::available_parallelism().map_or(1, usize::from).max(2) - 1;
