@@ -76,8 +76,8 @@ impl<'a> Run<'a> {
         Step { name: "docs", run: |it| docs_of_published_crates(it.workspace) },
         Step { name: "no_std", run: |it| no_std(it.workspace) },
         Step { name: "oldest-rust", run: |it| published::oldest_rust(it.workspace) },
-        Step { name: "dist-sample", run: |it| dist::sample(it.workspace) },
         Step { name: "build", run: |it| build(it.workspace) },
+        Step { name: "dist-sample", run: |it| dist::sample(it.workspace) },
         // What comes after it needs the packages.
         Step { name: "install", run: |it| it.finish_install() },
         Step { name: "test", run: Self::test_all },
