@@ -1,8 +1,8 @@
 //! `cargo xtask ci`: what must hold before code is merged.
 //!
 //! The steps go from quick to slow, so that the common mistakes are known in seconds, and stop at the first that fails.
-//! Packages are installed while the compiler works on what needs none of them. The time of each step is printed: a run
-//! has to end within 30 minutes on two quiet cores. What takes longer, or rarely fails, is in `cargo xtask proofs`.
+//! Packages are installed while the compiler works on what needs none of them. The time of each step is printed: the
+//! goal is 30 minutes on two quiet cores. What takes longer, or rarely fails, is in `cargo xtask proofs`.
 
 pub(crate) mod gasnet;
 pub(crate) mod install;
