@@ -167,7 +167,7 @@ impl Target {
         };
         if !summary.is_clean() {
             eprintln!("{}: {status}; the end of {}:", self.name, self.log.display());
-            eprintln!("{}", last_lines(&log, SHOWN_LINES));
+            eprintln!("{}", process::last_lines(&log, SHOWN_LINES));
         }
         Ok(summary)
     }
@@ -273,11 +273,6 @@ fn statistic(log: &str, name: &str) -> Option<u64> {
         .and_then(|number| number.trim().parse().ok())
 }
 
-fn last_lines(text: &str, count: usize) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(count)..].join("\n")
-}
-
 fn print_table(summaries: &[Summary]) {
     let number = |value: Option<u64>| value.map_or("?".to_owned(), |value| value.to_string());
     println!(
@@ -310,12 +305,6 @@ mod tests {
         assert_eq!(statistic(log, "number_of_executed_units"), Some(2_281_107));
         assert_eq!(statistic(log, "average_exec_per_sec"), Some(1_140_553));
         assert_eq!(statistic(log, "new_units_added"), None);
-    }
-
-    #[test]
-    fn the_end_of_a_log() {
-        assert_eq!(last_lines("a\nb\nc\n", 2), "b\nc");
-        assert_eq!(last_lines("a", 2), "a");
     }
 
     #[test]

@@ -59,6 +59,12 @@ pub(crate) fn load() -> String {
     format!("{} on {cores} cores", text.split(' ').next().unwrap_or("unknown"))
 }
 
+/// Returns the last lines of a log, to be shown when the program that wrote it failed.
+pub(crate) fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
 /// Returns `true` if a program of this name is on the search path.
 pub(crate) fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -116,6 +122,12 @@ mod tests {
         let mut command = Command::new("/opt/toolchain/bin/cargo");
         command.args(["test", "a b", "", "it's"]);
         assert_eq!(display(&command), r"cargo test 'a b' '' 'it'\''s'");
+    }
+
+    #[test]
+    fn the_end_of_a_log() {
+        assert_eq!(last_lines("a\nb\nc\n", 2), "b\nc");
+        assert_eq!(last_lines("a", 2), "a");
     }
 
     #[test]

@@ -207,7 +207,7 @@ impl Tests<'_> {
         let text = fs::read(&path).with_context(|| path.display().to_string())?;
         let ran = Ran::read(&String::from_utf8_lossy(&text), began.elapsed());
         if !status.success() && ran.failed.is_empty() {
-            bail!("{status}\n{}", last_lines(&ran.text, SHOWN_LINES));
+            bail!("{status}\n{}", process::last_lines(&ran.text, SHOWN_LINES));
         }
         Ok(ran)
     }
@@ -308,11 +308,6 @@ fn queue(jobs: Vec<Job>) -> Mutex<VecDeque<Job>> {
 
 fn seconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64()
-}
-
-fn last_lines(text: &str, count: usize) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
 #[cfg(test)]
