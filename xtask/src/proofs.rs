@@ -36,7 +36,7 @@ const STEPS: &[Step<Workspace>] = &[
     Step { name: "deny", run: |it| deny::check(it, false).map(|line| println!("{line}")) },
     Step { name: "book", run: book::check },
     Step { name: "package", run: published::package },
-    Step { name: "png", run: |it| test(it, &["-p", "dwell", "--features", "png", "--test", "commands"]) },
+    Step { name: "png", run: |it| test(it, &["-p", "dwell", "--features", "png", "--bin", "dwell", "png::"]) },
     Step { name: "sanitize", run: sanitize::run },
     Step { name: "flang", run: flang },
     Step { name: "random-archives", run: |it| test(it, &["-p", "dwell-analyze", "--", "--include-ignored"]) },

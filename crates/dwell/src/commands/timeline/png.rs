@@ -48,3 +48,21 @@ mod drawn {
         pixmap.encode_png().context("the picture cannot be encoded")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    const PICTURE: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="4" height="4"/>"#;
+
+    #[test]
+    #[cfg(feature = "png")]
+    fn a_picture_becomes_pixels() {
+        assert!(super::from_svg(PICTURE).unwrap().starts_with(b"\x89PNG"));
+    }
+
+    #[test]
+    #[cfg(not(feature = "png"))]
+    fn a_build_without_pixels_says_what_to_do() {
+        let error = super::from_svg(PICTURE).unwrap_err().to_string();
+        assert!(error.contains("--svg") && error.contains("--features png"), "{error}");
+    }
+}
