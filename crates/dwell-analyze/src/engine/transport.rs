@@ -656,25 +656,31 @@ pub(crate) fn run_on<S: Send, W: Send>(
         return vec![space];
     }
     let queue = Mutex::new(items.iter_mut());
-    let run = || {
+    let spaces = Mutex::new(Vec::with_capacity(workers));
+    on_threads(workers, &|| {
         let mut space = workspace();
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some(item) = next else { return space };
+            let Some(item) = next else { break };
             work(item, &mut space);
         }
-    };
+        spaces.lock().unwrap_or_else(PoisonError::into_inner).push(space);
+    });
+    spaces.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls `work` once on each of so many threads, one of which is the caller's. This is compiled once: the code that
+/// starts a thread is large, and would be repeated for every kind of item.
+fn on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
     thread::scope(|scope| {
-        let others: Vec<_> = (1..workers).map(|_| scope.spawn(run)).collect();
-        let mut spaces = vec![run()];
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        work();
         for other in others {
-            match other.join() {
-                Ok(space) => spaces.push(space),
-                Err(panic) => std::panic::resume_unwind(panic),
+            if let Err(panic) = other.join() {
+                std::panic::resume_unwind(panic);
             }
         }
-        spaces
-    })
+    });
 }
 
 /// Sections of messages from other ranks for one shard, with the rank that sent each.

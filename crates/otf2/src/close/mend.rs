@@ -168,7 +168,8 @@ impl Source {
 
     /// Copies the events of a segment, which the scan found before.
     fn copy(&mut self, segment: &Segment, mended: &mut Mended) -> io::Result<Result<()>> {
-        let mut parser = Parser::new(|_: &Event<'_>, _: List<'_, Attribute>| true);
+        let mut all = |_: &Event<'_>, _: List<'_, Attribute>| true;
+        let mut parser = Parser::new(&mut all);
         let (mut chunk, mut at, mut left) = (segment.chunk, segment.at, segment.events);
         let mut time = segment.first;
         self.load(chunk)?;

@@ -206,8 +206,14 @@ impl Scan {
 pub fn scan_events(
     path: &Path,
     chunk_size: u64,
-    plausible: impl FnMut(&Event<'_>, List<'_, Attribute>) -> bool,
+    mut plausible: impl FnMut(&Event<'_>, List<'_, Attribute>) -> bool,
 ) -> Result<Scan> {
+    scan(path, chunk_size, &mut plausible)
+}
+
+/// Does what [`scan_events`] says. Decoding and encoding all kinds of events is much code, which is compiled once and
+/// not for each caller.
+fn scan(path: &Path, chunk_size: u64, plausible: &mut Plausible<'_>) -> Result<Scan> {
     let wrap = |error| Error::io(error).at(path);
     if !(chunk::MIN_SIZE..=chunk::MAX_SIZE).contains(&chunk_size) {
         return Err(Error::new(ErrorKind::ChunkSize(chunk_size)).at(path));
@@ -226,7 +232,8 @@ pub fn scan_events(
 /// `None` if the chunk has no valid header.
 pub fn end_of_events(chunk: &[u8]) -> Option<(usize, u64)> {
     let header = chunk.first_chunk().and_then(Header::read)?;
-    let mut parser = Parser::new(|_: &Event<'_>, _: List<'_, Attribute>| true);
+    let mut all = |_: &Event<'_>, _: List<'_, Attribute>| true;
+    let mut parser = Parser::new(&mut all);
     let (mut at, mut time, mut events) = (HEADER, 0, 0);
     while let Here::Event(found) = parser.look(chunk, header.order, at, time)
         && found.time >= time
@@ -253,14 +260,17 @@ pub(super) struct Found<'a> {
     pub(super) event: Event<'a>,
 }
 
+/// Function that may reject an event that decodes but makes no sense.
+type Plausible<'p> = dyn FnMut(&Event<'_>, List<'_, Attribute>) -> bool + 'p;
+
 /// Decodes events and accepts only those that an encoder would have written with the same bytes.
-pub(super) struct Parser<P> {
-    plausible: P,
+pub(super) struct Parser<'p> {
+    plausible: &'p mut Plausible<'p>,
     again: Vec<u8>,
 }
 
-impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Parser<P> {
-    pub(super) fn new(plausible: P) -> Self {
+impl<'p> Parser<'p> {
+    pub(super) fn new(plausible: &'p mut Plausible<'p>) -> Self {
         Self { plausible, again: Vec::new() }
     }
 
@@ -382,9 +392,9 @@ enum Change {
     Unmatched,
 }
 
-struct Scanner<P> {
+struct Scanner<'p> {
     scan: Scan,
-    parser: Parser<P>,
+    parser: Parser<'p>,
     /// The current segment, if one is open.
     row: Option<Segment>,
     /// Events since the last timestamp, as long as the segment continues.
@@ -401,7 +411,7 @@ enum End {
     File,
 }
 
-impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
+impl Scanner<'_> {
     fn run(mut self, file: &File) -> io::Result<Scan> {
         let (size, chunk_size) = (self.scan.size, self.scan.chunk_size);
         let mut memory = vec![0; usize::try_from(chunk_size.min(size)).unwrap_or_default()];
