@@ -4,6 +4,7 @@
 //! dialect of a shell. Each subcommand has a file; this one only parses the command line.
 
 mod aarch64;
+mod background;
 mod bench;
 mod book;
 mod bounds;

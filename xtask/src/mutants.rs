@@ -24,6 +24,12 @@ use crate::workspace::Workspace;
 /// The tool that makes the mutants.
 const CARGO_MUTANTS: Tool = Tool { name: "cargo-mutants", version: "27.1.0", features: &[] };
 
+/// The tool that runs their tests: it stops at the first that fails, which is most of the time that this takes.
+const CARGO_NEXTEST: Tool = Tool { name: "cargo-nextest", version: "0.9.143", features: &[] };
+
+/// Profile in `.config/nextest.toml`, without slow tests of what no mutant is about.
+const PROFILE: (&str, &str) = ("NEXTEST_PROFILE", "mutants");
+
 /// File with the survivors that are accepted: module, mutant, reason.
 const ACCEPTED: &str = "tests/mutants.tsv";
 
@@ -92,6 +98,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let tool = CARGO_MUTANTS.install(workspace)?;
     let text = fs::read_to_string(workspace.root.join(ACCEPTED)).context(ACCEPTED)?;
     let accepted = accepted(&text)?;
+    let nextest = CARGO_NEXTEST.install(workspace)?;
     let mut missed = Vec::new();
     for module in MODULES {
         if !options.modules.is_empty() && !options.modules.iter().any(|it| it == module.name) {
@@ -105,7 +112,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
             sample.iter().for_each(|name| println!("  {name}"));
             continue;
         }
-        let tally = test(&tool, workspace, module, &sample, options)?.without(&accepted);
+        let tally = test(&tool, &nextest, workspace, module, &sample, options)?.without(&accepted);
         println!("{}: {tally}", module.name);
         if tally.score() < module.goal {
             missed.push(format!(
@@ -158,6 +165,7 @@ fn hash(text: &str) -> u64 {
 /// Runs the tests with each mutant.
 fn test(
     tool: &Path,
+    nextest: &Path,
     workspace: &Workspace,
     module: &Module,
     sample: &[String],
@@ -169,7 +177,12 @@ fn test(
     command.args(["--no-shuffle", "--colors", "never", "--timeout", TIMEOUT, "--output"]);
     command.arg(&output).args(["--jobs", &options.jobs.to_string()]);
     command.args(module.tested_by.iter().flat_map(|name| ["--test-package", name]));
-    command.args(["--baseline", "run"]);
+    command.args(["--baseline", "run", "--test-tool", "nextest"]).env(PROFILE.0, PROFILE.1);
+    // Cargo finds it in the path.
+    let places = std::env::var_os("PATH").unwrap_or_default();
+    let own = nextest.parent().filter(|it| !it.as_os_str().is_empty()).map(Path::to_owned);
+    let places = own.into_iter().chain(std::env::split_paths(&places));
+    command.env("PATH", std::env::join_paths(places).context("PATH")?);
     command.args(sample.iter().flat_map(|name| ["--re".to_owned(), exactly(name)]));
     let status = command.status().with_context(|| format!("cannot run {}", tool.display()))?;
     // 2: some survived; 3: some took too long. Both are results.
@@ -177,10 +190,15 @@ fn test(
     Tally::read(&output.join("mutants.out"))
 }
 
-/// Returns a regular expression that matches this text and nothing else.
+/// Returns a regular expression that matches this text and nothing else. Only what has a meaning is escaped: `\<` and
+/// `\>` would be the limits of a word.
 fn exactly(text: &str) -> String {
-    let escape =
-        |c: char| if c.is_alphanumeric() || c == ' ' { format!("{c}") } else { format!("\\{c}") };
+    let escape = |c: char| match c {
+        '\\' | '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}' | '^' | '$' => {
+            format!("\\{c}")
+        }
+        _ => c.to_string(),
+    };
     format!("^{}$", text.chars().map(escape).collect::<String>())
 }
 
@@ -286,6 +304,7 @@ mod tests {
 
     #[test]
     fn expressions_match_names_exactly() {
-        assert_eq!(exactly("a.rs:1: + with *"), r"^a\.rs\:1\: \+ with \*$");
+        assert_eq!(exactly("a.rs:1: + with *"), r"^a\.rs:1: \+ with \*$");
+        assert_eq!(exactly("f -> Vec<u8> with []"), r"^f -> Vec<u8> with \[\]$");
     }
 }

@@ -25,8 +25,13 @@ impl Tool {
         let place = workspace.target.join("tools");
         let own = place.join("bin").join(self.name);
         for program in [PathBuf::from(self.name), own.clone()] {
-            let said = process::output(Command::new(&program).arg("--version"));
-            if said.is_ok_and(|said| is_version(&said, self.version)) {
+            // Some commands of cargo want to be called as cargo does.
+            let as_command = self.name.strip_prefix("cargo-");
+            let says = |words: &[&str]| {
+                let said = process::output(Command::new(&program).args(words).arg("--version"));
+                said.is_ok_and(|said| is_version(&said, self.version))
+            };
+            if says(&[]) || as_command.is_some_and(|name| says(&[name])) {
                 return Ok(program);
             }
         }
@@ -39,9 +44,10 @@ impl Tool {
     }
 }
 
-/// Returns `true` if a line such as `mdbook v0.5.4` or `cargo-deny 0.20.2` ends with this version.
+/// Returns `true` if the first line, such as `mdbook v0.5.4` or `cargo-nextest 0.9.143 (60fa45f63 2026-08-04)`, has this
+/// version behind the name.
 fn is_version(said: &str, version: &str) -> bool {
-    said.split_whitespace().next_back().is_some_and(|it| it.trim_start_matches('v') == version)
+    said.split_whitespace().nth(1).is_some_and(|it| it.trim_start_matches('v') == version)
 }
 
 #[cfg(test)]
@@ -52,6 +58,10 @@ mod tests {
     fn versions_have_a_letter_or_not() {
         assert!(is_version("mdbook v0.5.4\n", "0.5.4"));
         assert!(is_version("cargo-deny 0.20.2", "0.20.2"));
+        assert!(is_version(
+            "cargo-nextest 0.9.143 (60fa45f63 2026-08-04)\nrelease: 0.9.143",
+            "0.9.143"
+        ));
         assert!(!is_version("mdbook v0.5.41", "0.5.4"));
         assert!(!is_version("", "0.5.4"));
     }

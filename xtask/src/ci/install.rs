@@ -9,16 +9,15 @@
 //! Packages are installed once, if this process may install them. Otherwise a message names what is missing, instead of
 //! a test that fails later for an obscure reason.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
-use std::{env, fs, io};
+use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
 use super::gasnet;
+use crate::background::Background;
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -31,47 +30,10 @@ const PACKAGES: &[&str] = &[
     "dwz", "autoconf", "automake", "make", "cmake", "ninja-build", "valgrind",
 ];
 
-/// An installation that runs in the background of other steps. It is a process of its own, so that its output can be
-/// shown in one piece when it has ended.
-pub(crate) struct Background {
-    waiting: Option<JoinHandle<io::Result<(ExitStatus, Duration)>>>,
-    log: PathBuf,
-}
-
-impl Background {
-    /// Starts to install missing packages.
-    pub(crate) fn start(workspace: &Workspace) -> Result<Self> {
-        let log = workspace.target.join("install.log");
-        let output = fs::File::create(&log).with_context(|| log.display().to_string())?;
-        let mut command = Command::new(env::current_exe()?);
-        command.arg("install").stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-        let began = Instant::now();
-        let mut child = command.spawn().context("cannot start the installation of packages")?;
-        let waiting = thread::spawn(move || Ok((child.wait()?, began.elapsed())));
-        Ok(Self { waiting: Some(waiting), log })
-    }
-
-    /// Waits for the end of the installation and shows its output. Fails if the installation failed.
-    pub(crate) fn finish(mut self) -> Result<()> {
-        let Some(waiting) = self.waiting.take() else { return Ok(()) };
-        let ended = waiting.join().map_err(|_| anyhow!("nobody waited for the installation"))?;
-        let (status, time) = ended.context("cannot wait for the installation of packages")?;
-        io::copy(&mut fs::File::open(&self.log)?, &mut io::stdout())?;
-        println!("installed in {:.1} s, beside the steps before", time.as_secs_f64());
-        if !status.success() {
-            bail!("packages could not be installed: {status}");
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Background {
-    /// Waits for the end of the installation, because a later one would find its locks.
-    fn drop(&mut self) {
-        if let Some(waiting) = self.waiting.take() {
-            let _ = waiting.join();
-        }
-    }
+/// Starts to install missing packages beside other steps.
+pub(crate) fn start(workspace: &Workspace) -> Result<Background> {
+    let mut command = Command::new(env::current_exe()?);
+    Background::start(command.arg("install"), workspace.target.join("install.log"))
 }
 
 /// Installs missing packages.

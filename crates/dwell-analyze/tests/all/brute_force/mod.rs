@@ -149,24 +149,24 @@ fn threads(seeds: Range<u64>) {
 
 #[test]
 fn synthetic_archives_equal_a_search() {
-    synthetic(0..130);
+    synthetic(0..65);
 }
 
 #[test]
 #[ignore = "slow: cargo xtask proofs"]
 fn more_synthetic_archives_equal_a_search() {
-    synthetic(130..520);
+    synthetic(65..520);
 }
 
 #[test]
 fn archives_of_threads_equal_a_search() {
-    threads(0..200);
+    threads(0..100);
 }
 
 #[test]
 #[ignore = "slow: cargo xtask proofs"]
 fn more_archives_of_threads_equal_a_search() {
-    threads(200..800);
+    threads(100..800);
 }
 
 /// The log of a location has many blocks.
