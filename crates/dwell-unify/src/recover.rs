@@ -397,3 +397,64 @@ fn told_about_stops(properties: &[(String, String)]) -> Vec<String> {
     let unrecorded = property(archive::UNRECORDED).map(|it| format!("not recorded: {it}"));
     [stopped, lost, unrecorded].into_iter().flatten().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notes(list: &[&str]) -> Notes {
+        let list = list.iter().map(|it| (*it).to_owned()).collect();
+        Notes { directory: PathBuf::from("/run"), list, more: 0 }
+    }
+
+    #[test]
+    fn paths_of_notes_are_short_and_said_once() {
+        let mut notes = notes(&[]);
+        notes.damage(Path::new("/run/open/0.facts"), "open/0.facts: too short");
+        notes.damage(Path::new("/elsewhere/1.facts"), "too long");
+        assert_eq!(notes.all(), ["open/0.facts: too short", "/elsewhere/1.facts: too long"]);
+    }
+
+    #[test]
+    fn notes_beyond_a_thousand_are_counted() {
+        let mut few = notes(&[]);
+        (0..LISTED).for_each(|_| few.damage(Path::new("a"), "b"));
+        assert_eq!(few.all().len(), LISTED);
+
+        let mut many = notes(&[]);
+        (0..LISTED + 3).for_each(|_| many.damage(Path::new("a"), "b"));
+        let all = many.all();
+        assert_eq!(all.len(), LISTED + 1);
+        assert_eq!(all.last().map(String::as_str), Some("3 more"));
+    }
+
+    #[test]
+    fn a_property_has_the_notes_that_fit() {
+        assert_eq!(in_short(&notes(&[])), "");
+        assert_eq!(in_short(&notes(&["a", "b"])), "a; b");
+        // The first is never left out.
+        let long = "x".repeat(SHORT + 1);
+        assert_eq!(in_short(&notes(&[&long])), long);
+
+        let half = "x".repeat(SHORT / 2 - 1);
+        assert_eq!(in_short(&notes(&[&half, &half])), format!("{half}; {half}"));
+        let more = format!("{half}x");
+        assert_eq!(in_short(&notes(&[&half, &more])), format!("{half}; 1 more"));
+        let mut many = notes(&[&half, &more, "a", "b"]);
+        many.more = 7;
+        assert_eq!(in_short(&many), format!("{half}; 10 more"));
+    }
+
+    #[test]
+    fn why_recording_stopped_is_told_from_properties() {
+        let property = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert!(told_about_stops(&[property("OTHER", "x")]).is_empty());
+        let all = [
+            property(archive::UNRECORDED, "c"),
+            property(archive::LOST, "b"),
+            property(archive::STOPPED, "a"),
+        ];
+        let told = ["recording stopped early: a", "b are lost", "not recorded: c"];
+        assert_eq!(told_about_stops(&all), told);
+    }
+}

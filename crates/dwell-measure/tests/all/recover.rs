@@ -412,11 +412,22 @@ fn a_large_run_of_which_two_are_left_makes_few_files() {
     assert!(fs::read_dir(killed.path("traces")).unwrap().count() <= 2 * 1026);
     let text = damage(&killed, &recovered);
     assert!(text.contains("nothing of rank 2 to 19999"), "{text}");
+    assert!(text.contains("no files for those of more than 1024"), "{text}");
 
+    // Of 1,024 missing processes each gets its files.
     let killed = Killed::new(0);
-    process(&killed.path("open"), RUN, 0, u64::MAX, 10);
-    let error = recover(killed.folder.path(), &[]).unwrap_err();
-    assert!(error.to_string().contains("18446744073709551615 processes"), "{error}");
+    process(&killed.path("open"), RUN, 0, 1025, 10);
+    let recovered = killed.recover();
+    assert_eq!(recovered.missing, vec![1..1025]);
+    assert_eq!(recovered.damage, ["nothing of rank 1 to 1024"]);
+    assert_eq!(fs::read_dir(killed.path("traces")).unwrap().count(), 2 * 1025);
+
+    for size in [(1 << 20) + 1, u64::MAX] {
+        let killed = Killed::new(0);
+        process(&killed.path("open"), RUN, 0, size, 10);
+        let error = recover(killed.folder.path(), &[]).unwrap_err();
+        assert!(error.to_string().contains(&format!("{size} processes are said")), "{error}");
+    }
 }
 
 #[test]

@@ -204,3 +204,45 @@ fn number(text: &OsStr) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_have_a_rank_and_a_thread() {
+        let found = |name: &str| thread_of(OsStr::new(name));
+        for name in ["3.10.evt", "3.10.now", "3.10.rows", "3.10.evt.damaged"] {
+            assert_eq!(found(name), Some((3, 10)), "{name}");
+        }
+        for name in ["3.evt", "3.10", "03.10.evt", "3.-1.evt", "a.0.evt", "3.10.facts"] {
+            assert_eq!(found(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_number_that_most_state_counts() {
+        assert_eq!(most_say([].into_iter()), 0);
+        assert_eq!(most_say([4, 7, 7].into_iter()), 7);
+        assert_eq!(most_say([7, 4, 4, 7].into_iter()), 4);
+    }
+
+    #[test]
+    fn streams_in_the_directory_decide_before_those_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("open");
+        let stream = |folder: &Path, run: u64| Candidate {
+            rank: 0,
+            facts: folder.join("0.facts"),
+            folder: folder.into(),
+            head: Headed { run: RunId(run), ..Headed::default() },
+        };
+        let run = |streams: &[Candidate]| which_run(folder.path(), &own, streams);
+        let elsewhere = Path::new("/elsewhere");
+        assert_eq!(run(&[]).unwrap(), None);
+        let both = [stream(&own, 1), stream(elsewhere, 2), stream(elsewhere, 3)];
+        assert_eq!(run(&both).unwrap(), Some(RunId(1)));
+        assert_eq!(run(&both[1..2]).unwrap(), Some(RunId(2)));
+        assert!(matches!(run(&both[1..]), Err(Error::SeveralRuns(files)) if files.len() == 2));
+    }
+}
