@@ -18,7 +18,6 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 
-use crate::background::Background;
 use crate::build::Build;
 use crate::instructions::replay::{Archive, Counter, Kind, Replay};
 use crate::instructions::{self, Sizes, calls};
@@ -62,11 +61,6 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         None => Ok(()),
         Some(broken) => bail!("{}", explained(&broken, &bounds, &now)),
     }
-}
-
-/// Starts to build the largest of the programs, which takes minutes, beside other work.
-pub(crate) fn build_beside(workspace: &Workspace) -> Result<Background> {
-    Replay::build_beside(workspace, Build::Release)
 }
 
 /// Returns the committed table. There need not be one if it is about to be written.

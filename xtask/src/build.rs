@@ -1,11 +1,9 @@
 //! Programs of the workspace that tasks measure, and the profile that they are built with.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::Result;
 
-use crate::background::Background;
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -40,32 +38,13 @@ impl Build {
         Ok(self.folder(workspace).join("libdwell.so"))
     }
 
-    /// Starts to build a program beside other work, and with less right to the processor.
-    pub(crate) fn beside(
-        self,
-        workspace: &Workspace,
-        package: &str,
-        target: [&str; 2],
-    ) -> Result<Background> {
-        let build = self.command(workspace, package, &target);
-        let mut command = Command::new("nice");
-        command.args(["-n", "19"]).arg(build.get_program()).args(build.get_args());
-        let [_, name] = target;
-        let log = workspace.target.join(format!("build-{name}.log"));
-        Background::start(command.current_dir(&workspace.root), log)
-    }
-
     fn run(self, workspace: &Workspace, package: &str, target: &[&str]) -> Result<()> {
-        process::run(&mut self.command(workspace, package, target))
-    }
-
-    fn command(self, workspace: &Workspace, package: &str, target: &[&str]) -> Command {
         let mut build = process::cargo(&workspace.root);
         build.args(["build", "-p", package]).args(target);
         if self == Build::Release {
             build.arg("--release");
         }
-        build
+        process::run(&mut build)
     }
 
     fn folder(self, workspace: &Workspace) -> PathBuf {

@@ -52,8 +52,6 @@ struct Run<'a> {
     workspace: &'a Workspace,
     /// Installation of packages in the background, until it has ended.
     install: RefCell<Option<Background>>,
-    /// Build of what `bounds` counts, while tests run.
-    counted: RefCell<Option<Background>>,
     /// Names of tests that passed only when they were tried again.
     passed_again: RefCell<Vec<String>>,
 }
@@ -84,7 +82,7 @@ impl<'a> Run<'a> {
         // What comes after it needs the packages.
         Step { name: "install", run: |it| it.finish_install() },
         Step { name: "test", run: Self::test_all },
-        Step { name: "bounds", run: Self::bounds },
+        Step { name: "bounds", run: |it| bounds::run(it.workspace, &bounds::Options::default()) },
         Step { name: "book-commands", run: |it| book_commands(it.workspace) },
         Step { name: "truth-sample", run: |it| truth::run(it.workspace, &truth::Options::sample()) },
         Step { name: "web", run: |it| web::check_and_sample(it.workspace) },
@@ -96,12 +94,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let all = if options.quick { Run::QUICK } else { Run::FULL };
     let chosen = steps::beginning_with(all, options.from.as_deref())?;
     let install = if options.quick { None } else { Some(install::start(workspace)?) };
-    let run = Run {
-        workspace,
-        install: install.into(),
-        counted: RefCell::default(),
-        passed_again: RefCell::default(),
-    };
+    let run = Run { workspace, install: install.into(), passed_again: RefCell::default() };
     if !chosen.iter().any(|step| step.name == "install") {
         run.finish_install()?;
     }
@@ -213,14 +206,7 @@ impl Run<'_> {
     fn test_all(&self) -> Result<()> {
         let mut variables = variables(self.workspace);
         variables.push(("DWELL_TEST_LIBRARY".into(), "release".into()));
-        // Tests that launch programs leave a core idle half of the time.
-        self.counted.replace(Some(bounds::build_beside(self.workspace)?));
         self.test(&["--workspace"], variables)
-    }
-
-    fn bounds(&self) -> Result<()> {
-        self.counted.take().map_or(Ok(()), Background::finish)?;
-        bounds::run(self.workspace, &bounds::Options::default())
     }
 
     fn test(&self, built: &[&str], variables: Vec<(String, OsString)>) -> Result<()> {

@@ -7,17 +7,12 @@ use std::{fmt, fs};
 use anyhow::{Context, Result, ensure};
 
 use super::Sizes;
-use crate::background::Background;
 use crate::build::Build;
 use crate::process::{self, Folder};
 use crate::workspace::Workspace;
 
 /// Number of multiplications of [`Kind::Srumma`], which the example knows.
 pub(crate) const SRUMMA_ROUNDS: u64 = 3;
-
-/// Where the program is.
-const PACKAGE: &str = "dwell-analyze";
-const EXAMPLE: [&str; 2] = ["--example", "replay"];
 
 /// Kinds of synthetic archives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,13 +89,8 @@ pub(crate) struct Replay {
 impl Replay {
     /// Builds the program.
     pub(crate) fn build(workspace: &Workspace, build: Build) -> Result<Replay> {
-        let program = build.program(workspace, PACKAGE, EXAMPLE)?;
+        let program = build.program(workspace, "dwell-analyze", ["--example", "replay"])?;
         Ok(Replay { program })
-    }
-
-    /// Starts to build the program beside other work.
-    pub(crate) fn build_beside(workspace: &Workspace, build: Build) -> Result<Background> {
-        build.beside(workspace, PACKAGE, EXAMPLE)
     }
 
     /// Makes an archive. What the directory has is removed first.
