@@ -15,8 +15,8 @@ use dwell_unify::facts::{EVENTS, Fact};
 use dwell_unify::recover::{Error, Recovered, recover};
 use dwell_unify::stream::RunId;
 use otf2::encode::{EncodeError, Encoder};
-use otf2::event::{Enter, Leave};
-use otf2::id::{RegionRef, Time};
+use otf2::event::{Enter, Leave, ParameterString};
+use otf2::id::{ParameterRef, RegionRef, StringRef, Time};
 use otf2::{Archive, Event};
 
 const CHUNK: usize = 256 * 1024;
@@ -63,16 +63,24 @@ impl Killed {
 /// Writes the files that a process leaves that is killed after `calls` calls. Region 1 is `alpha` at even ranks and
 /// `beta` at odd ones, so that ids differ.
 fn process(folder: &Path, run: RunId, rank: u64, size: u64, calls: u64) {
-    process_with(folder, run, rank, size, calls, |_| {});
+    process_with(folder, run, rank, size, calls, Extra::default(), |_| {});
 }
 
-/// Writes the files of a killed process, and lets `at_the_end` change its numbers.
+/// What a process says and records besides.
+#[derive(Clone, Copy, Default)]
+struct Extra<'a> {
+    facts: &'a [Fact<'a>],
+    events: &'a [Event<'a>],
+}
+
+/// Writes the files of a killed process with facts and events of one's own, and lets `at_the_end` change its numbers.
 fn process_with(
     folder: &Path,
     run: RunId,
     rank: u64,
     size: u64,
     calls: u64,
+    extra: Extra<'_>,
     at_the_end: impl FnOnce(Head),
 ) {
     let path = folder.join(format!("{rank}.facts"));
@@ -87,6 +95,7 @@ fn process_with(
         say(Fact::Region { id, name, meaning: "", role: 1, paradigm: 13 });
     }
     say(Fact::Thread { id: 0, tid: 1, files: EVENTS });
+    extra.facts.iter().for_each(|fact| say(*fact));
     let mut file = Vec::new();
     let mut encoder = Encoder::new(vec![0; CHUNK]).unwrap();
     stream.head().has_chunk();
@@ -103,6 +112,7 @@ fn process_with(
         write(1000 + call * 50, Enter { region }.into());
         write(1020 + call * 50, Leave { region }.into());
     }
+    extra.events.iter().for_each(|event| write(1020 + calls * 50, *event));
     let end = encoder.used();
     let mut last = encoder.finish().memory;
     last[end..end + 2].fill(0);
@@ -297,6 +307,40 @@ fn an_event_that_names_nothing_is_damage() {
 }
 
 #[test]
+fn parameters_and_strings_that_are_not_defined_are_damage() {
+    let (parameter, string) = (ParameterRef(0), StringRef(1));
+    let events = [ParameterString { parameter, string }.into()];
+    let name = Fact::Parameter { id: 0, kind: 0, name: "mode" };
+    let text = |id| Fact::Text { id, text: "fast" };
+    let recovered = |facts: &[Fact<'_>]| {
+        let killed = Killed::new(0);
+        let extra = Extra { facts, events: &events };
+        process_with(&killed.path("open"), RUN, 0, 1, 10, extra, |_| {});
+        killed.recover()
+    };
+    assert_eq!(recovered(&[name, text(0), text(1)]).damage, [""; 0]);
+    for facts in [&[name, text(0)][..], &[text(0), text(1)]] {
+        let damage = recovered(facts).damage;
+        assert!(damage.iter().any(|it| it.contains("no event")), "{facts:?}: {damage:?}");
+    }
+}
+
+#[test]
+fn a_thread_without_an_event_file_misses_no_events() {
+    let killed = Killed::new(0);
+    let facts = [Fact::Thread { id: 1, tid: 2, files: 0 }];
+    let extra = Extra { facts: &facts, events: &[] };
+    process_with(&killed.path("open"), RUN, 0, 1, 10, extra, |_| {});
+    assert_eq!(killed.recover().damage, [""; 0]);
+
+    let killed = Killed::new(0);
+    let facts = [Fact::Thread { id: 1, tid: 2, files: EVENTS }];
+    let extra = Extra { facts: &facts, events: &[] };
+    process_with(&killed.path("open"), RUN, 0, 1, 10, extra, |_| {});
+    assert_eq!(killed.recover().damage, ["open/0.1.evt: the events of this thread are missing"]);
+}
+
+#[test]
 fn files_that_are_missing_or_empty_are_damage() {
     for change in ["gone", "empty", "cut"] {
         let killed = Killed::new(2);
@@ -362,7 +406,7 @@ fn into_an_empty_or_a_new_directory() {
 fn why_recording_stopped_and_what_was_lost_survives_a_kill() {
     let killed = Killed::new(0);
     for rank in 0..2 {
-        process_with(&killed.path("open"), RUN, rank, 2, CALLS, |head| {
+        process_with(&killed.path("open"), RUN, rank, 2, CALLS, Extra::default(), |head| {
             if rank == 1 {
                 head.stopped("no space for events", 28);
                 (0..85_000).for_each(|_| head.loses_call());
