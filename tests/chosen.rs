@@ -5,10 +5,12 @@
 //! `DWELL_TEST_MPI=all`, which `cargo xtask proofs` sets, runs each test with all of them.
 
 /// Returns one of these, chosen by the name of the running test, or all with `DWELL_TEST_MPI=all`. Outside of the thread
-/// of a test, where no name is known, it returns all.
+/// of a test, where no name is known, it returns all. A test that is run alone has the main thread; cargo-nextest, which
+/// does that, passes the name.
 pub(crate) fn chosen<T>(mut candidates: Vec<T>) -> Vec<T> {
     let thread = std::thread::current();
-    let name = thread.name().filter(|name| *name != "main");
+    let passed = std::env::var("NEXTEST_TEST_NAME").ok();
+    let name = passed.as_deref().or_else(|| thread.name().filter(|name| *name != "main"));
     let all = std::env::var_os("DWELL_TEST_MPI").is_some_and(|value| value == "all");
     match name {
         Some(name) if !all && !candidates.is_empty() => {

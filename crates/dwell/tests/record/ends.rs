@@ -9,15 +9,15 @@ use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, lines};
 use crate::trace::Trace;
 
-/// Runs `ends.c` without and with Dwell, which may wait three seconds for other processes. Exit codes and lines must be
-/// the same. `transports` are those that UCX may use: over TCP a process that waits must make progress for others.
+/// Runs `ends.c` without and with Dwell, which may wait two seconds for other processes, and lets a process be late by so
+/// many seconds with Dwell. Exit codes and lines must be the same. `transports` are those that UCX may use: over TCP a process that waits must make progress for others.
 fn ends(lab: &Lab, transports: &str, pes: u32, mode: &str, seconds: &str) -> Run {
     let program = lab.compile("tests/programs/ends.c", &["-w"]);
-    let command = [program.as_os_str(), mode.as_ref(), seconds.as_ref()];
+    let late_by = |seconds| [program.as_os_str(), OsStr::new(mode), OsStr::new(seconds)];
     let transports = format!("UCX_TLS={transports}");
-    let options = ["-x", &transports, "-x", "DWELL_PEER_TIMEOUT=3s"];
-    let plain = lab.oshrun(pes, &options, &command);
-    let measured = lab.measured(pes, &options, &command);
+    let options = ["-x", &transports, "-x", "DWELL_PEER_TIMEOUT=2s"];
+    let plain = lab.oshrun(pes, &options, &late_by("0"));
+    let measured = lab.measured(pes, &options, &late_by(seconds));
     assert_eq!(plain.code, measured.code, "{mode}: {plain:?}\n{measured:?}");
     assert_eq!(lines(&plain.stdout), lines(&measured.stdout), "{mode}");
     measured
@@ -54,7 +54,7 @@ fn pes_that_return_or_exit_take_part_in_the_end() {
 #[test]
 fn a_pe_that_is_late_at_a_collective_end_is_waited_for() {
     let Some(lab) = Lab::open() else { return };
-    let run = ends(&lab, "all", 2, "late", "7");
+    let run = ends(&lab, "all", 2, "late", "4");
     assert!(lab.experiment().join("traces.otf2").exists(), "{run:?}");
     has_all_calls(&lab, 2);
 }
@@ -63,7 +63,7 @@ fn a_pe_that_is_late_at_a_collective_end_is_waited_for() {
 #[test]
 fn a_pe_that_exits_long_before_the_others_leaves_its_events() {
     let Some(lab) = Lab::open() else { return };
-    let run = ends(&lab, "tcp,self", 3, "early", "7");
+    let run = ends(&lab, "tcp,self", 3, "early", "5");
     assert!(run.stderr.contains("Next: dwell recover"), "{run:?}");
     let output = lab.dwell(&["recover".as_ref(), lab.experiment().as_os_str()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -75,10 +75,10 @@ fn a_rank_that_is_late_at_mpi_finalize_is_waited_for() {
     for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile(&lab, "tests/programs/mpi_ends.c", &[]);
-        let command = [program.as_os_str(), "7".as_ref()];
-        let plain = mpi.run(&lab, 3, &command);
-        let variables = ["DWELL_PEER_TIMEOUT=3s".as_ref()];
-        let measured = mpi.measured_with(&lab, 3, &variables, &command);
+        let late_by = |seconds| [program.as_os_str(), OsStr::new(seconds)];
+        let plain = mpi.run(&lab, 3, &late_by("0"));
+        let variables = ["DWELL_PEER_TIMEOUT=2s".as_ref()];
+        let measured = mpi.measured_with(&lab, 3, &variables, &late_by("4"));
         assert_eq!((plain.code, measured.code), (Some(0), Some(0)), "{mpi:?}: {measured:?}");
         assert_eq!(lines(&plain.stdout), lines(&measured.stdout), "{mpi:?}");
         lab.accepted_by_otf2_print(&lab.experiment());
@@ -97,7 +97,7 @@ fn a_process_that_hangs_at_the_end_is_not_waited_for() {
         let plain = mpi.run(&lab, 3, &command);
         let preload = format!("LD_PRELOAD={}", slow.display());
         let variables =
-            ["DWELL_PEER_TIMEOUT=3s", "SLOW_RANK=1", "SLOW_SECONDS=8", &preload].map(OsStr::new);
+            ["DWELL_PEER_TIMEOUT=3s", "SLOW_RANK=1", "SLOW_SECONDS=6", &preload].map(OsStr::new);
         let measured = mpi.measured_with(&lab, 3, &variables, &command);
         assert_eq!((plain.code, measured.code), (Some(0), Some(0)), "{mpi:?}: {measured:?}");
         // MPICH's transport may warn of messages that a process sent and nobody waits for any more.
