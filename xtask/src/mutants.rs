@@ -24,13 +24,14 @@ use crate::workspace::Workspace;
 /// The tool that makes the mutants.
 const CARGO_MUTANTS: Tool = Tool { name: "cargo-mutants", version: "27.1.0", features: &[] };
 
-/// The tool that runs their tests: it stops at the first that fails, which is most of the time that this takes.
+/// The tool that runs their tests. It stops at the first test that fails, where `cargo test` would run all of them for
+/// minutes.
 const CARGO_NEXTEST: Tool = Tool { name: "cargo-nextest", version: "0.9.143", features: &[] };
 
-/// Profile in `.config/nextest.toml`, without slow tests of what no mutant is about.
+/// Variable of nextest, and its profile in `.config/nextest.toml` that leaves out slow tests.
 const PROFILE: (&str, &str) = ("NEXTEST_PROFILE", "mutants");
 
-/// File with the survivors that are accepted: module, mutant, reason.
+/// File with the survivors that are accepted: mutant, reason.
 const ACCEPTED: &str = "tests/mutants.tsv";
 
 /// Largest number of seconds that the tests of a mutant may take. Those of a mutant that loops forever take longer.
@@ -98,7 +99,6 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let tool = CARGO_MUTANTS.install(workspace)?;
     let text = fs::read_to_string(workspace.root.join(ACCEPTED)).context(ACCEPTED)?;
     let accepted = accepted(&text)?;
-    let nextest = CARGO_NEXTEST.install(workspace)?;
     let mut missed = Vec::new();
     for module in MODULES {
         if !options.modules.is_empty() && !options.modules.iter().any(|it| it == module.name) {
@@ -112,7 +112,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
             sample.iter().for_each(|name| println!("  {name}"));
             continue;
         }
-        let tally = test(&tool, &nextest, workspace, module, &sample, options)?.without(&accepted);
+        let tally = test(&tool, workspace, module, &sample, options)?.without(&accepted);
         println!("{}: {tally}", module.name);
         if tally.score() < module.goal {
             missed.push(format!(
@@ -165,7 +165,6 @@ fn hash(text: &str) -> u64 {
 /// Runs the tests with each mutant.
 fn test(
     tool: &Path,
-    nextest: &Path,
     workspace: &Workspace,
     module: &Module,
     sample: &[String],
@@ -178,7 +177,8 @@ fn test(
     command.arg(&output).args(["--jobs", &options.jobs.to_string()]);
     command.args(module.tested_by.iter().flat_map(|name| ["--test-package", name]));
     command.args(["--baseline", "run", "--test-tool", "nextest"]).env(PROFILE.0, PROFILE.1);
-    // Cargo finds it in the path.
+    // Cargo looks for nextest in the path.
+    let nextest = CARGO_NEXTEST.install(workspace)?;
     let places = std::env::var_os("PATH").unwrap_or_default();
     let own = nextest.parent().filter(|it| !it.as_os_str().is_empty()).map(Path::to_owned);
     let places = own.into_iter().chain(std::env::split_paths(&places));
