@@ -9,8 +9,9 @@ use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, lines};
 use crate::trace::Trace;
 
-/// Runs `ends.c` without and with Dwell, which may wait two seconds for other processes, and lets a process be late by so
-/// many seconds with Dwell. Exit codes and lines must be the same. `transports` are those that UCX may use: over TCP a process that waits must make progress for others.
+/// Runs `ends.c` without and with Dwell, which may wait two seconds for other processes. With Dwell a process is late by
+/// `seconds`. Exit codes and lines must be the same. `transports` are those that UCX may use: over TCP a process that
+/// waits must make progress for others.
 fn ends(lab: &Lab, transports: &str, pes: u32, mode: &str, seconds: &str) -> Run {
     let program = lab.compile("tests/programs/ends.c", &["-w"]);
     let late_by = |seconds| [program.as_os_str(), OsStr::new(mode), OsStr::new(seconds)];
