@@ -18,7 +18,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 
-use crate::build::Build;
+use crate::build::Optimised;
 use crate::instructions::replay::{Archive, Counter, Kind, Replay};
 use crate::instructions::{self, Sizes, calls};
 use crate::process::{self, Folder};
@@ -152,11 +152,8 @@ impl Programs {
             has_compiler,
             "calls of MPI are counted on Debian's libmpich-dev, whose {compiler} is missing"
         );
-        let build = Build::Release;
-        let record_cost = ["--example", "record_cost"];
-        let library = build.library(workspace)?;
-        let record_cost = build.program(workspace, "dwell-measure", record_cost)?;
-        let replay = Replay::build(workspace, build)?;
+        let Optimised { library, record_cost, replay } = Optimised::build(workspace)?;
+        let replay = Replay { program: replay };
         let folder = std::env::temp_dir().join(format!("dwell-bounds-{}", std::process::id()));
         fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let folder = Folder(folder);

@@ -32,12 +32,6 @@ impl Build {
         Ok(workspace.relative(&folder.join(name)).into())
     }
 
-    /// Builds the library that `dwell run` preloads, and returns its path.
-    pub(crate) fn library(self, workspace: &Workspace) -> Result<PathBuf> {
-        self.run(workspace, "dwell-preload", &[])?;
-        Ok(self.folder(workspace).join("libdwell.so"))
-    }
-
     fn run(self, workspace: &Workspace, package: &str, target: &[&str]) -> Result<()> {
         let mut build = process::cargo(&workspace.root);
         build.args(["build", "-p", package]).args(target);
@@ -51,6 +45,33 @@ impl Build {
         workspace.target.join(match self {
             Build::Release => "release",
             Build::Dev => "debug",
+        })
+    }
+}
+
+/// What continuous integration needs as users have it: the recorder, and programs whose instructions are counted.
+pub(crate) struct Optimised {
+    /// Library that `dwell run` preloads.
+    pub(crate) library: PathBuf,
+    /// Example of `dwell-measure` that records calls.
+    pub(crate) record_cost: PathBuf,
+    /// Example of `dwell-analyze` that replays archives.
+    pub(crate) replay: PathBuf,
+}
+
+impl Optimised {
+    /// Builds all by one command: separate ones give the crates below them other features and compile those twice.
+    pub(crate) fn build(workspace: &Workspace) -> Result<Optimised> {
+        let mut build = process::cargo(&workspace.root);
+        build.args(["build", "--release", "-p", "dwell-preload", "-p", "dwell-measure"]);
+        build.args(["-p", "dwell-analyze", "--lib", "--example", "record_cost"]);
+        process::run(build.args(["--example", "replay"]))?;
+        let folder = Build::Release.folder(workspace);
+        let example = |name| workspace.relative(&folder.join("examples").join(name)).into();
+        Ok(Optimised {
+            library: folder.join("libdwell.so"),
+            record_cost: example("record_cost"),
+            replay: example("replay"),
         })
     }
 }

@@ -25,6 +25,7 @@ use needs::NEEDS;
 use runner::Tests;
 
 use crate::background::Background;
+use crate::build::Optimised;
 use crate::process::{self, cargo};
 use crate::steps::{self, Step};
 use crate::workspace::Workspace;
@@ -156,8 +157,7 @@ fn build(workspace: &Workspace) -> Result<()> {
     process::run(cargo(&workspace.root).args(["test", "--workspace", "--no-run"]))?;
     let shipped = ["build", "-p", "dwell", "-p", "dwell-preload"];
     process::run(cargo(&workspace.root).args(shipped))?;
-    let library = ["build", "--release", "-p", "dwell-preload"];
-    process::run(cargo(&workspace.root).args(library))?;
+    Optimised::build(workspace)?;
     let program = workspace.target.join("debug/dwell");
     linkage::check(Path::new(&workspace.relative(&program)))
 }
@@ -205,7 +205,8 @@ impl Run<'_> {
     /// any other, with stubs in assembly, inlined hooks and compiler fences.
     fn test_all(&self) -> Result<()> {
         let mut variables = variables(self.workspace);
-        variables.push(("DWELL_TEST_LIBRARY".into(), "release".into()));
+        let library = Optimised::build(self.workspace)?.library;
+        variables.push(("DWELL_TEST_LIBRARY".into(), library.into()));
         self.test(&["--workspace"], variables)
     }
 

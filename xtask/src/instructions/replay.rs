@@ -83,7 +83,7 @@ impl fmt::Display for Archive {
 
 /// The example `replay` of `dwell-analyze`, which makes archives and replays them.
 pub(crate) struct Replay {
-    program: PathBuf,
+    pub(crate) program: PathBuf,
 }
 
 impl Replay {
