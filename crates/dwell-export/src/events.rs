@@ -7,7 +7,7 @@ use otf2::id::RegionRef;
 use otf2::read::{Definitions, EventRecord};
 use otf2::{Definition, Event};
 
-use crate::Result;
+use crate::error::Result;
 use crate::run::Run;
 use crate::table::{Cell, Part, Text};
 use crate::walk::partner_and_bytes;

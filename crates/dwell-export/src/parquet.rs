@@ -9,13 +9,14 @@ use dwell_model::waits::Wait;
 use otf2::read::EventRecord;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
+use crate::error::{Error, Result};
 use crate::events::{self, Names, Records};
 use crate::operation::{Operation, OperationKind, Space};
+use crate::report;
 use crate::run::Run;
 use crate::table::{Cell, Finished, Part, Table, Text, assemble};
 use crate::tables::{CALL_PATHS, EVENTS, FINDINGS, LOCATIONS, METRICS, OPERATIONS, VALUES, WAITS};
 use crate::walk::{Common, Sink, walk};
-use crate::{Error, Result, report};
 
 /// A table that was written, and the number of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,11 +25,11 @@ use otf2::id::RegionRef;
 use otf2::read::EventRecord;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
+use crate::error::{Error, Result};
 use crate::operation::{Operation, OperationKind, Space};
 use crate::proto::Message;
 use crate::run::Run;
 use crate::walk::{Common, Sink, walk};
-use crate::{Error, Result};
 
 /// Numbers of fields in the schema of Perfetto, by message.
 mod field {

@@ -5,7 +5,7 @@ use dwell_report::findings::Confidence;
 use dwell_report::{Call, CnodeId, Flavour, MetricId};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use crate::Result;
+use crate::error::Result;
 use crate::run::Run;
 use crate::table::{Cell, Finished, Part, Text};
 use crate::tables::{CALL_PATHS, FINDINGS, LOCATIONS, METRICS, VALUES};

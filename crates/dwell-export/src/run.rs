@@ -13,7 +13,7 @@ use otf2::Archive;
 use otf2::read::Definitions;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Greatest number of parts that locations are divided into. Each part of a table is an open file until the end.
 const MOST_PARTS: u64 = 64;

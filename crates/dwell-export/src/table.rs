@@ -19,7 +19,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type as Schema};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Greatest number of rows in a row group.
 const ROWS: usize = 65_536;

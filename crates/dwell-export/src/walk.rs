@@ -18,9 +18,9 @@ use otf2::id::{CommRef, Rank, RegionRef, RmaWinRef};
 use otf2::read::{Definitions, EventRecord, Visitor};
 use otf2::{Definition, Event};
 
+use crate::error::{Error, Result};
 use crate::operation::{Operation, OperationKind, Space};
 use crate::run::Run;
-use crate::{Error, Result};
 
 /// Receives what a location did.
 pub(crate) trait Sink {

@@ -29,7 +29,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            library: std::env::var_os(crate::LIBRARY).map(PathBuf::from),
+            library: std::env::var_os(crate::error::LIBRARY).map(PathBuf::from),
             timeout: Duration::from_mins(10),
             piece: 1 << 20,
             waiting: Waiting::Sleep,

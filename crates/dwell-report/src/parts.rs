@@ -113,7 +113,7 @@ impl Query {
                 .is_some_and(|it| Wait::of_metric(it.uniq_name).is_some() && is_seconds(it.uom));
             if is_wait && self.is_readable(metric) {
                 let ranking = self.ranking(metric, Flavour::Exclusive, below)?;
-                let one = |path: crate::Ranked| LargestWait {
+                let one = |path: crate::ranking::Ranked| LargestWait {
                     metric,
                     cnode: path.cnode,
                     others: path.others,

@@ -12,7 +12,8 @@ use gimli::{AttributeValue, DwLang, Dwarf, DwarfPackage, Reader as _, UnitOffset
 
 use crate::demangle::{self, demangle};
 use crate::image::{Allowance, Image, Reader};
-use crate::{Frame, Reason, locate};
+use crate::locate;
+use crate::site::{Frame, Reason};
 
 /// DWARF of a module, parsed as far as lookups have needed it.
 pub(crate) struct Debug {

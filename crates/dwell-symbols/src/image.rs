@@ -13,7 +13,8 @@ use std::sync::Arc;
 use gimli::{EndianArcSlice, RunTimeEndian, SectionId};
 use object::{CompressionFormat, Object as _, ObjectSection as _};
 
-use crate::{BuildId, Reason};
+use crate::module::BuildId;
+use crate::site::Reason;
 
 /// A reader of a section: a range of the file's buffer, which all readers share.
 pub(crate) type Reader = EndianArcSlice<RunTimeEndian>;

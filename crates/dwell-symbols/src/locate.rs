@@ -12,7 +12,8 @@ use std::path::{Component, Path, PathBuf};
 use object::Object as _;
 
 use crate::image::{Allowance, Image};
-use crate::{BuildId, Reason};
+use crate::module::BuildId;
+use crate::site::Reason;
 
 /// The content of `.gnu_debuglink`: name and CRC-32 of the debug file.
 struct Link {

@@ -8,8 +8,9 @@ use crate::debug::Debug;
 use crate::demangle::{complete, demangle};
 use crate::image::{Allowance, Image};
 use crate::locate::{self, Proof};
+use crate::module::{Module, ReturnOffset};
+use crate::site::{Frame, Quality, Reason, Site};
 use crate::symbols::Symbols;
-use crate::{Frame, Module, Quality, Reason, ReturnOffset, Site};
 
 /// Settings of a [`Resolver`]: the directories in which it looks for debug files, and the memory that it may use.
 #[derive(Debug, Clone)]

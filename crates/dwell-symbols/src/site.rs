@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::BuildId;
+use crate::module::BuildId;
 
 /// The source of one return address, as far as it could be found.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -36,8 +36,10 @@ use otf2::write::EventWriter;
 use otf2::{Attribute, AttributeValue, List};
 
 use crate::calls::{Collective, Get, INSIDE, Span};
+use crate::progress::Progress;
+use crate::rng;
+use crate::truth::{Severities, Totals, Truth};
 use crate::world::{FIRST_GROUP, Program, RANKS_PER_NODE, WINDOW, regions};
-use crate::{Progress, Severities, Totals, Truth, rng};
 
 /// Nanoseconds from the beginning of one phase to that of the next, T(j + 1) - T(j). Everything that happens in a phase
 /// fits into it.

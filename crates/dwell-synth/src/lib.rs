@@ -15,6 +15,7 @@
 
 mod calls;
 pub mod halo;
+mod progress;
 pub mod random;
 pub mod report;
 pub mod ring;
@@ -24,8 +25,5 @@ pub mod srumma;
 mod truth;
 mod world;
 
+pub use progress::Progress;
 pub use truth::{Severities, Totals, Truth};
-
-/// A callback for progress bars. Generators call it with the number of locations or metrics completed since the last
-/// call, from any thread. Pass `&|_| ()` to ignore it.
-pub type Progress<'p> = &'p (dyn Fn(u64) + Sync);

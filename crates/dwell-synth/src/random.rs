@@ -23,9 +23,10 @@ use otf2::id::{AttributeRef, LockId, MatchingId, Rank, RegionRef, Time};
 use otf2::{Attribute, AttributeValue, List};
 use rayon::prelude::*;
 
+use crate::progress::Progress;
 use crate::rng::Rng;
+use crate::truth::{Totals, Truth};
 use crate::world::{Program, WINDOW, WORLD, regions};
-use crate::{Progress, Totals, Truth};
 
 /// Options of [`generate`]. Together they determine every byte of the archive. Memory grows with `ranks` × `segments` ×
 /// `operations`.

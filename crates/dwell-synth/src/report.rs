@@ -14,7 +14,8 @@ use cubex::{
     ReportWriter, Result, Rows, SystemNode,
 };
 
-use crate::{Progress, rng};
+use crate::progress::Progress;
+use crate::rng;
 
 /// Number of children of a node of the call tree. Nodes are numbered level by level, so the parent of node n is (n - 1)
 /// / 4.

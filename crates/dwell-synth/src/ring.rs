@@ -46,8 +46,10 @@ use otf2::id::{Rank, RegionRef, RequestId, Time};
 use otf2::write::EventWriter;
 
 use crate::calls::{Collective, INSIDE, Span};
+use crate::progress::Progress;
+use crate::rng;
+use crate::truth::{Severities, Totals, Truth};
 use crate::world::{Program, RANKS_PER_NODE, WORLD, regions};
-use crate::{Progress, Severities, Totals, Truth, rng};
 
 /// Nanoseconds from the beginning of one step to that of the next, T(j + 1) - T(j). All calls of a step fit into it.
 pub const STEP: u64 = 200_000;

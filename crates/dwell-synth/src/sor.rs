@@ -33,8 +33,10 @@ use otf2::id::{MatchingId, Time};
 use otf2::write::EventWriter;
 
 use crate::calls::{self, Collective, Get, Span};
+use crate::progress::Progress;
+use crate::rng;
+use crate::truth::{Severities, Totals, Truth};
 use crate::world::{Program, RANKS_PER_NODE, regions};
-use crate::{Progress, Severities, Totals, Truth, rng};
 
 /// Nanoseconds from the beginning of one exchange to that of the next, or to that of the reduction.
 pub const STEP: u64 = 100_000;

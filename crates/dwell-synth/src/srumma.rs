@@ -42,8 +42,10 @@ use otf2::id::{MatchingId, Rank, Time};
 use otf2::write::EventWriter;
 
 use crate::calls::{self, Collective, INSIDE, Span};
+use crate::progress::Progress;
+use crate::rng;
+use crate::truth::{Severities, Totals, Truth};
 use crate::world::{Program, RANKS_PER_NODE, WINDOW, regions};
-use crate::{Progress, Severities, Totals, Truth, rng};
 
 /// Nanoseconds from the beginning of one step to that of the next, T(k + 1) - T(k). All calls of a step fit into it.
 pub const STEP: u64 = 100_000;

@@ -15,7 +15,8 @@ use otf2::write::{ArchiveWriter, DefWriter, EventWriter, Options};
 use otf2::{List, def, enums};
 use rayon::prelude::*;
 
-use crate::{Progress, Severities, Totals, Truth};
+use crate::progress::Progress;
+use crate::truth::{Severities, Totals, Truth};
 
 /// The window that all one-sided operations use.
 pub(crate) const WINDOW: RmaWinRef = RmaWinRef(0);

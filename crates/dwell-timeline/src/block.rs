@@ -10,8 +10,9 @@
 
 use dwell_model::waits::Wait;
 
+use crate::ids::{CallPath, Location};
 use crate::slices::{Slice, Waiting};
-use crate::{CallPath, Location, Span, Time};
+use crate::span::{Span, Time};
 
 /// Greatest number of slices in a block.
 pub(crate) const SLICES: usize = 64;

@@ -16,15 +16,18 @@ use dwell_report::Class;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::block::{self, put, take};
+use crate::classes::Sums;
 use crate::critical;
+use crate::error::{Error, Result};
 use crate::format::{self, ALL, About, Fingerprint, Header, Part, SOME};
+use crate::ids::{CallPath, Location};
 use crate::index::{Index, Summary};
 use crate::instances::{self, Keeper};
 use crate::levels::{self, Entry};
 use crate::paths::Paths;
 use crate::pyramid::{self, Bins, MOST_BINS};
 use crate::slices::{Instance, Piece, Receiver, Segment, Slice, Waiting, divide};
-use crate::{CallPath, Error, Location, Result, Span, Sums, Time};
+use crate::span::{Span, Time};
 
 /// Makes the index in a directory, or completes one whose making was interrupted, and opens it.
 ///

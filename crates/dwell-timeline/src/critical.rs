@@ -11,7 +11,9 @@ use dwell_analyze::LocationNumber;
 use dwell_analyze::log::{DependencyLog, LogError, Piece};
 
 use crate::block::{put, take};
-use crate::{Location, Result, Span, Time};
+use crate::error::Result;
+use crate::ids::Location;
+use crate::span::{Span, Time};
 
 /// Greatest number of steps that are kept: the last ones.
 const MOST_STEPS: usize = 100_000;

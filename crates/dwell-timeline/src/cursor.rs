@@ -2,11 +2,14 @@
 
 use crate::block;
 use crate::build::class_of;
+use crate::classes::{CLASSES, Sums};
+use crate::error::Result;
 use crate::format::About;
+use crate::ids::Location;
 use crate::index::Index;
 use crate::levels::{self, Entry, NODE, NODE_BYTES};
 use crate::slices::Slice;
-use crate::{CLASSES, Location, Result, Span, Sums, Time};
+use crate::span::{Span, Time};
 
 /// A place in the slices of a location. It keeps the last node of each level and the last block, so that steps to near times are
 /// cheap.

@@ -33,7 +33,10 @@ use std::path::{Path, PathBuf};
 use dwell_model::waits::Wait;
 
 use crate::block::{put, take};
-use crate::{CLASSES, Error, Location, Result, Span, Sums, Time};
+use crate::classes::{CLASSES, Sums};
+use crate::error::{Error, Result};
+use crate::ids::Location;
+use crate::span::{Span, Time};
 
 /// Version of the format.
 pub(crate) const VERSION: u32 = 1;

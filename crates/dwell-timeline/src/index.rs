@@ -10,12 +10,16 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::ParallelSlice;
 
 use crate::block::{self, put, take};
+use crate::classes::{CLASSES, Sums};
 use crate::critical;
+use crate::critical::Step;
 use crate::cursor::Cursor;
+use crate::error::{Error, Result};
 use crate::format::{self, ALL, About, Fingerprint, Part};
+use crate::ids::{CallPath, Location};
 use crate::instances::{self, Finding, Instances};
 use crate::slices::Slice;
-use crate::{CLASSES, CallPath, Error, Location, Result, Span, Step, Sums, Time};
+use crate::span::{Span, Time};
 
 /// What the file of a group says at its end.
 #[derive(Debug, PartialEq, Eq)]

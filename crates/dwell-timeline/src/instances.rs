@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 use dwell_model::waits::Wait;
 
 use crate::block::{put, take};
+use crate::ids::{CallPath, Location};
 use crate::slices::Instance;
-use crate::{CallPath, Location, Span, Time};
+use crate::span::{Span, Time};
 
 /// Greatest number of instances that are kept for a finding.
 pub const MOST_INSTANCES: usize = 1000;

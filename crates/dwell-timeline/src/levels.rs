@@ -10,7 +10,8 @@
 //! | 8 | length of the longest wait |
 //! | 8 for each class | time from that begin to the end of the location |
 
-use crate::{CLASSES, Sums, Time};
+use crate::classes::{CLASSES, Sums};
+use crate::span::Time;
 
 /// Number of entries in a node.
 pub(crate) const NODE: usize = 64;

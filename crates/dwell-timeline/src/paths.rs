@@ -9,7 +9,8 @@ use dwell_analyze::LocationNumber;
 use dwell_analyze::log::{DependencyLog, LocationLog, Step};
 use dwell_report::Class;
 
-use crate::{CallPath, Result};
+use crate::error::Result;
+use crate::ids::CallPath;
 
 /// Numbers of all call paths, by their callers and last steps. They are the numbers of the report, which the dependency log does
 /// not have: each of its locations counts its own call paths.

@@ -7,7 +7,8 @@
 
 use dwell_report::Class;
 
-use crate::{CLASSES, Sums, Time};
+use crate::classes::{CLASSES, Sums};
+use crate::span::Time;
 
 /// Size of a cell in bytes.
 pub(crate) const CELL: usize = CLASSES + 1;

@@ -9,7 +9,8 @@
 
 use dwell_model::waits::Wait;
 
-use crate::{CallPath, Location, Span, Time};
+use crate::ids::{CallPath, Location};
+use crate::span::{Span, Time};
 
 /// A stretch of time in which a location did one thing: it was in one call path, and either waited or did not. Slices of a location
 /// follow each other without gaps, from its first event to its last.

@@ -6,12 +6,15 @@ use dwell_report::Class;
 use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use crate::block::SLICES;
+use crate::classes::{CLASSES, Sums};
 use crate::cursor::Cursor;
+use crate::error::Result;
 use crate::format::SOME;
+use crate::ids::Location;
 use crate::index::Index;
 use crate::pyramid::{self, CELL, share};
 use crate::slices::Slice;
-use crate::{CLASSES, Location, Result, Span, Sums, Time};
+use crate::span::{Span, Time};
 
 /// Way in which a tile is computed. A page shows the coarse one at once and replaces it by the exact one, which takes longer where a
 /// view has many locations.

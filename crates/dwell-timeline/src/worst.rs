@@ -8,10 +8,12 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use crate::cursor::Cursor;
+use crate::error::Result;
+use crate::ids::Location;
 use crate::index::Index;
 use crate::levels::NODE;
 use crate::slices::Slice;
-use crate::{Location, Result, Span, Time};
+use crate::span::{Span, Time};
 
 /// Something that may contain a long wait. What is not resolved yet comes before slices of the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -198,7 +198,7 @@ impl Anchor {
         let mut output = SliceOutput::new(&mut bytes, 0, self.order);
         output.u8(chunk::control::HEADER);
         output.u8(self.order.mark());
-        output.str(crate::Str::new(MAGIC).as_bytes());
+        output.str(crate::value::Str::new(MAGIC).as_bytes());
         output.u8(ANCHOR_FORMAT);
         output.u8(TRACE_FORMAT);
         let (major, minor, bugfix) = self.version;
@@ -210,12 +210,12 @@ impl Anchor {
         output.u64(self.locations);
         output.u64(self.definitions);
         for text in [&self.machine, &self.creator, &self.description] {
-            output.str(crate::Str::from(text.as_str()).as_bytes());
+            output.str(crate::value::Str::from(text.as_str()).as_bytes());
         }
         output.u32(u32::try_from(self.properties.len()).unwrap_or(u32::MAX));
         for (name, value) in &self.properties {
-            output.str(crate::Str::from(name.as_str()).as_bytes());
-            output.str(crate::Str::from(value.as_str()).as_bytes());
+            output.str(crate::value::Str::from(name.as_str()).as_bytes());
+            output.str(crate::value::Str::from(value.as_str()).as_bytes());
         }
         output.u64(self.trace_id);
         output.u32(self.snapshots);

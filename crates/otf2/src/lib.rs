@@ -107,6 +107,7 @@
 
 #[cfg(feature = "std")]
 pub mod anchor;
+mod atomics;
 pub mod chunk;
 #[cfg(feature = "std")]
 pub mod clock;
@@ -125,10 +126,6 @@ pub mod id;
 pub mod map;
 mod mark;
 
-/// The atomics of [`commit`], which a model replaces by those of `loom`.
-mod atomics {
-    pub(crate) use core::sync::atomic::{AtomicU8, Ordering};
-}
 pub mod marker;
 mod order;
 mod output;

@@ -304,7 +304,7 @@ macro_rules! records {
     ) => {
         $(#[$doc])*
         ///
-        #[doc = concat!("Record ", stringify!($id), ", since OTF2 ", $since, ", framing [`", stringify!($framing), "`](crate::Framing). Fields on disk:")]
+        #[doc = concat!("Record ", stringify!($id), ", since OTF2 ", $since, ", framing [`", stringify!($framing), "`](crate::record::Framing). Fields on disk:")]
         ///
         /// | field | code |
         /// |---|---|

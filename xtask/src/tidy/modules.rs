@@ -5,8 +5,10 @@
 //! crates do. Apart: modules of a folder that is listed in [`APART`] do not import each other. Unnamed: files of a
 //! folder that is listed in [`UNNAMED`] contain no word of a kind that belongs to a later folder.
 //!
-//! The reader follows `use` declarations and paths that begin with `crate`, `super` or `self`. Imports of a name that a
-//! parent module re-exports count as imports of the parent. Code under `#[cfg(test)] mod tests` does not count.
+//! The reader follows `use` declarations and paths that begin with `crate`, `super`, `self` or, in the root of a crate, with
+//! one of its modules. Imports of a name that a parent module re-exports count as imports of the parent, so modules that
+//! import what the root re-exports from another are in a circle with the root. Code under `#[cfg(test)] mod tests` does
+//! not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,13 +93,16 @@ fn graph(modules: &[(String, &SourceFile)]) -> Graph {
     for (module, file) in modules {
         let text = file.text.as_deref().unwrap_or_default();
         let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let mut anchors = vec!["crate", "super", "self"];
+        if module.is_empty() {
+            anchors.extend(names.iter().filter(|it| !it.is_empty() && !it.contains("::")));
+        }
         let mut imports = BTreeSet::new();
-        for path in paths(text) {
-            if let Some(target) = resolve(module, &path, &names) {
-                // The root declares all modules and a parent its children: that is no import.
-                if target != *module && !target.is_empty() {
-                    imports.insert(target);
-                }
+        for path in paths(text, &anchors) {
+            if let Some(target) = resolve(module, &path, &names)
+                && target != *module
+            {
+                imports.insert(target);
             }
         }
         graph.insert(module.clone(), imports);
@@ -126,33 +131,46 @@ fn resolve(module: &str, path: &[String], names: &BTreeSet<&str>) -> Option<Stri
     })
 }
 
-/// Returns every path in a file that begins with `crate`, `super` or `self`, with groups in braces expanded.
-fn paths(text: &str) -> Vec<Vec<String>> {
+/// Returns every path in a file that begins with one of these words, with groups in braces expanded.
+fn paths(text: &str, anchors: &[&str]) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     // What a comment mentions is not imported.
     let code: String =
         text.lines().filter(|it| !it.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
     let mut from = 0;
-    while let Some((at, word)) = next_anchor(&code, from) {
+    while let Some((at, word)) = next_anchor(&code, from, anchors) {
         from = at + word.len();
         let before = code[..at].chars().next_back();
         if before.is_some_and(|it| it.is_alphanumeric() || matches!(it, '_' | ':' | '$')) {
             continue;
         }
-        let mut prefix = vec![word.to_owned()];
+        // Within a module of this file, `super` is the module of the file.
+        let anchor = if word == "super" && is_in_a_module(&code[..at]) { "self" } else { word };
+        let mut prefix = vec![anchor.to_owned()];
         from = at + word.len() + take(&code[at + word.len()..], &mut prefix, &mut found);
     }
     found
 }
 
-/// Finds the next `crate::`, `super::` or `self::` at or after a position.
-fn next_anchor(code: &str, from: usize) -> Option<(usize, &'static str)> {
-    let of = |word: &'static str| {
+/// Finds the first path after a position that begins with one of these words.
+fn next_anchor<'a>(code: &str, from: usize, anchors: &[&'a str]) -> Option<(usize, &'a str)> {
+    let of = |word: &&'a str| {
         let rest = code.get(from..)?;
         let at = rest.find(&format!("{word}::"))?;
-        Some((from + at, word))
+        Some((from + at, *word))
     };
-    ["crate", "super", "self"].into_iter().filter_map(of).min()
+    anchors.iter().filter_map(of).min()
+}
+
+/// Returns `true` if code that follows is in a module whose braces are in this file, as rustfmt indents it.
+fn is_in_a_module(before: &str) -> bool {
+    let begins = |it: &&str| {
+        let item = it.strip_prefix("pub(crate) ").or(it.strip_prefix("pub ")).unwrap_or(it);
+        item.starts_with("mod ") && item.ends_with('{')
+    };
+    let mut outermost =
+        before.lines().rev().filter(|it| it.starts_with(|it: char| !it.is_whitespace()));
+    outermost.next().is_some_and(|it| begins(&it))
 }
 
 /// Parses `::a::{b, c::d}` after a prefix. Adds the paths and returns the number of bytes read.
@@ -363,6 +381,21 @@ mod tests {
         assert_eq!(imports("b"), ["b::c"]);
         assert_eq!(imports("b::c"), ["b"]);
         assert_eq!(circles(&graph), [["b", "b::c"]]);
+    }
+
+    #[test]
+    fn the_root_imports_what_it_exports() {
+        let files = [
+            file(
+                "crates/x/src/lib.rs",
+                "mod a;\nmod b;\npub use a::A;\nmod within {\n    use super::A;\n}",
+            ),
+            file("crates/x/src/a.rs", ""),
+            file("crates/x/src/b.rs", "use crate::A;\nmod within {\n    use super::B;\n}"),
+        ];
+        let graph = of(&files);
+        assert_eq!(graph[""].iter().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(graph["b"].iter().collect::<Vec<_>>(), [""]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Stored {
             ))
             .into());
         }
-        let names = member_names(number, metric.viz == crate::VizType::Ghost);
+        let names = member_names(number, metric.viz == crate::meta::VizType::Ghost);
         let (index, data) = match (report.member(&names.index), report.member(&names.data)) {
             (Some(index), Some(data)) => (index, data),
             (None, None) => return Ok(None),

@@ -23,7 +23,6 @@ use std::path::Path as FilePath;
 use dwell_mpi::Agreement;
 use serde::{Deserialize, Serialize};
 
-use crate::Error as Failure;
 use crate::archive::ids::LocationNumber;
 use crate::archive::time::{Duration, Time};
 use crate::causes::pass::{check, open};
@@ -33,6 +32,7 @@ use crate::engine::log::read::{DependencyLog, LogError};
 use crate::engine::process::Process;
 use crate::engine::quantity::Quantity;
 use crate::engine::transport::Transport;
+use crate::error::Error as Failure;
 
 /// Greatest number of steps that are kept.
 const MOST_STEPS: u64 = 100_000;

@@ -25,7 +25,8 @@ use crate::engine::process::Process;
 use crate::engine::quantity::Quantity;
 use crate::engine::transport::{Deal, Pools, Sharding, Transport};
 use crate::engine::wire::Inboxes;
-use crate::{Cut, Error as Failure};
+use crate::error::Error as Failure;
+use crate::options::Cut;
 
 outboxes! {
     /// What locations tell locations of other shards.

@@ -30,7 +30,8 @@ use crate::engine::process::Process;
 use crate::engine::shard::{Answerer, Files, Limits, Reader, Shard};
 use crate::engine::transport::{Deal, Error, Pools, Sharding, Transport};
 use crate::engine::wire::Inboxes;
-use crate::{Cut, Error as Failure, Progress};
+use crate::error::Error as Failure;
+use crate::options::{Cut, Progress};
 
 /// Least size of a location's read buffer in bytes.
 const LEAST_BUFFER: u64 = 4 * 1024;

@@ -4,6 +4,7 @@ pub(crate) mod division;
 pub(crate) mod findings;
 pub(crate) mod notes;
 pub(crate) mod own;
+pub(crate) mod pairs;
 pub(crate) mod pieces;
 pub(crate) mod profile;
 pub(crate) mod report;

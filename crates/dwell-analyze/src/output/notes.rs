@@ -1,13 +1,13 @@
 //! Collects what could not be computed, and defects of the archive.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use dwell_model::archive;
 use dwell_model::operation::Operation;
 use otf2::Anchor;
 use serde::{Deserialize, Serialize};
 
-use crate::NotComputed;
 use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::LeftOut;
 use crate::archive::time::{Duration, Time};
@@ -23,6 +23,27 @@ const AFTER_PAUSES: u8 = 110;
 
 /// Greatest number of problems that are listed. The others are counted.
 const LISTED: usize = 20;
+
+/// A pattern that could not be judged for some calls or for the whole archive. Its findings are incomplete, and output
+/// must say so. Its text form is one line with the pattern, the number of calls and the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotComputed {
+    /// Id of the pattern as `dwell_model::waits` lists it.
+    pub pattern: &'static str,
+    /// Number of calls that could not be judged; 0 if the reason concerns all of them.
+    pub calls: u64,
+    /// Reason in words for a user, without a full stop.
+    pub reason: String,
+}
+
+impl fmt::Display for NotComputed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.calls {
+            0 => write!(f, "{}: not computed: {}", self.pattern, self.reason),
+            calls => write!(f, "{}: not computed for {calls} calls: {}", self.pattern, self.reason),
+        }
+    }
+}
 
 /// Counts of single locations, joined over all of them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -20,9 +20,9 @@ use std::path::Path as FilePath;
 use cubex::{ReportWriter, UnfinishedReport};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::archive::ids::{CallPathNumber, LocationNumber};
 use crate::engine::transport::Transport;
+use crate::error::Error;
 use crate::output::own::{Member, Own, Section};
 use crate::output::report::{self, CELL, Input, Source};
 use crate::output::tree::Branch;
@@ -279,8 +279,9 @@ pub(crate) fn write(
     let mut failed = write_values(transport, &values, &mut target)?;
 
     let sizes = transport.share("size of the list of pairs", vec![pairs.len() as u64])?;
-    let reserved =
-        writer.as_ref().map(|writer| writer.reserve_extra(crate::PAIRS, sizes.iter().sum()));
+    let reserved = writer
+        .as_ref()
+        .map(|writer| writer.reserve_extra(dwell_model::pairs::MEMBER, sizes.iter().sum()));
     let place = reserved.as_ref().map(|place| place.as_ref().ok().copied());
     let place = transport.broadcast("place of the list of pairs", place)?;
     failed = failed.and(reserved.transpose().map(drop));

@@ -33,9 +33,10 @@ use crate::archive::world::World;
 use crate::engine::matrix::{self, Kind};
 use crate::engine::paths::Counted;
 use crate::engine::quantity::Quantity as Q;
+use crate::error::Error;
+use crate::output::pairs;
 use crate::output::report::{self, Sheets, Source};
 use crate::output::tree::{Branch, Totals, Tree};
-use crate::{Error, named_pairs, pairs_csv};
 
 /// Memory budget in bytes for the values of call paths that are being written.
 const MEMORY: usize = 256 << 20;
@@ -211,7 +212,7 @@ impl Profile {
     /// Returns an error if a block cannot be opened or read, or if the report cannot be written.
     pub fn write_report(&self, path: &FilePath) -> Result<Vec<String>, Error> {
         let sum = self.partners()?;
-        let pairs = pairs_csv(&named_pairs(&self.world, &sum));
+        let pairs = pairs::csv(&pairs::named(&self.world, &sum));
         drop(sum);
         let input = report::Input {
             defs: &self.defs,

@@ -499,7 +499,7 @@ pub(crate) fn write<E: From<cubex::Error>>(
 ) -> Result<(), E> {
     let (writer, sheets) = begin(input, has, path)?;
     fill(&sheets)?;
-    writer.extra(crate::PAIRS, pairs.len() as u64, pairs.as_bytes())?;
+    writer.extra(dwell_model::pairs::MEMBER, pairs.len() as u64, pairs.as_bytes())?;
     Ok(writer.finish()?)
 }
 

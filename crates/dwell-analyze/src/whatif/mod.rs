@@ -20,10 +20,10 @@ use std::thread;
 use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
 
-use crate::Error;
 use crate::archive::ids::LocationNumber;
 use crate::causes::failure;
 use crate::engine::log::read::{DependencyLog, LogError};
+use crate::error::Error;
 use crate::output::findings::{Cause, Finding, Gain, Ground, Unpredictable};
 use rules::PathRule;
 pub use scenario::{Change, Network, Selection, UnknownSelection};

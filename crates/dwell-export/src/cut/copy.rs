@@ -17,7 +17,7 @@ use otf2::{Event, List};
 use super::calls::Calls;
 use super::count::Seen;
 use super::{Channel, Source, Whole, channel};
-use crate::Result;
+use crate::error::Result;
 
 /// Copies a location. Returns the number of its new events, and that of messages and collectives that were left out.
 pub(super) fn copy(

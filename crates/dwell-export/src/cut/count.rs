@@ -9,7 +9,7 @@ use otf2::read::{EventRecord, Visitor};
 
 use super::calls::Calls;
 use super::{Channel, Gathering, Source, channel};
-use crate::Result;
+use crate::error::Result;
 
 /// What a location has in the span.
 #[derive(Debug, Default)]

@@ -26,8 +26,8 @@ use otf2::write::{ArchiveWriter, Options};
 use otf2::{Archive, Definition, Event};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
+use crate::error::{Error, Result};
 use crate::run::Damage;
-use crate::{Error, Result};
 use calls::Chosen;
 use count::Seen;
 

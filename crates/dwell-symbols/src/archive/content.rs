@@ -8,7 +8,7 @@ use otf2::def::{Region, SourceCodeLocation};
 use otf2::id::StringRef;
 use otf2::{Archive, Definition};
 
-use crate::{BuildId, Module, ReturnOffset};
+use crate::module::{BuildId, Module, ReturnOffset};
 
 /// The length at which texts are truncated, in bytes. A record must fit into a chunk, and chunks have at least 256 KiB.
 const LONGEST: usize = 1 << 16;

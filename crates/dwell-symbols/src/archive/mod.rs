@@ -44,7 +44,9 @@ use std::{fmt, io};
 use otf2::Archive;
 use otf2::store::FileKind;
 
-use crate::{Module, Options, Quality, Site};
+use crate::module::Module;
+use crate::resolver::Options;
+use crate::site::{Quality, Site};
 use content::Content;
 use plan::Plan;
 

@@ -15,7 +15,7 @@ use otf2::{Archive, AttributeValue, Definition, Str, Value};
 
 use super::content::{Content, FULL, SiteRegion, Texts};
 use super::{Error, INLINED_INTO, is_resolved};
-use crate::{Frame, Quality, Site};
+use crate::site::{Frame, Quality, Site};
 
 /// The result of planning. The error is a text that says why the archive cannot be rewritten.
 type Result<T, E = &'static str> = std::result::Result<T, E>;

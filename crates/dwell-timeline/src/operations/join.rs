@@ -7,7 +7,9 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::read::{Channel, Counts, Found, Gathering, Lock, Note, What};
 use super::{Joined, Operation, OperationKind, Operations, Trace};
-use crate::{Location, Result, Span, Time};
+use crate::error::Result;
+use crate::ids::Location;
+use crate::span::{Span, Time};
 
 /// Greatest number of events that are counted before a span.
 const MOST_BEFORE: u64 = 50_000_000;

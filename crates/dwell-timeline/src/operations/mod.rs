@@ -17,7 +17,8 @@ mod trace;
 
 use std::collections::HashMap;
 
-use crate::{Location, Span};
+use crate::ids::Location;
+use crate::span::Span;
 
 pub use samples::{Counter, Sample};
 pub use trace::Trace;

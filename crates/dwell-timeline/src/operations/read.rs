@@ -11,7 +11,8 @@ use otf2::id::{CommRef, RegionRef, RmaWinRef};
 use otf2::read::{EventRecord, Visitor};
 
 use super::{Operation, OperationKind, Trace};
-use crate::{Location, Span, Time};
+use crate::ids::Location;
+use crate::span::{Span, Time};
 
 /// Number of events after a span in which operations of the span may complete.
 const MORE: u32 = 4096;

@@ -10,7 +10,9 @@ use otf2::value::MetricValue;
 use otf2::{Definition, Event};
 
 use super::Trace;
-use crate::{Location, Result, Span, Time};
+use crate::error::Result;
+use crate::ids::Location;
+use crate::span::{Span, Time};
 
 /// A counter of a trace: a member of a metric class.
 #[derive(Clone, Debug, PartialEq)]

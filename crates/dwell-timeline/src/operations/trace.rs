@@ -17,7 +17,9 @@ use super::join::join_locks;
 use super::read::{Counting, Counts, Found, Reading};
 use super::samples::{self, Counter};
 use super::{Joined, Operation, Operations};
-use crate::{Error, Location, Result, Span, Time};
+use crate::error::{Error, Result};
+use crate::ids::Location;
+use crate::span::{Span, Time};
 
 /// Number of places of a location up to which counts are kept.
 const KEPT: usize = 16;

@@ -11,12 +11,16 @@ use std::ops::Range;
 use dwell_model::units::seconds;
 use dwell_model::waits::Wait;
 
+use crate::classes::CLASSES;
+use crate::critical::Step;
+use crate::error::Result;
+use crate::ids::{CallPath, Location};
 use crate::index::Index;
 use crate::operations::{Arrow, Joined, Operations};
 use crate::pyramid::MOST_BINS;
 use crate::slices::Slice;
+use crate::span::{Span, Time};
 use crate::tile::{Sharpness, Tile};
-use crate::{CLASSES, CallPath, Location, Result, Span, Step, Time};
 
 pub use svg::svg;
 pub use text::{columns, text};

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use dwell_report::Class;
 
 use super::{Names, Scene, label};
-use crate::Time;
 use crate::operations::OperationKind;
+use crate::span::Time;
 
 /// Colours of the classes, which are those of the explorer.
-const COLOURS: [(Class, &str, &str); crate::CLASSES] = [
+const COLOURS: [(Class, &str, &str); crate::classes::CLASSES] = [
     (Class::Compute, "#bbbbbb", "computing"),
     (Class::Put, "#0077bb", "put"),
     (Class::Get, "#33bbee", "get"),
@@ -232,7 +232,8 @@ fn cells(svg: &mut String, scene: &Scene, row: usize, (top, height): (f64, f64))
 fn legend(svg: &mut String, scene: &Scene, y: usize) {
     let mut x = LABELS;
     for (place, (class, colour, name)) in COLOURS.iter().enumerate() {
-        let occurs = scene.tile.shares.iter().skip(place).step_by(crate::CLASSES).any(|it| *it > 0);
+        let occurs =
+            scene.tile.shares.iter().skip(place).step_by(crate::classes::CLASSES).any(|it| *it > 0);
         if !occurs {
             continue;
         }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use dwell_report::Class;
 
 use super::{Names, Scene, label, largest};
-use crate::CLASSES;
+use crate::classes::CLASSES;
 
 /// Characters of the classes, in their order. Waits have `#`.
 const MARKS: [char; CLASSES] = ['.', 'p', 'g', 'a', 'm', 'c', 'l', 'f', 'r', '#'];
@@ -53,16 +53,17 @@ pub fn text(scene: &Scene, names: &dyn Names) -> String {
     let width = label_width(&labels);
     let columns = scene.tile.columns;
     let mut marks: Vec<(usize, usize)> = Vec::new();
-    let column = |time: crate::Time| {
+    let column = |time: crate::span::Time| {
         let at = u128::from(time.0.saturating_sub(scene.span.from.0)) * columns as u128;
         (at / u128::from(scene.span.length().max(1))) as usize
     };
     let longest = scene.waits.first().map_or(0, |it| it.1.span.length());
-    let is_long = |it: &&(crate::Location, crate::Slice)| it.1.span.length() >= longest / 10;
+    let is_long =
+        |it: &&(crate::ids::Location, crate::slices::Slice)| it.1.span.length() >= longest / 10;
     for (location, slice) in scene.waits.iter().filter(is_long) {
         if let Some(row) = scene.row(*location) {
             let part = slice.span.common(scene.span);
-            let last = column(crate::Time(part.to.0.saturating_sub(1)));
+            let last = column(crate::span::Time(part.to.0.saturating_sub(1)));
             marks.extend((column(part.from)..=last).map(|it| (row, it)));
         }
     }

@@ -181,7 +181,7 @@ impl Stamped {
 
     /// Makes an error from the fault in a record, and ends the chunk.
     #[cold]
-    pub(crate) fn fault(&self, frame: Frame, fault: Fault) -> crate::Error {
+    pub(crate) fn fault(&self, frame: Frame, fault: Fault) -> crate::error::Error {
         self.ended.store(true, Relaxed);
         self.stream.error(frame.start, ErrorKind::Record { id: frame.id, fault })
     }

@@ -1,0 +1,393 @@
+//! The result of an analysis.
+
+use std::path::Path;
+
+use otf2::Archive;
+
+use crate::archive::crowds::{self, Crowd};
+use crate::archive::ids::LocationNumber;
+use crate::causes::{CriticalPath, Delay};
+use crate::engine::location::Location;
+use crate::engine::quantity::Quantity;
+use crate::engine::transport::Transport;
+use crate::error::Error;
+use crate::output::Replayed;
+use crate::output::division::{self, CallTime};
+use crate::output::findings::{
+    self, Cause, Critical, Efficiency, Entry, Finding, Inefficiency, Phase, Polling, ProgramPhase,
+    RunSize, Times, Unexplained,
+};
+use crate::output::notes::{self, NotComputed};
+use crate::output::own::Own;
+use crate::output::pairs::{self, Pair};
+use crate::part::Part;
+use crate::whatif::WhatIf;
+
+/// Result of [`analyze`](crate::analyze): ranked findings, sums over the run, and everything that could not be judged.
+///
+/// The value holds the call trees and sums of all locations in memory, but no events. Its methods only read it; the
+/// archive is not needed any more, also not for [`Analysis::write_report`].
+#[derive(Debug)]
+pub struct Analysis {
+    pub(crate) part: Part,
+    pub(crate) lists: Lists,
+    pub(crate) residual: Option<u64>,
+    /// The critical path, if the dependency log was written.
+    pub(crate) critical: Option<CriticalPath>,
+}
+
+/// One item of the list that [`Analysis::ranked`] returns: something that costs the run time. Both variants have bounds
+/// of the time that can be gained, so waits and inefficient communication can be compared.
+#[derive(Clone, Copy, Debug)]
+pub enum Ranked<'a> {
+    /// A call path whose calls wait for other processes.
+    Waits(&'a Entry),
+    /// Communication that could take less time although nobody waits in it.
+    Inefficient(&'a Inefficiency),
+}
+
+impl Ranked<'_> {
+    /// Returns what the list is sorted by, as [`Entry::weight`] does.
+    fn weight(&self, run: RunSize) -> (u64, u128) {
+        match self {
+            Self::Waits(it) => it.weight(run),
+            Self::Inefficient(it) => (run.hundredths(run.each(it.gain())), it.gain()),
+        }
+    }
+}
+
+/// Number of entries whose gain is predicted.
+const FORESEEN: usize = 5;
+
+/// Lists that users read, at rank 0.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    counts: notes::Counts,
+    ranking: findings::Ranking,
+    inefficient: Vec<Inefficiency>,
+    unexplained: Vec<Unexplained>,
+    polling: Vec<Polling>,
+    not_computed: Vec<NotComputed>,
+    damage: Vec<String>,
+    causes: Vec<Cause>,
+    efficiency: Option<Efficiency>,
+    program_phases: Vec<ProgramPhase>,
+    critical: Vec<Critical>,
+}
+
+impl Lists {
+    pub(crate) fn of(
+        archive: &Archive,
+        ground: &findings::Ground<'_>,
+        replayed: &Replayed,
+        summary: findings::Summary,
+    ) -> Self {
+        let mut ranking = findings::rank(ground, &summary);
+        ranking.look(archive, ground);
+        let inefficient = findings::inefficient(ground, &summary, ranking.times.run);
+        let unexplained = findings::unexplained(ground, &summary);
+        let polling = findings::polling(ground, &summary);
+        let causes = findings::causes(ground, &summary, ranking.times.run);
+        let efficiency = summary.efficiency();
+        let program_phases = summary.phases(ground);
+        let critical = findings::critical(ground);
+        let counts = summary.counts;
+        let (not_computed, damage) =
+            notes::collect(archive.anchor(), ground, &replayed.unjudged, &counts);
+        Self {
+            counts,
+            ranking,
+            inefficient,
+            unexplained,
+            polling,
+            not_computed,
+            damage,
+            causes,
+            efficiency,
+            program_phases,
+            critical,
+        }
+    }
+}
+
+impl Analysis {
+    /// Returns all findings in the order of the [entries](Self::entries), so that each entry is a range of this slice.
+    pub fn findings(&self) -> &[Finding] {
+        &self.lists.ranking.findings
+    }
+
+    /// Returns the findings grouped by call path. Entries of the run come first, then those of start-up and of
+    /// shutdown; within a phase, the greatest expected gain comes first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.lists.ranking.entries
+    }
+
+    /// Returns the time of start-up, run and shutdown in nanoseconds, each summed over all locations. Shares of
+    /// findings refer to the run, because a program can do little about start-up and shutdown.
+    pub fn times(&self) -> Times {
+        self.lists.ranking.times
+    }
+
+    /// Returns the call paths with most time on the critical path, most first, at most [`LISTED`](crate::LISTED) of them. The list is empty if
+    /// the analysis did not write the dependency log.
+    pub fn critical(&self) -> &[Critical] {
+        &self.lists.critical
+    }
+
+    /// Returns how well the run uses its processes, or `None` if nothing was computed in it.
+    pub fn efficiency(&self) -> Option<Efficiency> {
+        self.lists.efficiency
+    }
+
+    /// Returns the phases that the program declares, such as the iterations of its main loop, with their efficiencies. The
+    /// longest is first. The list is empty if the program declares none.
+    pub fn program_phases(&self) -> &[ProgramPhase] {
+        &self.lists.program_phases
+    }
+
+    /// Returns what processes did in the run that made others wait, what cost most first. Only what costs at least 0.1 % of
+    /// the run is listed. The list is empty if the analysis did not write the dependency log.
+    pub fn causes(&self) -> &[Cause] {
+        &self.lists.causes
+    }
+
+    /// Returns communication of the run that could take less time although nobody waits, the greatest saving first.
+    /// Only what could save at least 1 % of the run is listed.
+    pub fn inefficient(&self) -> &[Inefficiency] {
+        &self.lists.inefficient
+    }
+
+    /// Returns the ranking that users read: call paths that wait for at least 0.1 % of the run, and inefficient
+    /// communication, the greatest expected gain first. Start-up and shutdown are left out; see [`Self::entries`] for
+    /// them.
+    pub fn ranked(&self) -> Vec<Ranked<'_>> {
+        let run = self.times().run;
+        let large = |it: &&Entry| it.phase == Phase::Run && !it.is_small(run);
+        let waits = self.entries().iter().filter(large).map(Ranked::Waits);
+        let mut list: Vec<Ranked<'_>> =
+            waits.chain(self.lists.inefficient.iter().map(Ranked::Inefficient)).collect();
+        // Sorting is stable: waits come before what can gain as much otherwise.
+        let size = self.size();
+        list.sort_by_key(|it| std::cmp::Reverse(it.weight(size)));
+        list
+    }
+
+    /// Returns call paths with time in runtime calls that neither waits nor transfer explain, the longest first. Only
+    /// those with [`Unexplained::is_finding`] are large enough to report one by one.
+    pub fn unexplained(&self) -> &[Unexplained] {
+        &self.lists.unexplained
+    }
+
+    /// Returns the nodes with more processes than cores. An archive that does not record the cores of its processes has
+    /// none, and neither have archives of other tools.
+    pub fn crowds(&self) -> impl Iterator<Item = &Crowd> {
+        self.part.world.system.crowds.values()
+    }
+
+    /// Returns the numbers of processes and of cores of the node with the fewest cores for each process, or `None` if the
+    /// archive does not say which cores processes may use.
+    pub fn fullest_node(&self) -> Option<(u32, u32)> {
+        crowds::fullest(&self.part.defs)
+    }
+
+    /// Returns loops over calls that test for completion or for a change of memory, the longest first. Their time is
+    /// not part of any finding.
+    pub fn polling(&self) -> &[Polling] {
+        &self.lists.polling
+    }
+
+    /// Returns the largest error of clock synchronisation between nodes in nanoseconds. `None` if the archive does not
+    /// state it, as for runs with a single clock.
+    pub fn clock_residual(&self) -> Option<u64> {
+        self.residual
+    }
+
+    /// Returns the patterns that could not be judged, wholly or in part, with the reason for each.
+    pub fn not_computed(&self) -> &[NotComputed] {
+        &self.lists.not_computed
+    }
+
+    /// Returns the defects of the archive, such as an event file that ends early: the first 20 as one text each, and
+    /// the number of all others as the last text. Empty if there is none.
+    pub fn damage(&self) -> &[String] {
+        &self.lists.damage
+    }
+
+    /// Returns the number of pairs of nodes, origin and target, for which the archive shows that some operations
+    /// progress without help of their targets.
+    pub fn independent_pairs(&self) -> usize {
+        self.part.replayed.facts.progress.pairs()
+    }
+
+    /// Returns the costs of what each location did that others waited for, or `None` if the analysis did not write the
+    /// dependency log. Costs at all locations add up to the lower bounds of all waits whose culprits are known, and to the
+    /// polling loops whose releases are.
+    pub fn delays(&self) -> Option<Vec<Delay>> {
+        self.part.delays()
+    }
+
+    /// Returns the critical path, or `None` if the analysis did not write the dependency log. The sum of
+    /// [`Quantity::CriticalPath`] over all call paths and locations is its length, which is [`Self::length`].
+    pub fn critical_path(&self) -> Option<&CriticalPath> {
+        self.critical.as_ref()
+    }
+
+    fn size(&self) -> RunSize {
+        RunSize { length: self.length(), locations: self.locations() as u64 }
+    }
+
+    /// Predicts what the run would gain without its longest waits, and the efficiencies that need a prediction.
+    pub(crate) fn foresee(&mut self, log: &Path) -> Result<(), Error> {
+        let what_if = self.what_if(log)?;
+        let ideal = what_if.ideal()?;
+        let run = self.times().run;
+        let is_large = |it: &Entry| it.phase == Phase::Run && !it.is_small(run);
+        let mut gains = Vec::new();
+        for (place, entry) in
+            self.entries().iter().enumerate().filter(|it| is_large(it.1)).take(FORESEEN)
+        {
+            let findings = self.findings().get(entry.findings.clone()).unwrap_or_default();
+            gains.push((place, what_if.gain(findings)?));
+        }
+        for (place, gain) in gains {
+            if let Some(entry) = self.lists.ranking.entries.get_mut(place) {
+                entry.gain = Some(gain);
+            }
+        }
+        let size = self.size();
+        self.lists.ranking.sort(size);
+        if let Some(efficiency) = &mut self.lists.efficiency {
+            efficiency.factors =
+                ideal.and_then(|ideal| findings::Factors::of(efficiency.communication, ideal));
+        }
+        Ok(())
+    }
+
+    /// Prepares predictions of how long the run would have taken if something had been different, given the directory of the
+    /// dependency log that this analysis has written.
+    ///
+    /// # Errors
+    /// Returns an error if the log cannot be read.
+    pub fn what_if(&self, log: &Path) -> Result<WhatIf<'_>, Error> {
+        let Part { defs, world, tree, .. } = &self.part;
+        WhatIf::new(findings::Ground::new(defs, world, tree), log, self.causes(), self.length())
+    }
+
+    /// Returns the number of events that were read, over all locations.
+    pub fn events(&self) -> u64 {
+        self.part.replayed.events
+    }
+
+    /// Returns the number of operations in flight that did not fit into the memory budget and were moved to a temporary
+    /// file. A large number means that more memory would make the analysis faster.
+    pub fn spilled(&self) -> u64 {
+        self.lists.counts.spilled
+    }
+
+    /// Returns the number of calls that issued operations and that the replay could not judge in one step. Most programs
+    /// have few of them. A test compares the number with what synthetic programs must have, because each of these calls
+    /// takes several times as long to analyse.
+    pub fn slow_calls(&self) -> u64 {
+        self.lists.counts.slow_calls
+    }
+
+    /// Returns the number of windows of time that the trace was cut into.
+    pub fn windows(&self) -> u64 {
+        self.part.replayed.windows
+    }
+
+    /// Returns the number of locations that the archive defines, with and without events.
+    pub fn locations(&self) -> usize {
+        self.part.world.system.places.len()
+    }
+
+    /// Returns the number of processes, which are the location groups of the archive.
+    pub fn processes(&self) -> usize {
+        self.part.world.system.processes.len()
+    }
+
+    /// Returns the number of nodes that processes ran on. A node that the archive does not name counts as well.
+    pub fn nodes(&self) -> usize {
+        self.part.world.system.nodes.len()
+    }
+
+    /// Returns the time from the first event to the last over all locations, in nanoseconds; 0 for an archive without
+    /// events.
+    pub fn length(&self) -> u64 {
+        self.lists.counts.length().0
+    }
+
+    /// Returns the exclusive time of all call paths over all locations, in nanoseconds. With several locations it
+    /// exceeds [`Self::length`], the time that a clock on the wall would show.
+    pub fn time(&self) -> u64 {
+        self.part.tree.branches.iter().map(|branch| branch.totals.time).sum()
+    }
+
+    /// Returns the sum of a quantity over all call paths and locations, in nanoseconds, bytes or operations as the
+    /// quantity defines.
+    pub fn total(&self, what: Quantity) -> u64 {
+        self.part.tree.branches.iter().map(|branch| branch.totals.get(what)).sum()
+    }
+
+    /// Returns the sum of a quantity over all call paths of one location. `location` counts from 0 in the order of the
+    /// report; a number without a location yields 0.
+    pub fn at_location(&self, location: usize, what: Quantity) -> u64 {
+        let Ok(number) = u32::try_from(location) else { return 0 };
+        let own = Own::of(&self.part.replayed);
+        own.location(LocationNumber(number)).map_or(0, |it| booked(it, what))
+    }
+
+    /// Returns the sum of a quantity on one call path of one location. `path` is the place of the call path in
+    /// [`LocationLog::paths`](crate::log::LocationLog::paths); a call path that does not exist yields 0.
+    pub fn at_call_path(&self, location: LocationNumber, path: usize, what: Quantity) -> u64 {
+        self.part.at_call_path(location, path, what)
+    }
+
+    /// Returns, for every call path of a runtime at every location, how its time divides into waits, transfer and
+    /// unexplained time. Tests compare these sums with the time between enters and leaves.
+    pub fn call_times(&self) -> Vec<CallTime> {
+        let locations = self.part.locations();
+        locations.flat_map(|location| division::of(&self.part.world, location)).collect()
+    }
+
+    /// Returns the number of waits that were longer than the time left in their calls. Any value but 0 means that a
+    /// rule of a pattern is wrong.
+    pub fn waits_beyond_calls(&self) -> u64 {
+        self.lists.counts.excess
+    }
+
+    /// Returns all pairs that communicate, ordered by origin, target and kind. Each call names the pairs anew, so keep
+    /// the result if you need it twice.
+    pub fn pairs(&self) -> Vec<Pair> {
+        pairs::named(&self.part.world, &self.part.pairs)
+    }
+
+    /// Returns `true` if [`Self::pairs`] are pairs of nodes, which they are above [`MOST_PARTIES`](crate::MOST_PARTIES) processes.
+    pub fn pairs_are_nodes(&self) -> bool {
+        self.part.world.system.parties_are_nodes()
+    }
+
+    /// Writes the Cube report to `path`, with one value per metric, call path and location. Metrics without any value
+    /// are left out. The extra member [`PAIRS`](crate::PAIRS) lists the pairs that communicate.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be created or written; there is no new report then. A result of
+    /// [`analyze_among`](crate::analyze_among) has the values of some locations only, so that [`Joint::write_report`](crate::Joint::write_report) has to write it.
+    pub fn write_report(&self, path: &Path) -> Result<(), Error> {
+        let own = self.part.locations().count();
+        if own < self.locations() {
+            return Err(Error::InPart);
+        }
+        self.part.write_report(&Transport::new(self.part.threads), &self.notes(), path)
+    }
+
+    /// Returns the texts that a report has about patterns that could not be judged.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.lists.not_computed.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// Returns the sum of a quantity over all call paths of a location.
+fn booked(location: &Location, what: Quantity) -> u64 {
+    location.paths.iter().map(|(_, node)| node.get(what)).sum()
+}
