@@ -3,6 +3,8 @@
 //!
 //! Written by hand because a packet has five fields or so, and a generated schema of Perfetto has thousands of messages.
 
+use dwell_model::varint;
+
 /// Bytes of a message.
 #[derive(Debug, Default)]
 pub(crate) struct Message(Vec<u8>);
@@ -16,24 +18,16 @@ impl Message {
         self.0.clear();
     }
 
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
     /// Adds a number.
     pub(crate) fn number(&mut self, field: u32, value: impl Into<u64>) -> &mut Self {
-        self.varint(u64::from(field) << 3);
-        self.varint(value.into());
+        varint::put(&mut self.0, u64::from(field) << 3);
+        varint::put(&mut self.0, value.into());
         self
     }
 
     /// Adds a number of 64 bits.
     pub(crate) fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
-        self.varint(u64::from(field) << 3 | 1);
+        varint::put(&mut self.0, u64::from(field) << 3 | 1);
         self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
@@ -49,8 +43,8 @@ impl Message {
     }
 
     fn with_length(&mut self, field: u32, bytes: &[u8]) -> &mut Self {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(bytes.len() as u64);
+        varint::put(&mut self.0, u64::from(field) << 3 | 2);
+        varint::put(&mut self.0, bytes.len() as u64);
         self.0.extend_from_slice(bytes);
         self
     }

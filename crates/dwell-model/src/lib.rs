@@ -14,7 +14,7 @@
 //! * [`waits`]: the catalogue of waits;
 //! * [`text`]: escapes in names, so that no name can control a terminal.
 //!
-//! This crate has no input or output, no clock, no thread and no allocation. All tables are constants that the compiler
+//! This crate has no input or output, no clock and no thread, and allocates only where it is given a `Vec`. All tables are constants that the compiler
 //! has sorted and checked.
 //!
 //! # Example
@@ -73,4 +73,5 @@ pub mod table;
 pub mod text;
 pub mod ucx;
 pub mod units;
+pub mod varint;
 pub mod waits;

@@ -11,11 +11,12 @@ use std::path::Path;
 use dwell_analyze::LocationNumber;
 use dwell_analyze::log::{DependencyLog, LogError};
 use dwell_files::Folder;
+use dwell_model::varint::{put, take};
 use dwell_model::waits::Wait;
 use dwell_report::Class;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use crate::block::{self, put, take};
+use crate::block;
 use crate::classes::Sums;
 use crate::critical;
 use crate::error::{Error, Result};

@@ -9,8 +9,8 @@ use std::iter::Peekable;
 
 use dwell_analyze::LocationNumber;
 use dwell_analyze::log::{DependencyLog, LogError, Piece};
+use dwell_model::varint::{put, take};
 
-use crate::block::{put, take};
 use crate::error::Result;
 use crate::ids::Location;
 use crate::span::{Span, Time};

@@ -30,9 +30,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use dwell_model::varint::{put, take};
 use dwell_model::waits::Wait;
 
-use crate::block::{put, take};
 use crate::classes::{CLASSES, Sums};
 use crate::error::{Error, Result};
 use crate::ids::Location;

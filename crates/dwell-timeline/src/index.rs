@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+use dwell_model::varint::{put, take};
 use dwell_model::waits::Wait;
 use dwell_report::Class;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::ParallelSlice;
 
-use crate::block::{self, put, take};
+use crate::block;
 use crate::classes::{CLASSES, Sums};
 use crate::critical;
 use crate::critical::Step;

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use dwell_model::varint::{put, take};
 use dwell_model::waits::Wait;
 
-use crate::block::{put, take};
 use crate::ids::{CallPath, Location};
 use crate::slices::Instance;
 use crate::span::{Span, Time};

@@ -18,6 +18,8 @@
 
 use std::fmt;
 
+use dwell_model::varint;
+
 use crate::unify::{Member, Run};
 
 /// A statement of a process about itself, its threads, or an id that its events use. Text and bytes borrow from the
@@ -424,12 +426,9 @@ impl Output<'_> {
 
     fn numbers(&mut self, numbers: &[u64]) -> &mut Self {
         for &number in numbers {
-            let mut rest = number;
-            while rest >= 0x80 {
-                self.push(&[rest as u8 | 0x80]);
-                rest >>= 7;
-            }
-            self.push(&[rest as u8]);
+            let mut bytes = [0; varint::LONGEST];
+            let length = varint::put_at(&mut bytes, 0, number);
+            self.push(bytes.get(..length).unwrap_or_default());
         }
         self
     }
@@ -447,16 +446,7 @@ struct Input<'i>(&'i [u8]);
 
 impl<'i> Input<'i> {
     fn number(&mut self) -> Result<u64, Damage> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self.0.split_first().ok_or(Damage::Short)?;
-            self.0 = rest;
-            number |= u64::from(byte & 0x7F) << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(Damage::Short)
+        varint::take(&mut self.0).ok_or(Damage::Short)
     }
 
     fn numbers<const N: usize>(&mut self) -> Result<[u64; N], Damage> {

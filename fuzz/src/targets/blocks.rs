@@ -5,6 +5,7 @@
 
 use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, MAGIC, Path, Place};
 use dwell_model::profile::{MAGIC as ROWS, RECORD, header};
+use dwell_model::varint;
 use dwell_unify::collate::{Heap, block, part};
 use otf2::id::LocationRef;
 
@@ -63,7 +64,7 @@ pub(crate) fn run(data: &[u8]) {
             assert!(rows.is_empty() || header(&rows).is_some());
             if let Some(part) = part(LocationRef(3), &rows, |_, id| id) {
                 let mut parts = Vec::new();
-                format::put(part.len() as u64, &mut parts);
+                varint::put(&mut parts, part.len() as u64);
                 parts.extend(part);
                 check(&block(&parts).expect("a part becomes a block").1);
             }

@@ -38,6 +38,9 @@
 //! | numbers | counts that are not zero |
 
 use super::{COUNTS, CounterRow, Header, PartnerRow, Setting};
+use alloc::vec::Vec;
+
+use crate::varint;
 
 /// First eight bytes of a block, `dwellpb1`. The last character is the version of the format.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"dwellpb1");
@@ -257,9 +260,9 @@ impl Sums {
     }
 
     /// Appends the encoded sums to `out`. It takes at most 170 bytes, and allocates nothing itself.
-    pub fn encode(&self, out: &mut impl Extend<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         let (mut bytes, mut used) = ([0; MOST], 0);
-        let mut put = |number| used = put_at(&mut bytes, used, number);
+        let mut put = |number| used = varint::put_at(&mut bytes, used, number);
         put(self.local.0.into());
         put(self.local.1.map_or(0, |site| u64::from(site) + 1));
         put(self.visits);
@@ -277,21 +280,21 @@ impl Sums {
     /// bytes end too early or a number is too large; `bytes` is then somewhere inside.
     pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
         let region = small(bytes)?;
-        let site = number(bytes)?.checked_sub(1);
+        let site = varint::take(bytes)?.checked_sub(1);
         let site = site.map(u32::try_from).transpose().ok()?;
-        let (visits, time) = (number(bytes)?, number(bytes)?);
+        let (visits, time) = (varint::take(bytes)?, varint::take(bytes)?);
         let has = small(bytes)?;
         let extremes = match has & EXTREMES {
             0 => None,
             _ => {
-                let shortest = number(bytes)?;
-                Some((shortest, shortest.wrapping_add(number(bytes)?)))
+                let shortest = varint::take(bytes)?;
+                Some((shortest, shortest.wrapping_add(varint::take(bytes)?)))
             }
         };
         let mut counts = [0; COUNTS.len()];
         for (at, count) in counts.iter_mut().enumerate() {
             if Self::has_count(has, at) {
-                *count = number(bytes)?;
+                *count = varint::take(bytes)?;
             }
         }
         Some(Self { local: (region, site), visits, time, extremes, counts })
@@ -309,7 +312,7 @@ impl<'b> Counters<'b> {
     /// Reads the counters of a line, and advances `bytes` behind them. Every counter is decoded once to check it, so
     /// [`iter`](Self::iter) cannot fail later. Returns `None` if they are damaged.
     pub fn decode(bytes: &mut &'b [u8]) -> Option<Self> {
-        let count = number(bytes)?;
+        let count = varint::take(bytes)?;
         let before = *bytes;
         for _ in 0..count {
             decode_counter(bytes)?;
@@ -330,9 +333,9 @@ impl<'b> Counters<'b> {
 }
 
 /// Appends an encoded counter to `out`. Its path is not written, since the line it stands in says it.
-pub fn encode_counter(row: &CounterRow, out: &mut impl Extend<u8>) {
+pub fn encode_counter(row: &CounterRow, out: &mut Vec<u8>) {
     for number in [row.counter.into(), row.values, row.sum, row.least, row.largest] {
-        put(number, out);
+        varint::put(out, number);
     }
 }
 
@@ -340,10 +343,10 @@ fn decode_counter(bytes: &mut &[u8]) -> Option<CounterRow> {
     Some(CounterRow {
         path: 0,
         counter: small(bytes)?,
-        values: number(bytes)?,
-        sum: number(bytes)?,
-        least: number(bytes)?,
-        largest: number(bytes)?,
+        values: varint::take(bytes)?,
+        sum: varint::take(bytes)?,
+        least: varint::take(bytes)?,
+        largest: varint::take(bytes)?,
     })
 }
 
@@ -371,10 +374,10 @@ pub fn partners(mut bytes: &[u8]) -> impl Iterator<Item = (u32, PartnerRow)> {
 }
 
 /// Appends an encoded partner to `out`, without the step to its location.
-pub fn encode_partner(partner: &PartnerRow, out: &mut impl Extend<u8>) {
+pub fn encode_partner(partner: &PartnerRow, out: &mut Vec<u8>) {
     let PartnerRow { kind, context, rank, operations, bytes, time } = *partner;
     for number in [kind.into(), context.into(), rank.into(), operations, bytes, time] {
-        put(number, out);
+        varint::put(out, number);
     }
 }
 
@@ -385,62 +388,16 @@ pub fn decode_partner(bytes: &mut &[u8]) -> Option<PartnerRow> {
         kind: small(bytes)?,
         context: small(bytes)?,
         rank: small(bytes)?,
-        operations: number(bytes)?,
-        bytes: number(bytes)?,
-        time: number(bytes)?,
+        operations: varint::take(bytes)?,
+        bytes: varint::take(bytes)?,
+        time: varint::take(bytes)?,
     })
 }
 
-/// Appends a number of variable length to `out`: one byte for numbers below 128, ten for the largest.
-///
-/// ```
-/// use dwell_model::profile::block::{number, put};
-///
-/// let mut bytes = Vec::new();
-/// put(300, &mut bytes);
-/// assert_eq!(bytes, [0xac, 0x02]);
-/// assert_eq!(number(&mut &bytes[..]), Some(300));
-/// ```
-pub fn put(number: u64, out: &mut impl Extend<u8>) {
-    let mut bytes = [0; 10];
-    let used = put_at(&mut bytes, 0, number);
-    out.extend(bytes.into_iter().take(used));
-}
-
-fn put_at(bytes: &mut [u8], mut at: usize, mut number: u64) -> usize {
-    loop {
-        let more = if number >= 0x80 { 0x80 } else { 0 };
-        if let Some(byte) = bytes.get_mut(at) {
-            *byte = (number & 0x7f) as u8 | more;
-        }
-        at += 1;
-        number >>= 7;
-        if more == 0 {
-            return at;
-        }
-    }
-}
-
-/// Reads a number of variable length, and advances `bytes` behind it. Returns `None` if the bytes end inside the
-/// number, or if ten bytes do not end it.
-#[inline]
-pub fn number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (&first, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(first & 0x7f) << shift;
-        if first < 0x80 {
-            return Some(number);
-        }
-    }
-    None
-}
-
-/// Reads a number of variable length that must fit into 32 bits. Returns `None` if it does not, or if [`number`] fails.
+/// Reads a number of variable length that must fit into 32 bits. Returns `None` if it does not, or if [`varint::take`] fails.
 #[inline]
 pub fn small(bytes: &mut &[u8]) -> Option<u32> {
-    u32::try_from(number(bytes)?).ok()
+    u32::try_from(varint::take(bytes)?).ok()
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
@@ -483,10 +440,10 @@ mod tests {
             CounterRow { path, counter, values: 9, sum: u64::MAX, least: 1 << 63, largest: 7 };
         let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
         for sums in [empty, full, empty] {
-            put(3, &mut bytes);
+            varint::put(&mut bytes, 3);
             sums.encode(&mut bytes);
             let counters: &[CounterRow] = if sums == full { &[counter] } else { &[] };
-            put(counters.len() as u64, &mut bytes);
+            varint::put(&mut bytes, counters.len() as u64);
             counters.iter().for_each(|counter| encode_counter(counter, &mut bytes));
             lengths.push(bytes.len());
         }
@@ -532,7 +489,7 @@ mod tests {
         let partner =
             PartnerRow { kind: 1, context: 2, rank: 3, operations: 400, bytes: 5, time: u64::MAX };
         let mut bytes = Vec::new();
-        put(2, &mut bytes);
+        varint::put(&mut bytes, 2);
         encode_partner(&partner, &mut bytes);
         assert_eq!(partners(&bytes).collect::<Vec<_>>(), [(2, partner)]);
     }

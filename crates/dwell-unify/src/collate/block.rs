@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use dwell_model::profile::block::{
-    Counters, Head, Path, Place, Sums, decode_partner, number, put, setting, small,
+    Counters, Head, Path, Place, Sums, decode_partner, setting, small,
 };
 use dwell_model::profile::{Header, Setting};
+use dwell_model::varint::{put, take};
 use otf2::id::LocationRef;
 
 /// One line of a block: the call path and location that it belongs to, and its bytes.
@@ -51,7 +52,7 @@ fn lines(mut parts: &[u8]) -> usize {
     let mut all = 0_usize;
     while let Some(mut part) = next(&mut parts) {
         // Behind the location, two times and the calls without a row.
-        let count = (0..5).map(|_| number(&mut part)).last().flatten();
+        let count = (0..5).map(|_| take(&mut part)).last().flatten();
         all = all.saturating_add(usize::try_from(count.unwrap_or(0)).unwrap_or(0));
     }
     all
@@ -60,7 +61,7 @@ fn lines(mut parts: &[u8]) -> usize {
 /// Splits off the next of several parts, each after its length. Returns `None` at the end and for damaged bytes.
 pub(super) fn next<'a>(parts: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut rest = *parts;
-    let length = usize::try_from(number(&mut rest)?).ok()?;
+    let length = usize::try_from(take(&mut rest)?).ok()?;
     let (part, rest) = rest.split_at_checked(length)?;
     *parts = rest;
     Some(part)
@@ -79,23 +80,23 @@ fn taken<'a, T>(
 impl<'a> Taken<'a> {
     fn take(&mut self, mut part: &'a [u8]) -> Option<()> {
         let part = &mut part;
-        let (location, first) = (number(part)?, number(part)?);
-        let header = Header { first, last: number(part)?, dropped: number(part)? };
+        let (location, first) = (take(part)?, take(part)?);
+        let header = Header { first, last: take(part)?, dropped: take(part)? };
         let place = u32::try_from(self.places.len()).ok()?;
         self.places.push(Place { location, header });
         // From paths of the part to those of the block.
         let mut here: Vec<u32> = Vec::new();
         let mut before = 0;
-        for _ in 0..number(part)? {
-            let parent = match number(part)?.checked_sub(1) {
+        for _ in 0..take(part)? {
+            let parent = match take(part)?.checked_sub(1) {
                 None => None,
                 Some(at) => Some(*here.get(usize::try_from(at).ok()?)?),
             };
             let region = small(part)?;
-            let site = number(part)?.checked_sub(1).map(u32::try_from).transpose().ok()?;
-            let parameter = number(part)?.checked_sub(1).map(u32::try_from).transpose().ok()?;
+            let site = take(part)?.checked_sub(1).map(u32::try_from).transpose().ok()?;
+            let parameter = take(part)?.checked_sub(1).map(u32::try_from).transpose().ok()?;
             let setting = match parameter {
-                Some(parameter) => Some(setting(parameter, small(part)?, number(part)?)),
+                Some(parameter) => Some(setting(parameter, small(part)?, take(part)?)),
                 None => None,
             };
             let ((sums, counted), bytes) = taken(part, |bytes| {
@@ -109,7 +110,7 @@ impl<'a> Taken<'a> {
             row.lines += 1;
             self.lines.push(Line { path, place, bytes });
         }
-        for _ in 0..number(part)? {
+        for _ in 0..take(part)? {
             self.partners.push((place, taken(part, decode_partner)?.1));
         }
         part.is_empty().then_some(())
@@ -157,14 +158,14 @@ impl<'a> Taken<'a> {
                     path.start = out.len() as u64;
                 }
             }
-            put((line.place - before).into(), &mut out);
+            put(&mut out, (line.place - before).into());
             before = line.place;
             out.extend_from_slice(line.bytes);
         }
         head.partners = out.len() as u64;
         let mut before = 0;
         for (place, bytes) in &self.partners {
-            put((place - before).into(), &mut out);
+            put(&mut out, (place - before).into());
             before = *place;
             out.extend_from_slice(bytes);
         }

@@ -10,10 +10,11 @@
 
 use std::collections::HashMap;
 
-use dwell_model::profile::block::{Sums, bits, encode_counter, encode_partner, put};
+use dwell_model::profile::block::{Sums, bits, encode_counter, encode_partner};
 use dwell_model::profile::{
     self as raw, COUNTS, CounterRow, MESSAGE, PartnerRow, PathRow, Row, Setting,
 };
+use dwell_model::varint::put;
 use otf2::enums::MappingType;
 use otf2::id::{LocationRef, RegionRef};
 
@@ -105,22 +106,22 @@ pub fn part(
 
     let mut out = Vec::with_capacity(32 * (1 + lines.len() + partners.len()));
     for number in [location.0, header.first, header.last, header.dropped, lines.len() as u64] {
-        put(number, &mut out);
+        put(&mut out, number);
     }
     for line in &lines {
         for number in [line.parent, line.region.into(), line.site] {
-            put(number, &mut out);
+            put(&mut out, number);
         }
-        put(line.setting.map_or(0, |it| u64::from(it.parameter) + 1), &mut out);
+        put(&mut out, line.setting.map_or(0, |it| u64::from(it.parameter) + 1));
         if let Some(it) = line.setting {
-            put(bits(&it).into(), &mut out);
-            put(it.value.unwrap_or(0), &mut out);
+            put(&mut out, bits(&it).into());
+            put(&mut out, it.value.unwrap_or(0));
         }
         line.sums.encode(&mut out);
-        put(line.counters.len() as u64, &mut out);
+        put(&mut out, line.counters.len() as u64);
         line.counters.iter().for_each(|counter| encode_counter(counter, &mut out));
     }
-    put(partners.len() as u64, &mut out);
+    put(&mut out, partners.len() as u64);
     partners.iter().for_each(|partner| encode_partner(partner, &mut out));
     Some(out)
 }

@@ -8,7 +8,7 @@
 
 use std::io;
 
-use dwell_model::profile::block::put;
+use dwell_model::varint::put;
 use otf2::id::LocationRef;
 
 use super::block::{block, next};
@@ -50,7 +50,7 @@ impl Heap {
     /// Adds the part of the next location, and writes a block if the heap holds enough bytes then. Errors of writing
     /// are kept for [`check`](Self::check).
     pub fn add(&mut self, part: &[u8], write: Write<'_>) {
-        put(part.len() as u64, &mut self.parts);
+        put(&mut self.parts, part.len() as u64);
         self.parts.extend_from_slice(part);
         self.write_if_enough(write);
     }
@@ -77,7 +77,7 @@ impl Heap {
     pub fn message(&mut self) -> Vec<u8> {
         let mut message = Vec::with_capacity(self.parts.len() + 12);
         message.push(if self.cut { CUT } else { WHOLE });
-        put(self.parts.len() as u64, &mut message);
+        put(&mut message, self.parts.len() as u64);
         message.append(&mut self.parts);
         message
     }

@@ -6,6 +6,9 @@
 
 use std::fmt;
 
+pub(super) use dwell_model::varint::put;
+use dwell_model::varint::{fold, take, unfold};
+
 /// Error for bytes of a message or file that do not have the expected layout. Converts to an
 /// [`io::Error`](std::io::Error) of kind `InvalidData`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,20 +37,11 @@ impl From<Damaged> for std::io::Error {
 /// of a damaged message can ask for.
 const LONGEST_PREFIX: usize = 255;
 
-/// Adds a number: seven bits a byte, low bits first, the high bit says that more follow.
-pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
 /// Adds the signed difference from `before` to `number`, which takes few bytes if the two are close in either
 /// direction.
 pub(super) fn put_step(out: &mut Vec<u8>, before: u64, number: u64) {
     let step = number.wrapping_sub(before) as i64;
-    put(out, ((step << 1) ^ (step >> 63)) as u64);
+    put(out, fold(step));
 }
 
 /// Adds the number of bytes, then the bytes.
@@ -96,18 +90,11 @@ impl<'a> Input<'a> {
     }
 
     pub(super) fn number(&mut self, what: &'static str) -> Result<u64, Damaged> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte(what)?;
-            if shift == 63 && byte > 1 {
-                break;
-            }
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(self.fault(what))
+        let mut rest = self.bytes;
+        let number = take(&mut rest).ok_or_else(|| self.fault(what))?;
+        self.offset += self.bytes.len() - rest.len();
+        self.bytes = rest;
+        Ok(number)
     }
 
     pub(super) fn small(&mut self, what: &'static str) -> Result<u32, Damaged> {
@@ -115,9 +102,8 @@ impl<'a> Input<'a> {
     }
 
     pub(super) fn step(&mut self, before: u64, what: &'static str) -> Result<u64, Damaged> {
-        let folded = self.number(what)?;
-        let step = (folded >> 1) ^ (folded & 1).wrapping_neg();
-        Ok(before.wrapping_add(step))
+        let step = unfold(self.number(what)?);
+        Ok(before.wrapping_add_signed(step))
     }
 
     /// Reads a number of items that take at least `least` bytes each. Fails if the input is too short for so many.

@@ -9,6 +9,7 @@ use dwell_model::profile::{
     CounterRow, Header, MAGIC, PartnerRow, Setting, Words, counter_key, parameter_key, partner_key,
     path_key,
 };
+use dwell_model::varint;
 use dwell_unify::collate::{block, collate, part};
 use otf2::id::LocationRef;
 
@@ -252,7 +253,7 @@ fn a_path_without_visits_has_no_extremes() {
         let rows: Vec<u8> = records.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
         let part = part(LocationRef(0), &rows, translate).unwrap();
         let mut parts = Vec::new();
-        format::put(part.len() as u64, &mut parts);
+        varint::put(&mut parts, part.len() as u64);
         parts.extend(part);
         let found = open(&block(&parts).unwrap().1);
         assert_eq!(found[&0].paths[1].1.extremes, expected, "{visits} visits");
@@ -323,7 +324,7 @@ fn damaged_parts_are_no_block() {
     let mut parts = Vec::new();
     for location in [3, 4] {
         let part = part_of(location);
-        format::put(part.len() as u64, &mut parts);
+        varint::put(&mut parts, part.len() as u64);
         parts.extend(part);
     }
     let (first, whole) = block(&parts).unwrap();

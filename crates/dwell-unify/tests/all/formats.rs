@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, Path, Place};
+use dwell_model::varint;
 use dwell_unify::collate::{block, part};
 use dwell_unify::stream;
 use dwell_unify::unify::tree::{Answer, Node};
@@ -37,7 +38,7 @@ fn rows_of_version_1_become_blocks_of_version_1() {
     let mut parts: Vec<u8> = Vec::new();
     for location in [4, 5] {
         let part = part(LocationRef(location), &rows, translate).unwrap();
-        format::put(part.len() as u64, &mut parts);
+        varint::put(&mut parts, part.len() as u64);
         parts.extend(part);
     }
     let (first, bytes) = block(&parts).unwrap();

@@ -6,6 +6,8 @@
 use std::io;
 use std::sync::Arc;
 
+use dwell_model::varint;
+
 use crate::engine::log::block;
 use crate::engine::log::scratch::Scratch;
 
@@ -57,7 +59,7 @@ impl Blocks {
     /// Appends a number to the open block.
     #[inline(always)]
     pub(crate) fn put(&mut self, number: u64) {
-        block::put(&mut self.open, number);
+        varint::put(&mut self.open, number);
     }
 
     /// Closes the open block if it is full.

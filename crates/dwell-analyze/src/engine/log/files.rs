@@ -11,6 +11,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
 use dwell_files::NewFile;
+use dwell_model::varint::put;
 use dwell_mpi::Agreement;
 use otf2::id::{CallingContextRef, RegionRef};
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ use crate::archive::world::World;
 use crate::engine::edge::Ruling;
 use crate::engine::location::Location;
 use crate::engine::log::ShardLog;
-use crate::engine::log::block::{self, put, seal};
+use crate::engine::log::block::{self, seal};
 use crate::engine::log::edges::{Merged, Side};
 use crate::engine::log::format::{self, Entry, Header, SECTIONS, group_size};
 use crate::engine::process::Process;

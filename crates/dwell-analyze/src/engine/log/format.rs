@@ -35,12 +35,13 @@
 //! candidates; any other has the state 1 in a collective in which all members of a context wait for the last of them, and
 //! the state 2 if it is no wait, because the event of the culprit came early enough.
 //! Folded numbers are those of
-//! [`fold`](crate::engine::log::block::fold).
+//! [`fold`](dwell_model::varint::fold).
+
+use dwell_model::varint::{fold, put, take, unfold};
 
 use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal};
 use crate::archive::time::{Duration, Time};
 use crate::engine::edge::{Candidate, Edge, Kind, Ruling, Verdict};
-use crate::engine::log::block::{fold, put, take, unfold};
 use crate::engine::log::edges::Side;
 use crate::engine::outstanding::Class;
 use crate::engine::quantity::Quantity;

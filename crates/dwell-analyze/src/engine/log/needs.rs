@@ -8,6 +8,7 @@
 use std::io;
 use std::sync::Arc;
 
+use dwell_model::varint::{fold, take, unfold};
 use otf2::id::RmaWinRef;
 
 use crate::archive::ids::{ContextNumber, Ordinal, ProcessNumber};
@@ -15,7 +16,6 @@ use crate::archive::time::Duration;
 use crate::engine::event::Way;
 use crate::engine::location::Location;
 use crate::engine::locking::{LockKey, LockMode, LockOwner};
-use crate::engine::log::block::{fold, take, unfold};
 use crate::engine::log::blocks::Blocks;
 use crate::engine::log::scratch::Scratch;
 use crate::engine::outstanding::Class;

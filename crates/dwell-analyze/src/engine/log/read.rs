@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, io};
 
+use dwell_model::varint::take;
 use otf2::id::{CallingContextRef, ParameterRef, RegionRef};
 
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::edge::{Edge, Kind, Ruling};
-use crate::engine::log::block::{self, take};
+use crate::engine::log::block;
 use crate::engine::log::edges::Side;
 use crate::engine::log::format::{self, ENTRY, Entry, HEADER, Header};
 use crate::engine::log::needs::{self, NeedOfCall};
