@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use dwell_log::quantity::Quantity;
+use dwell_trace::crowds::{self, Crowd};
+use dwell_trace::ids::LocationNumber;
 use otf2::Archive;
 
-use crate::archive::crowds::{self, Crowd};
-use crate::archive::ids::LocationNumber;
 use crate::causes::{CriticalPath, Delay};
 use crate::engine::location::Location;
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::Transport;
 use crate::error::Error;
 use crate::output::Replayed;

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
+use dwell_log::quantity::Quantity;
 use dwell_model::layer::Layer;
 use dwell_mpi::Peers;
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::world::World;
 use otf2::Archive;
 use otf2::read::Definitions;
 
 use crate::analysis::{Analysis, Lists};
-use crate::archive::ids::LocationNumber;
-use crate::archive::world::World;
 use crate::causes::{self, Delay};
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::Transport;
 use crate::engine::{matrix, replay};
 use crate::error::Error;

@@ -22,7 +22,6 @@
 
 mod analysis;
 mod analyze;
-mod archive;
 mod causes;
 mod engine;
 mod error;
@@ -34,15 +33,14 @@ mod whatif;
 
 pub use analysis::{Analysis, Ranked};
 pub use analyze::{Joint, analyze, analyze_among};
-pub use archive::crowds::Crowd;
-pub use archive::ids::{LocationNumber, ProcessNumber};
-pub use archive::layout::Layout;
-pub use archive::names::Site;
-pub use archive::parties::MOST as MOST_PARTIES;
 pub use causes::{CriticalPath, CriticalStep, Delay};
+pub use dwell_log::quantity::Quantity;
 pub use dwell_model::pairs::MEMBER as PAIRS;
+pub use dwell_trace::crowds::Crowd;
+pub use dwell_trace::ids::{LocationNumber, ProcessNumber};
+pub use dwell_trace::names::Site;
+pub use dwell_trace::parties::MOST as MOST_PARTIES;
 pub use engine::matrix::{Cell, Kind};
-pub use engine::quantity::Quantity;
 pub use engine::replay::least_memory;
 pub use error::Error;
 pub use options::{Cut, Options, Progress};
@@ -59,14 +57,3 @@ pub use whatif::{
     Change, Network, PredictError, Prediction, Range as PredictedLength, Selection,
     UnknownSelection, WhatIf,
 };
-
-/// The dependency log: what every location did when, and who waited for whom.
-///
-/// [`analyze`] writes it to the directory in [`Options::log`]. It is a cache: it can be deleted, and another version of
-/// Dwell may have to write it again.
-pub mod log {
-    pub use crate::archive::time::{Duration, Time};
-    pub use crate::engine::log::read::{
-        DependencyLog, LocationLog, LogError, PathStep, Piece, Segment, Step,
-    };
-}

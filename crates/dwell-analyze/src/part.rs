@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use dwell_log::quantity::Quantity;
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::world::World;
 use otf2::read::Definitions;
 
-use crate::archive::ids::LocationNumber;
-use crate::archive::world::World;
 use crate::causes::{Delay, Done};
 use crate::engine::location::Location;
 use crate::engine::matrix;
 use crate::engine::paths;
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::Transport;
 use crate::error::Error;
 use crate::output::own::{Own, Section};

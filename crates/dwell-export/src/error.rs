@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-use dwell_analyze::log::LogError;
+use dwell_log::read::LogError;
 
 /// Reason why a run cannot be exported.
 #[derive(Debug)]

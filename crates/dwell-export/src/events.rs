@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dwell_analyze::LocationNumber;
+use dwell_trace::ids::LocationNumber;
 use otf2::id::RegionRef;
 use otf2::read::{Definitions, EventRecord};
 use otf2::{Definition, Event};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use dwell_analyze::LocationNumber;
-use dwell_analyze::log::Piece;
 use dwell_files::Folder;
+use dwell_log::read::Piece;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::LocationNumber;
 use otf2::read::EventRecord;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 

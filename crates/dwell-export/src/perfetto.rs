@@ -15,11 +15,11 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use dwell_analyze::LocationNumber;
-use dwell_analyze::log::Piece;
 use dwell_files::Folder;
+use dwell_log::read::Piece;
 use dwell_model::waits::Wait;
 use dwell_report::LocationId;
+use dwell_trace::ids::LocationNumber;
 use otf2::Event;
 use otf2::id::RegionRef;
 use otf2::read::EventRecord;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use dwell_analyze::log::DependencyLog;
-use dwell_analyze::{Layout, LocationNumber};
+use dwell_log::read::DependencyLog;
 use dwell_report::Query;
 use dwell_report::findings::Findings;
 use dwell_timeline::Paths;
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::layout::Layout;
 use otf2::Archive;
 use otf2::read::Definitions;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};

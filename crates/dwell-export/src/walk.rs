@@ -10,9 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use dwell_analyze::log::{Piece, Segment, Step};
-use dwell_analyze::{Layout, LocationNumber};
+use dwell_log::read::{Piece, Segment, Step};
 use dwell_model::waits::Wait;
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::layout::Layout;
 use otf2::enums::Paradigm;
 use otf2::id::{CommRef, Rank, RegionRef, RmaWinRef};
 use otf2::read::{Definitions, EventRecord, Visitor};
@@ -173,8 +174,8 @@ struct Walker<'a, S, A, B> {
 impl<S, A, B> Walker<'_, S, A, B>
 where
     S: Sink,
-    A: Iterator<Item = std::result::Result<Segment, dwell_analyze::log::LogError>>,
-    B: Iterator<Item = std::result::Result<Piece, dwell_analyze::log::LogError>>,
+    A: Iterator<Item = std::result::Result<Segment, dwell_log::read::LogError>>,
+    B: Iterator<Item = std::result::Result<Piece, dwell_log::read::LogError>>,
 {
     /// Finds the next judged call of the log.
     fn advance(&mut self) -> Result<()> {
@@ -455,8 +456,8 @@ const TOLD: u64 = 65_536;
 impl<S, A, B> Visitor for Walker<'_, S, A, B>
 where
     S: Sink,
-    A: Iterator<Item = std::result::Result<Segment, dwell_analyze::log::LogError>>,
-    B: Iterator<Item = std::result::Result<Piece, dwell_analyze::log::LogError>>,
+    A: Iterator<Item = std::result::Result<Segment, dwell_log::read::LogError>>,
+    B: Iterator<Item = std::result::Result<Piece, dwell_log::read::LogError>>,
 {
     fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()> {
         self.events += 1;

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use dwell_analyze::LocationNumber;
-use dwell_analyze::log::{DependencyLog, LogError};
 use dwell_files::Folder;
+use dwell_log::read::{DependencyLog, LogError};
 use dwell_model::varint::{put, take};
 use dwell_model::waits::Wait;
 use dwell_report::Class;
+use dwell_trace::ids::LocationNumber;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::block;

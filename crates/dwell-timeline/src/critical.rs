@@ -7,9 +7,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::iter::Peekable;
 
-use dwell_analyze::LocationNumber;
-use dwell_analyze::log::{DependencyLog, LogError, Piece};
+use dwell_log::read::{DependencyLog, LogError, Piece};
 use dwell_model::varint::{put, take};
+use dwell_trace::ids::LocationNumber;
 
 use crate::error::Result;
 use crate::ids::Location;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
-use dwell_analyze::log::LogError;
+use dwell_log::read::LogError;
 
 /// Reason why an index cannot be built or read.
 #[derive(Debug)]

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use dwell_analyze::LocationNumber;
-use dwell_analyze::log::{DependencyLog, LocationLog, Step};
+use dwell_log::read::{DependencyLog, LocationLog, Step};
 use dwell_report::Class;
+use dwell_trace::ids::LocationNumber;
 
 use crate::error::Result;
 use crate::ids::CallPath;

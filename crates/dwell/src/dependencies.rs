@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Context;
-use dwell_analyze::log::DependencyLog;
 use dwell_analyze::{Options, analyze};
+use dwell_log::read::DependencyLog;
 use otf2::Archive;
 
 use crate::progress;

@@ -155,14 +155,16 @@ mod tests {
 | `dwell-preload` | the cdylib | model, measure, unify |
 | `dwell-link` | generated C | model's tables |
 | `dwell-symbols` | addresses | files, model, otf2 |
-| `dwell-analyze` | replay | files, model, mpi, otf2, cubex |
+| `dwell-trace` | meaning | model, otf2 |
+| `dwell-log` | the log | files, model, otf2, trace |
+| `dwell-analyze` | replay | files, model, mpi, otf2, cubex, trace, log |
 | `dwell-mpi` | over MPI | model |
 | `dwell-report` | queries | cubex, files, model |
 | `dwell-synth` | synthetic traces | files, model, otf2, cubex |
 | `dwell-fortran` | coarrays | model |
-| `dwell-export` | Parquet | `dwell-model`, `dwell-files`, `otf2`, `dwell-analyze`, `dwell-report`, `dwell-timeline` |
-| `dwell-timeline` | an index | files, model, otf2, analyze, report |
-| `dwell-serve` | HTTP | files, model, report, otf2, analyze, timeline |
+| `dwell-export` | Parquet | `dwell-model`, `dwell-files`, `otf2`, `dwell-trace`, `dwell-log`, `dwell-report`, `dwell-timeline` |
+| `dwell-timeline` | an index | files, model, otf2, trace, log, report |
+| `dwell-serve` | HTTP | files, model, report, otf2, log, timeline |
 | `dwell` | the command line | all but preload |
 | `dwell-fuzz` | fuzz targets | otf2, cubex, fortran, model, unify, report, timeline |
 | `xtask` | automation | – |

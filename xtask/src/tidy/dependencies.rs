@@ -44,7 +44,12 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "dwell-preload", may_use: Only(&["dwell-model", "dwell-measure", "dwell-unify"]) },
     Row { name: "dwell-link", may_use: Only(&["dwell-model"]) },
     Row { name: "dwell-symbols", may_use: Only(&["dwell-files", "dwell-model", "otf2"]) },
-    Row { name: "dwell-analyze", may_use: Only(&["dwell-files", "dwell-model", "dwell-mpi", "otf2", "cubex"]) },
+    Row { name: "dwell-trace", may_use: Only(&["dwell-model", "otf2"]) },
+    Row { name: "dwell-log", may_use: Only(&["dwell-files", "dwell-model", "otf2", "dwell-trace"]) },
+    Row {
+        name: "dwell-analyze",
+        may_use: Only(&["dwell-files", "dwell-model", "dwell-mpi", "otf2", "cubex", "dwell-trace", "dwell-log"]),
+    },
     Row { name: "dwell-mpi", may_use: Only(&["dwell-model"]) },
     Row { name: "dwell-report", may_use: Only(&["cubex", "dwell-files", "dwell-model"]) },
     Row { name: "dwell-synth", may_use: Only(&["dwell-files", "dwell-model", "otf2", "cubex"]) },
@@ -55,13 +60,20 @@ pub(crate) const TABLE: &[Row] = &[
             "dwell-files",
             "dwell-model",
             "otf2",
-            "dwell-analyze",
+            "dwell-trace",
+            "dwell-log",
             "dwell-report",
             "dwell-timeline",
         ]),
     },
-    Row { name: "dwell-timeline", may_use: Only(&["dwell-files", "dwell-model", "otf2", "dwell-analyze", "dwell-report"]) },
-    Row { name: "dwell-serve", may_use: Only(&["dwell-files", "dwell-model", "dwell-report", "otf2", "dwell-analyze", "dwell-timeline"]) },
+    Row {
+        name: "dwell-timeline",
+        may_use: Only(&["dwell-files", "dwell-model", "otf2", "dwell-trace", "dwell-log", "dwell-report"]),
+    },
+    Row {
+        name: "dwell-serve",
+        may_use: Only(&["dwell-files", "dwell-model", "dwell-report", "otf2", "dwell-log", "dwell-timeline"]),
+    },
     Row { name: "dwell", may_use: AllBut(&["dwell-preload"]) },
     Row { name: "dwell-fuzz", may_use: Only(&["otf2", "cubex", "dwell-fortran", "dwell-model", "dwell-unify", "dwell-report", "dwell-timeline"]) },
     Row { name: "xtask", may_use: Only(&[]) },
@@ -70,8 +82,8 @@ pub(crate) const TABLE: &[Row] = &[
 /// Crates that are not part of the product, so that "all" does not include them.
 const TOOLING: &[&str] = &["dwell-fuzz", "xtask"];
 
-/// Crate from which tests of every crate may take their input.
-const FOR_TESTS: &str = "dwell-synth";
+/// Crates from which tests of every crate may take their input: archives, and what an analysis makes of them.
+const FOR_TESTS: &[&str] = &["dwell-synth", "dwell-analyze"];
 
 /// Crates that are published on their own and keep their dependencies few, with the external packages that each may use
 /// outside of tests.
@@ -166,7 +178,7 @@ fn violations(package: &Package, is_member: impl Fn(&str) -> bool) -> Vec<Violat
 }
 
 fn is_test_input(dependency: &Dependency) -> bool {
-    dependency.kind == DependencyKind::Dev && dependency.name == FOR_TESTS
+    dependency.kind == DependencyKind::Dev && FOR_TESTS.contains(&dependency.name.as_str())
 }
 
 /// Adds the line of the manifest to each violation.

@@ -2,7 +2,8 @@
 
 use std::hash::Hasher;
 
-use crate::archive::time::Time;
+use dwell_trace::time::Time;
+
 use crate::engine::hash::Mixer;
 use crate::engine::paths::{Path, Paths};
 

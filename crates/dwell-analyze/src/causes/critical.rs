@@ -20,17 +20,17 @@
 
 use std::path::Path as FilePath;
 
+use dwell_log::quantity::Quantity;
+use dwell_log::read::{DependencyLog, LogError};
 use dwell_mpi::Agreement;
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::LocationNumber;
-use crate::archive::time::{Duration, Time};
 use crate::causes::pass::{check, open};
 use crate::causes::trail::Trail;
 use crate::engine::location::Location;
-use crate::engine::log::read::{DependencyLog, LogError};
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::Transport;
 use crate::error::Error as Failure;
 
@@ -227,8 +227,8 @@ fn ends(transport: &Transport<'_>, walk: &Walk<'_>) -> Result<(Time, Position), 
 #[cfg(test)]
 mod tests {
     use super::{CriticalStep, MOST_STEPS, Steps};
-    use crate::archive::ids::LocationNumber;
-    use crate::archive::time::Time;
+    use dwell_trace::ids::LocationNumber;
+    use dwell_trace::time::Time;
 
     /// Steps of one nanosecond, at these locations, the last first.
     fn steps(locations: impl DoubleEndedIterator<Item = u32> + Clone) -> Steps {

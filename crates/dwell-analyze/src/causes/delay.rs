@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::archive::ids::LocationNumber;
+use dwell_trace::ids::LocationNumber;
+
 use crate::causes::{Activity, Done};
 
 /// Costs of what one location did. The numbers of paths are those of the location in the dependency log.

@@ -5,13 +5,14 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::archive::ids::LocationNumber;
-use crate::archive::time::Time;
+use dwell_log::read::{LocationLog, LogError, Piece, Segment};
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::time::Time;
+
 use crate::causes::activity::{Activity, KnownPaths, Stretch};
 use crate::causes::origin::Costs;
 use crate::causes::{MOST_COMPUTING, MOST_STRETCHES};
 use crate::engine::hash::Mixed;
-use crate::engine::log::read::{LocationLog, LogError, Piece, Segment};
 use crate::engine::paths::Path;
 
 /// A wait, with the costs of later waits that were passed on to it, by their origins.

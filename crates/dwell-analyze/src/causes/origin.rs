@@ -1,8 +1,7 @@
 //! Waits that costs come from.
 
+use dwell_log::quantity::Quantity;
 use serde::{Deserialize, Serialize};
-
-use crate::engine::quantity::Quantity;
 
 /// Call path and kind of the waits whose length a cost is, however often it was passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -8,21 +8,21 @@ use std::panic::resume_unwind;
 use std::path::Path as FilePath;
 use std::thread;
 
+use dwell_log::quantity::Quantity;
+use dwell_log::read::{DependencyLog, LogError};
 use dwell_mpi::Agreement;
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::time::Time;
+use dwell_trace::world::World;
 
-use crate::archive::ids::LocationNumber;
-use crate::archive::time::Time;
-use crate::archive::world::World;
 use crate::causes::activity::{Activity, KnownPaths};
 use crate::causes::history::History;
 use crate::causes::mail::{Mail, Present};
 use crate::causes::walk::{Done, Scene, Told, Walker};
 use crate::engine::exchange::{Outboxes, outboxes};
 use crate::engine::location::Location;
-use crate::engine::log::read::{DependencyLog, LogError};
 use crate::engine::paths::Path;
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::{Deal, Pools, Sharding, Transport};
 use crate::engine::wire::Inboxes;
 use crate::error::Error as Failure;

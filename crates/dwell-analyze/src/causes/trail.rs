@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 
-use crate::archive::time::{Duration, Time};
-use crate::engine::log::read::{LocationLog, LogError, Piece, Records, Segment};
+use dwell_log::read::{LocationLog, LogError, Piece, Records, Segment};
+use dwell_trace::time::{Duration, Time};
+
 use crate::engine::paths::Path;
 
 /// Call path for time outside of all regions: before the first event, and where the archive lacks what the location did.
@@ -86,11 +87,11 @@ fn next<T: Copy>(
 #[cfg(test)]
 mod tests {
     use super::{FIRST_PATH, Trail};
-    use crate::archive::ids::LocationNumber;
-    use crate::archive::time::{Duration, Time};
-    use crate::engine::log::read::{LogError, Piece, Records, Segment};
     use crate::engine::paths::Path;
-    use crate::engine::quantity::Quantity;
+    use dwell_log::quantity::Quantity;
+    use dwell_log::read::{LogError, Piece, Records, Segment};
+    use dwell_trace::ids::LocationNumber;
+    use dwell_trace::time::{Duration, Time};
 
     /// Records in memory, all of which come.
     struct Listed<T>(std::vec::IntoIter<T>);

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use dwell_log::quantity::Quantity;
+use dwell_log::read::{LogError, Piece};
 use dwell_model::waits::Wait;
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::World;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::LocationNumber;
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::World;
 use crate::causes::activity::{Activity, Signature};
 use crate::causes::history::{History, Profile};
 use crate::causes::origin::{Costs, Origin};
 use crate::causes::share::share;
 use crate::engine::hash::Mixed;
-use crate::engine::log::read::{LogError, Piece};
-use crate::engine::quantity::Quantity;
 use crate::engine::tally::Counts;
 use crate::engine::transport::Message;
 

@@ -24,16 +24,16 @@
 
 use std::collections::BTreeMap;
 
+use dwell_log::class::{Class, magnitude};
+use dwell_log::quantity::Quantity;
 use dwell_model::layer::Layer;
+use dwell_trace::roles::Traits;
+use dwell_trace::time::Duration;
 use otf2::id::RegionRef;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::roles::Traits;
-use crate::archive::time::Duration;
 use crate::engine::matrix::Kind;
-use crate::engine::outstanding::{Class, magnitude};
 use crate::engine::paths::Path;
-use crate::engine::quantity::Quantity;
 use crate::engine::rows::Following;
 
 /// Number of calls of a sort that are needed to know how long such calls take.

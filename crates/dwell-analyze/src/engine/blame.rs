@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::archive::ids::PartyNumber;
-use crate::archive::time::Duration;
+use dwell_log::quantity::Quantity;
+use dwell_trace::ids::PartyNumber;
+use dwell_trace::time::Duration;
+
 use crate::engine::hash::Mixed;
-use crate::engine::quantity::Quantity;
 
 /// Sums by path, kind of wait and party.
 #[derive(Debug, Default)]

@@ -1,11 +1,11 @@
 //! Messages that carry waits to the call paths on which they are booked.
 
+use dwell_log::quantity::Quantity;
+use dwell_trace::ids::{ContextNumber, LocationNumber};
+use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{ContextNumber, LocationNumber};
-use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
 
 /// An amount to add to a quantity on a call path of the origin.

@@ -1,17 +1,18 @@
 //! Calls at which waits are judged, as patterns see them.
 
+use dwell_log::class::Class;
 use dwell_model::layer::Layer;
 use dwell_model::operation::Operation;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::time::Time;
 use otf2::id::RmaWinRef;
 use otf2::{Attribute, List};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::location::Frame;
 use crate::engine::locking::LockedCall;
 use crate::engine::matrix::Kind;
-use crate::engine::outstanding::{Class, Done};
+use crate::engine::outstanding::Done;
 
 /// An operation that the open call issued.
 #[derive(Clone, Copy, Debug)]

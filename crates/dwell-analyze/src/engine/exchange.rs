@@ -3,8 +3,9 @@
 //! A pattern declares its messages with [`outboxes!`](crate::engine::exchange::outboxes). The engine exchanges them
 //! between shards without knowing what they are.
 
+use dwell_log::edge::Edge;
+
 use crate::engine::booking::Booking;
-use crate::engine::edge::Edge;
 use crate::engine::held::Remainder;
 use crate::engine::locking::Cut;
 use crate::engine::told::LastToBegin;

@@ -5,19 +5,20 @@
 //! an entry among the outstanding operations. Anything else turns the call into an ordinary one ([`Player::unfold`]),
 //! as if it had been one from the start. The end of a window does so too, so the rest of the crate knows only frames.
 
+use dwell_log::class::Class;
+use dwell_log::needs::Need;
 use dwell_model::layer::Layer;
+use dwell_trace::ids::ProcessNumber;
+use dwell_trace::roles::Traits;
+use dwell_trace::time::{Duration, Time};
 use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef};
 
-use crate::archive::ids::ProcessNumber;
-use crate::archive::roles::Traits;
-use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::{Account, Distance, Layout, OperationEnd, Sort, size};
 use crate::engine::call::CompletedCall;
 use crate::engine::exchange::Asking;
 use crate::engine::location::Frame;
-use crate::engine::log::needs::Need;
 use crate::engine::matrix::Kind;
-use crate::engine::outstanding::{Class, Done, Known, Op};
+use crate::engine::outstanding::{Done, Known, Op};
 use crate::engine::paths::Path;
 use crate::engine::pattern::Pattern;
 use crate::engine::player::Player;

@@ -5,7 +5,7 @@
 //! thousands of locations, which share the caches, this took a seventh of the time of an analysis. The list of a location
 //! is short instead, and in one piece.
 
-use crate::archive::time::Duration;
+use dwell_trace::time::Duration;
 
 /// Greatest number of calls in the list. A location with more calls in a window has its histograms in the caches, and
 /// searching a longer list would take longer than a histogram does.

@@ -7,10 +7,10 @@
 
 use std::collections::BTreeMap;
 
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::outstanding::Done;
 use crate::engine::regions::Span;

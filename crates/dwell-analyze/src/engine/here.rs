@@ -1,10 +1,10 @@
 //! The location whose events are being read, with its process.
 
+use dwell_trace::ids::{ContextNumber, ProcessNumber};
+use dwell_trace::world::World;
 use otf2::enums::CollectiveRoot;
 use otf2::id::{Rank, RmaWinRef};
 
-use crate::archive::ids::{ContextNumber, ProcessNumber};
-use crate::archive::world::World;
 use crate::engine::accounts::Distance;
 use crate::engine::location::{Frame, Location};
 use crate::engine::matrix::{Kind, Matrix};

@@ -5,10 +5,9 @@
 //! one that began first, then the one for the process with the lowest number, so it does not depend on the order in
 //! which waits become known.
 
+use dwell_trace::ids::ProcessNumber;
+use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
-
-use crate::archive::ids::ProcessNumber;
-use crate::archive::time::{Duration, Time};
 
 /// The longest of some waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

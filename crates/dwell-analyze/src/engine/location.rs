@@ -1,12 +1,12 @@
 //! State of a location during the replay: its call stack, call paths and time.
 
+use dwell_trace::ids::{ContextNumber, LocationNumber, ProcessNumber};
+use dwell_trace::roles::Traits;
+use dwell_trace::time::{Duration, Time};
 use otf2::id::{GroupRef, LocationRef, RegionRef, RmaWinRef};
 use otf2::read::EventReader;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
-use crate::archive::roles::Traits;
-use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Moved;
 use crate::engine::log::segments::Segments;
 use crate::engine::outstanding::Done;

@@ -1,15 +1,14 @@
 //! The communication matrix: operations, bytes, time and waits for each pair of origin and target.
 //!
-//! In runs with more than [`MOST`](crate::archive::parties::MOST) processes the rows and columns are nodes, so that the matrix stays small.
+//! In runs with more than [`MOST`](dwell_trace::parties::MOST) processes the rows and columns are nodes, so that the matrix stays small.
 
 use std::collections::BTreeMap;
 
+pub use dwell_model::pairs::Kind;
+use dwell_trace::ids::{Ordinal, PartyNumber};
+use dwell_trace::parties::MOST;
 use serde::{Deserialize, Serialize};
 
-pub use dwell_model::pairs::Kind;
-
-use crate::archive::ids::{Ordinal, PartyNumber};
-use crate::archive::parties::MOST;
 use crate::engine::transport::{Error, Transport};
 
 /// Sums over all communication of one kind from one party to another. A pair that never communicates by this kind has

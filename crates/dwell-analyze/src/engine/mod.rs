@@ -5,7 +5,7 @@ pub(crate) mod accounts;
 pub(crate) mod blame;
 pub(crate) mod booking;
 pub(crate) mod call;
-pub(crate) mod edge;
+
 pub(crate) mod event;
 pub(crate) mod exchange;
 pub(crate) mod fast_path;
@@ -25,7 +25,7 @@ pub(crate) mod pattern;
 pub(crate) mod player;
 pub(crate) mod polling;
 pub(crate) mod process;
-pub(crate) mod quantity;
+
 pub(crate) mod records;
 pub(crate) mod regions;
 pub(crate) mod replay;

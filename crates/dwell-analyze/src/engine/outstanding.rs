@@ -7,94 +7,15 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-use dwell_model::layer::Layer;
+use dwell_log::class::Class;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::time::{Duration, Time};
 use otf2::id::RmaWinRef;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::{Duration, Time};
 use crate::engine::hash::Mixed;
-use crate::engine::matrix::Kind;
 use crate::engine::regions::Span;
 use crate::engine::spill::{Spill, Stored};
-
-/// Class of operations that progress alike: same layer, kind and memory, and sizes within a factor of 8.
-///
-/// | bits | are |
-/// |---|---|
-/// | 0 to 2 | kind of the operation |
-/// | 3 to 7 | layer, counted from 1 |
-/// | 8 to 15 | 0 for operations that move no byte, otherwise 1 + ⌊log8 of the bytes⌋ |
-/// | 16 to 31 | number of the memory, the last for all that have no number of their own |
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) struct Class(pub(crate) u32);
-
-impl Class {
-    /// Kind of calls that acquire a lock.
-    const LOCK: u8 = 4;
-    /// Kind of operations that wait for their lock before they begin.
-    const FIRST: u8 = 5;
-
-    /// Returns the class of an operation.
-    #[inline]
-    pub(crate) fn of(layer: Option<Layer>, kind: Kind, memory: u16, bytes: u64) -> Self {
-        Self(u32::from(memory) << 16 | magnitude(bytes) << 8 | Self::head(layer, kind as u8))
-    }
-
-    /// Returns the class of calls that acquire a lock.
-    pub(crate) fn lock(layer: Option<Layer>) -> Self {
-        Self(Self::head(layer, Self::LOCK))
-    }
-
-    /// Returns the class of operations that wait for their lock before they begin.
-    pub(crate) fn first(layer: Option<Layer>) -> Self {
-        Self(Self::head(layer, Self::FIRST))
-    }
-
-    /// Returns the class of MPI messages of this size.
-    pub(crate) fn message(bytes: u64) -> Self {
-        Self::of(Some(Layer::OF_MESSAGES), Kind::Message, u16::MAX, bytes)
-    }
-
-    fn head(layer: Option<Layer>, kind: u8) -> u32 {
-        let layer = layer.map_or(0, |layer| layer as u32 + 1);
-        layer << 3 | u32::from(kind)
-    }
-
-    /// Returns the class of the number of bytes, which is equal within a factor of 8.
-    #[inline(always)]
-    pub(crate) fn size(self) -> u64 {
-        (self.0 >> 8 & 0xFF).into()
-    }
-
-    /// Returns the kind of communication. A lock counts as an atomic.
-    pub(crate) fn kind(self) -> Kind {
-        match self.0 & 7 {
-            0 => Kind::Put,
-            1 => Kind::Get,
-            3 => Kind::Message,
-            _ => Kind::Atomic,
-        }
-    }
-
-    /// Returns the window number of the memory that operations of the class act on. Lock calls and messages have none.
-    pub(crate) fn memory(self) -> Option<u16> {
-        (self.0 & 7 < Kind::Message as u32).then_some((self.0 >> 16) as u16)
-    }
-
-    /// Returns `true` if an operation of the class can show that the network needs no help of targets. Calls that
-    /// acquire a lock and operations that move no byte cannot.
-    #[inline]
-    pub(crate) fn can_prove(self) -> bool {
-        self.0 & 0xFF00 != 0 && self.0 & 7 < u32::from(Self::LOCK)
-    }
-}
-
-/// Returns 0 for 0, and otherwise 1 + ⌊log8 of the number⌋, which is equal for numbers within a factor of 8.
-#[inline(always)]
-pub(crate) fn magnitude(of: u64) -> u32 {
-    of.checked_ilog2().map_or(0, |log| 1 + log / 3)
-}
 
 /// Calls that complete messages and take longer than this in nanoseconds are not judged for the progress of their
 /// partners: the activity of all processes during the call would have to be kept.

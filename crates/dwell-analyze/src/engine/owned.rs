@@ -1,6 +1,6 @@
 //! State for each of the consecutive processes or locations that a shard owns.
 
-use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
+use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
 
 /// Numbers of the processes and locations that a shard owns.
 #[derive(Clone, Debug)]

@@ -7,21 +7,21 @@
 
 use std::collections::HashMap;
 
+use dwell_log::quantity::Quantity;
 use dwell_model::profile::VALUES;
+use dwell_trace::contexts::Contexts;
+use dwell_trace::counters::Number;
+use dwell_trace::ids::ProcessNumber;
+use dwell_trace::names::Setting;
+use dwell_trace::roles::Traits;
+use dwell_trace::time::{Duration, Time};
 use otf2::id::{CallingContextRef, MetricRef, ParameterRef, RegionRef};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::contexts::Contexts;
-use crate::archive::counters::Number;
-use crate::archive::ids::ProcessNumber;
-use crate::archive::names::Setting;
-use crate::archive::roles::Traits;
-use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::{Account, Calls, ExpectedTimes, Histogram, OperationEnd, Sort};
 use crate::engine::fresh::Fresh;
 use crate::engine::hash::Mixed;
 use crate::engine::instances::WaitingCalls;
-use crate::engine::quantity::Quantity;
 use crate::engine::regions::Span;
 use crate::engine::rows::{Following, Row};
 

@@ -18,13 +18,14 @@
 
 use std::fmt::Debug;
 
-use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::World;
+use dwell_log::edge::{Edge, Ruling};
+use dwell_trace::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::World;
+
 use crate::engine::accounts::{Calls, ExpectedTimes};
 use crate::engine::blame::Blame;
 use crate::engine::call::{CompletedCall, EndedCall, Issued};
-use crate::engine::edge::{Edge, Ruling};
 use crate::engine::event::Event;
 use crate::engine::exchange::{Answered, Answering, Asked, Asking, Outboxes};
 use crate::engine::held::Rest;

@@ -2,17 +2,20 @@
 
 use std::ops::ControlFlow;
 
+use dwell_log::class::Class;
+use dwell_log::needs::Need;
+use dwell_log::quantity::Quantity;
 use dwell_model::layer::Ranks;
 use dwell_model::operation::Operation;
+use dwell_trace::ids::ProcessNumber;
+use dwell_trace::roles::{Traits, is_numbered};
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::number;
 use otf2::enums::RmaAtomicType;
 use otf2::id::{CallingContextRef, MatchingId, RegionRef, RmaWinRef};
 use otf2::read::{EventRecord, Visitor};
 use otf2::{Attribute, Event, List};
 
-use crate::archive::ids::ProcessNumber;
-use crate::archive::roles::{Traits, is_numbered};
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::number;
 use crate::engine::accounts::{self, Account, Distance, Moved, OperationEnd, Sort};
 use crate::engine::call::{EndedCall, Issued};
 use crate::engine::event::What;
@@ -20,14 +23,12 @@ use crate::engine::exchange::{Asking, Questions};
 use crate::engine::fast_path::{Issue, Leaf};
 use crate::engine::here::Here;
 use crate::engine::location::Frame;
-use crate::engine::log::needs::Need;
 use crate::engine::matrix::Kind;
-use crate::engine::outstanding::{Class, Done, Op};
+use crate::engine::outstanding::{Done, Op};
 use crate::engine::paths::Path;
 use crate::engine::pattern::Pattern;
 use crate::engine::polling::{Run, Test};
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::engine::regions::{Regions, Span};
 
 /// One location of a process, with everything that its events act on.

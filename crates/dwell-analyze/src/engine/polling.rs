@@ -12,8 +12,9 @@
 
 use std::collections::HashMap;
 
-use crate::archive::ids::LocationNumber;
-use crate::archive::time::{Duration, Time};
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::time::{Duration, Time};
+
 use crate::engine::hash::Mixed;
 use crate::engine::paths::Path;
 use crate::engine::regions::Span;

@@ -3,15 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use dwell_log::scratch::Scratch;
+use dwell_trace::ids::{LocationNumber, NodeNumber, Ordinal, ProcessNumber};
+use dwell_trace::time::Time;
+use dwell_trace::world::World;
 use otf2::id::RmaWinRef;
 
-use crate::archive::ids::{LocationNumber, NodeNumber, Ordinal, ProcessNumber};
-use crate::archive::time::Time;
-use crate::archive::world::World;
 use crate::engine::hash::Mixed;
 use crate::engine::held::Held;
 use crate::engine::location::Location;
-use crate::engine::log::scratch::Scratch;
 use crate::engine::log::segments::Segments;
 use crate::engine::outstanding::Outstanding;
 use crate::engine::polling::Loops;

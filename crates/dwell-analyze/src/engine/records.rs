@@ -1,27 +1,28 @@
 //! Reads rare records: synchronisation, locks, collectives and messages. Counts what they say and turns them into
 //! events for patterns.
 
+use dwell_log::needs::Need;
+use dwell_log::quantity::Quantity;
 use dwell_model::operation::{Operation, Shape};
+use dwell_trace::counters::{Member, Number};
+use dwell_trace::ids::{ContextNumber, ProcessNumber};
+use dwell_trace::locks::{LockKey, LockMode, LockOwner};
+use dwell_trace::roles::{Epoch, Role, Traits};
+use dwell_trace::shape::{Group, Way};
+use dwell_trace::time::Time;
+use dwell_trace::world::number;
 use otf2::enums::{LockType, MeasurementMode, RmaSyncLevel, RmaSyncType};
 use otf2::id::{CommRef, GroupRef, MetricRef, ParameterRef, Rank, RmaWinRef};
 use otf2::value::MetricValue;
 use otf2::{Attribute, AttributeValue, Event as Record, List};
 
-use crate::archive::counters::{Member, Number};
-use crate::archive::ids::{ContextNumber, ProcessNumber};
-use crate::archive::roles::{Epoch, Role, Traits};
-use crate::archive::time::Time;
-use crate::archive::world::number;
-use crate::engine::event::{Among, Collective, Event, Group, Received, Way, What};
+use crate::engine::event::{Among, Collective, Event, Received, What};
 use crate::engine::exchange::Asking;
 use crate::engine::location::Frame;
-use crate::engine::locking::{LockKey, LockMode, LockOwner};
-use crate::engine::log::needs::Need;
 use crate::engine::outstanding::Done;
 use crate::engine::paths::{Counted, Path};
 use crate::engine::pattern::Pattern;
 use crate::engine::player::Player;
-use crate::engine::quantity::Quantity;
 use crate::engine::regions::Span;
 use crate::engine::tally::Counts;
 

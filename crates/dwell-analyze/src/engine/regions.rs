@@ -5,9 +5,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
-
-use crate::archive::time::{Duration, Time};
 
 /// An interval of time. `NONE` stands for a region that does not exist: it begins after everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,20 +9,20 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use dwell_log::scratch::Scratch;
 use dwell_mpi::Agreement;
+use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
+use dwell_trace::system::{self, Place};
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::World;
 use otf2::Archive;
 
-use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
-use crate::archive::system::{self, Place};
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::World;
 use crate::engine::accounts::{self, Bins, Expected};
 use crate::engine::blame::Blame;
 use crate::engine::exchange::{Answers, Outboxes, Questions};
 use crate::engine::fresh;
 use crate::engine::location::{EventFile, Location};
 use crate::engine::log::files;
-use crate::engine::log::scratch::Scratch;
 use crate::engine::log::{Addressed, Late};
 use crate::engine::matrix::Matrix;
 use crate::engine::pattern::{Facts, Floors, Pattern, Unjudged};

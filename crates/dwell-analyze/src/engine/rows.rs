@@ -8,8 +8,9 @@
 //! path, no other call synchronises in between, and the computing in between takes no longer than the previous
 //! operation and its completion together.
 
-use crate::archive::ids::ProcessNumber;
-use crate::archive::time::{Duration, Time};
+use dwell_trace::ids::ProcessNumber;
+use dwell_trace::time::{Duration, Time};
+
 use crate::engine::accounts::{Account, OperationEnd};
 use crate::engine::paths::Path;
 use crate::engine::regions::Span;

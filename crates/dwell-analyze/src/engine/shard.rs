@@ -6,22 +6,23 @@
 
 use std::sync::Arc;
 
+use dwell_log::edge::{Edge, Kind};
+use dwell_log::quantity::Quantity;
+use dwell_log::scratch::Scratch;
+use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::World;
 use otf2::Archive;
 
-use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::World;
 use crate::engine::accounts::{self, Bins, ExpectedTimes};
 use crate::engine::blame::Blame;
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::edge::{Edge, Kind};
 use crate::engine::exchange::{Answered, Answering, Answers, Asked, Asking, Outboxes, Questions};
 use crate::engine::fast_path::Leaf;
 use crate::engine::here::Here;
 use crate::engine::instances::WaitingCalls;
 use crate::engine::location::{EventFile, Location, Source};
 use crate::engine::log::ShardLog;
-use crate::engine::log::scratch::Scratch;
 use crate::engine::matrix::Matrix;
 use crate::engine::outstanding::Op;
 use crate::engine::owned::{Members, Owned};
@@ -29,7 +30,6 @@ use crate::engine::pattern::{Conclusion, DividedCalls, Floors, Pattern, Unjudged
 use crate::engine::player::Player;
 use crate::engine::polling::Blamed;
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::engine::regions::Span;
 
 /// State of a worker while it reads events.

@@ -9,11 +9,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use dwell_log::class::Class;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::time::Time;
 use otf2::id::RmaWinRef;
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
-use crate::engine::outstanding::{Class, Known, Op};
+use crate::engine::outstanding::{Known, Op};
 use crate::engine::regions::Span;
 
 /// An operation with what is known about the region that served it.
@@ -237,7 +238,7 @@ fn decode(bytes: &[u8; SIZE]) -> Stored {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::archive::time::Duration;
+    use dwell_trace::time::Duration;
 
     const HERE: LocationNumber = LocationNumber(5);
     const ONE: RmaWinRef = RmaWinRef(1);

@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
+use dwell_trace::counters::ROLES;
 use otf2::id::MetricRef;
 
-use crate::archive::counters::ROLES;
 use crate::engine::hash::Mixed;
 use crate::engine::paths::Path;
 

@@ -4,10 +4,10 @@
 //! pattern that judges the instance of the collective therefore books nothing: it tells each member which process began
 //! last, and the pattern that judges the call puts that beside the messages.
 
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::time::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
 use crate::engine::transport::Message;
 
 /// A non-blocking collective that the open call completed.

@@ -17,10 +17,10 @@ use std::thread;
 
 pub(crate) use dwell_mpi::Error;
 use dwell_mpi::{Agreement, Peers, parcel};
+use dwell_trace::ids::ProcessNumber;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::archive::ids::ProcessNumber;
 use crate::engine::wire::{self, Garbled, Inboxes};
 
 /// A message between shards. The trait is a marker without methods: implement it for every type that goes into an

@@ -1,13 +1,13 @@
 //! A wait for progress of other processes, with its bounds.
 
+use dwell_log::class::Class;
+use dwell_log::edge::{Candidate, Edge, Kind};
+use dwell_log::quantity::Quantity;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
-use crate::engine::edge::{Candidate, Edge, Kind};
-use crate::engine::outstanding::Class;
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
 
 /// Tells the origin of an operation how long its call waited for the target to progress. Times are in nanoseconds.

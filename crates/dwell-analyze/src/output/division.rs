@@ -3,13 +3,13 @@
 //! The times come from enters and leaves alone, and the parts from what the replay booked. Tests can therefore compare
 //! the two.
 
+use dwell_log::quantity::Quantity as Q;
 use dwell_model::layer::Layer;
+use dwell_trace::roles::Traits;
+use dwell_trace::world::World;
 
-use crate::archive::roles::Traits;
-use crate::archive::world::World;
 use crate::engine::location::Location;
 use crate::engine::paths::Node;
-use crate::engine::quantity::Quantity as Q;
 
 /// Time in runtime calls on one call path at one location, in nanoseconds. The sum of the three parts is the time.
 ///

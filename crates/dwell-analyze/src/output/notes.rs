@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use dwell_log::quantity::Quantity;
 use dwell_model::archive;
 use dwell_model::operation::Operation;
+use dwell_trace::ids::ProcessNumber;
+use dwell_trace::roles::LeftOut;
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::World;
 use otf2::Anchor;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::ProcessNumber;
-use crate::archive::roles::LeftOut;
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::World;
 use crate::engine::location::{Cut, Location};
 use crate::engine::pattern::Unjudged;
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::output::findings::Ground;
 
 /// Place in the list of what patterns could not judge after which pauses of the recording are reported.

@@ -7,7 +7,8 @@
 
 use std::ops::Range;
 
-use crate::archive::ids::{CallPathNumber, LocationNumber, Ordinal};
+use dwell_trace::ids::{CallPathNumber, LocationNumber, Ordinal};
+
 use crate::engine::location::Location;
 use crate::engine::paths::{Node, Path};
 use crate::engine::process::Process;

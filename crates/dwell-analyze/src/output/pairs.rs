@@ -1,7 +1,8 @@
 //! The communication matrix as users read it.
 
-use crate::archive::ids::PartyNumber;
-use crate::archive::world::World;
+use dwell_trace::ids::PartyNumber;
+use dwell_trace::world::World;
+
 use crate::engine::matrix::{self, Cell, Kind};
 
 /// One row of the communication matrix: traffic of one kind from one origin to one target. The matrix covers one layer

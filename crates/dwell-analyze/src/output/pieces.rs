@@ -18,9 +18,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path as FilePath;
 
 use cubex::{ReportWriter, UnfinishedReport};
+use dwell_trace::ids::{CallPathNumber, LocationNumber};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{CallPathNumber, LocationNumber};
 use crate::engine::transport::Transport;
 use crate::error::Error;
 use crate::output::own::{Member, Own, Section};

@@ -16,8 +16,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::{io, thread};
 
+use dwell_log::quantity::Quantity as Q;
 use dwell_model::profile::block::{self, HEAD, Head, LOCATION, Place, Sums};
 use dwell_model::profile::{self as raw, CounterRow, PartnerRow};
+use dwell_trace::contexts::Contexts;
+use dwell_trace::counters::{Counters, Number};
+use dwell_trace::ids::{CallPathNumber, LocationNumber, Ordinal, PartyNumber, ProcessNumber};
+use dwell_trace::names::Setting;
+use dwell_trace::world::World;
 use otf2::Archive;
 use otf2::id::{
     CallingContextRef, CommRef, LocationRef, MetricRef, ParameterRef, Rank, RegionRef, RmaWinRef,
@@ -25,14 +31,8 @@ use otf2::id::{
 use otf2::read::Definitions;
 use otf2::value::MetricValue;
 
-use crate::archive::contexts::Contexts;
-use crate::archive::counters::{Counters, Number};
-use crate::archive::ids::{CallPathNumber, LocationNumber, Ordinal, PartyNumber, ProcessNumber};
-use crate::archive::names::Setting;
-use crate::archive::world::World;
 use crate::engine::matrix::{self, Kind};
 use crate::engine::paths::Counted;
-use crate::engine::quantity::Quantity as Q;
 use crate::error::Error;
 use crate::output::pairs;
 use crate::output::report::{self, Sheets, Source};

@@ -11,19 +11,19 @@ use cubex::{
     Cnode, CnodeId, Group, GroupId, Location, MetaBuilder, Metric, MetricId, MetricWriter, Owner,
     Region, RegionId, ReportWriter, Rows, SystemNode, SystemNodeId, ValuesPlace,
 };
+use dwell_log::quantity::Quantity as Q;
 use dwell_model::layer::Layer;
 use dwell_model::waits::{Class, TREE, Wait};
+use dwell_trace::counters::Counters;
+use dwell_trace::ids::{CallPathNumber, Ordinal};
+use dwell_trace::names;
+use dwell_trace::names::Setting;
+use dwell_trace::world::World;
 use otf2::Definition;
 use otf2::id::MetricRef;
 use otf2::read::Definitions;
 
-use crate::archive::counters::Counters;
-use crate::archive::ids::{CallPathNumber, Ordinal};
-use crate::archive::names;
-use crate::archive::names::Setting;
-use crate::archive::world::World;
 use crate::engine::paths::{Counted, Node};
-use crate::engine::quantity::Quantity as Q;
 use crate::output::tree::{Branch, Totals, Tree};
 
 /// Source of the values of a metric.

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use dwell_log::quantity::Quantity;
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Collective, Operation, Shape};
 use dwell_model::waits::Class;
+use dwell_trace::ids::{CallPathNumber, Ordinal};
+use dwell_trace::names::{self, Setting};
+use dwell_trace::roles::{Role, Traits};
+use dwell_trace::world::World;
 use otf2::id::{CallingContextRef, MetricRef, RegionRef};
 use otf2::read::Definitions;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{CallPathNumber, Ordinal};
-use crate::archive::names::{self, Setting};
-use crate::archive::roles::{Role, Traits};
-use crate::archive::world::World;
 use crate::engine::hash::Mixed;
 use crate::engine::paths::Node;
-use crate::engine::quantity::Quantity;
 
 /// Returns the layer of a region and the class of activity that its time belongs to.
 fn class_of(role: Role) -> Option<(Layer, Class)> {

@@ -23,13 +23,14 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use dwell_log::quantity::Quantity;
 use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::World;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::World;
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::EndedCall;
@@ -41,7 +42,6 @@ use crate::engine::owned::{Members, Owned};
 use crate::engine::paths::Path;
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
 
 outboxes! {

@@ -31,28 +31,29 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use dwell_log::needs::Need;
+use dwell_log::quantity::Quantity;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{ContextNumber, LocationNumber, ProcessNumber};
+use dwell_trace::roles::Traits;
+use dwell_trace::shape::Way;
+use dwell_trace::system::Context;
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::World;
 use otf2::id::GroupRef;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
-use crate::archive::roles::Traits;
-use crate::archive::system::Context;
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::World;
 use crate::engine::accounts::{Account, Distance, Sort};
 use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::EndedCall;
-use crate::engine::event::{Among, Collective, Event, Way, What};
+use crate::engine::event::{Among, Collective, Event, What};
 use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
 use crate::engine::hash::Mixed;
 use crate::engine::held::Remainder;
 use crate::engine::here::Here;
-use crate::engine::log::needs::Need;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::engine::told::{Awaited, LastToBegin};
 use crate::engine::transport::Message;
 

@@ -16,22 +16,23 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use dwell_log::quantity::Quantity;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{ContextNumber, LocationNumber, ProcessNumber};
+use dwell_trace::shape::Way;
+use dwell_trace::system::Context;
+use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
-use crate::archive::system::Context;
-use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::EndedCall;
-use crate::engine::event::{Collective, Event, Way, What};
+use crate::engine::event::{Collective, Event, What};
 use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Window};
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
 
 outboxes! {

@@ -27,28 +27,30 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use dwell_log::class::Class;
+use dwell_log::edge::{Edge, Kind};
+use dwell_log::quantity::Quantity;
 use dwell_model::layer::Layer;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::locks::{LockKey, LockMode, LockOwner};
+use dwell_trace::roles::Traits;
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::World;
 use otf2::id::RmaWinRef;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::roles::Traits;
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::World;
 use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::{EndedCall, Issued};
-use crate::engine::edge::{Edge, Kind};
 use crate::engine::event::{Event, What};
 use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
-use crate::engine::locking::{Cut, LockKey, LockMode, LockOwner, LockedCall, Waiting};
-use crate::engine::outstanding::{Class, Done, Known};
+use crate::engine::locking::{Cut, LockedCall, Waiting};
+use crate::engine::outstanding::{Done, Known};
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Floors, Pattern, Unjudged, Window};
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::engine::regions::Span;
 use crate::engine::transport::Message;
 use crate::engine::waited::Waited;

@@ -14,9 +14,10 @@ mod progress;
 mod signals;
 mod unserved;
 
-use crate::archive::ids::LocationNumber;
-use crate::archive::time::Time;
-use crate::archive::world::World;
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::time::Time;
+use dwell_trace::world::World;
+
 use crate::engine::accounts::ExpectedTimes;
 use crate::engine::call::{CompletedCall, EndedCall, Issued};
 use crate::engine::event::Event;

@@ -18,20 +18,21 @@
 
 use std::collections::BTreeMap;
 
+use dwell_log::edge::{Edge, Kind};
+use dwell_log::quantity::Quantity;
 use dwell_model::archive::SMALL;
 use dwell_model::layer::Layer;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::roles::Traits;
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::{World, number};
 use otf2::{Attribute, List};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::roles::Traits;
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::{World, number};
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::{EndedCall, Issued};
-use crate::engine::edge::{Edge, Kind};
 use crate::engine::event::{Event, What};
 use crate::engine::exchange::{Answering, Asked, Asking, outboxes};
 use crate::engine::here::Here;
@@ -41,7 +42,6 @@ use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::polling::Release;
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
 
 outboxes! {

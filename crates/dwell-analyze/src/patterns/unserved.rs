@@ -10,13 +10,14 @@
 //! that failed as one region with the number of calls. If none of them found anything, and nothing in the process polled
 //! meanwhile, the whole region is a wait that the process makes itself, whatever the targets did.
 
+use dwell_log::quantity::Quantity;
 use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::roles::Traits;
+use dwell_trace::time::Time;
+use dwell_trace::world::World;
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::roles::Traits;
-use crate::archive::time::Time;
-use crate::archive::world::World;
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::EndedCall;
@@ -25,7 +26,6 @@ use crate::engine::here::Here;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Floors, Pattern, Window};
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::engine::regions::Found;
 
 /// Loops over tests at the processes of a shard that are not judged yet.

@@ -5,8 +5,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use dwell_trace::locks::{LockKey, LockMode};
+
 use crate::engine::hash::Mixed;
-use crate::engine::locking::{LockKey, LockMode};
 
 /// A location that waits for a lock.
 #[derive(Clone, Copy, Debug)]

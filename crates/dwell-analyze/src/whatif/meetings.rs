@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::archive::ids::{ContextNumber, ProcessNumber};
-use crate::archive::world::World;
-use crate::engine::event::Way;
+use dwell_trace::ids::{ContextNumber, ProcessNumber};
+use dwell_trace::shape::Way;
+use dwell_trace::world::World;
+
 use crate::engine::hash::Mixed;
 
 /// One collective.

@@ -17,12 +17,12 @@ mod track;
 use std::path::Path as FilePath;
 use std::thread;
 
+use dwell_log::read::{DependencyLog, LogError};
 use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::LocationNumber;
 
-use crate::archive::ids::LocationNumber;
 use crate::causes::failure;
-use crate::engine::log::read::{DependencyLog, LogError};
 use crate::error::Error;
 use crate::output::findings::{Cause, Finding, Gain, Ground, Unpredictable};
 use rules::PathRule;

@@ -2,12 +2,11 @@
 
 use std::hash::Hasher;
 
+use dwell_log::read::{PathStep, Step};
 use dwell_model::waits::Wait;
-
 use otf2::id::{CallingContextRef, RegionRef};
 
 use crate::engine::hash::Mixer;
-use crate::engine::log::read::{PathStep, Step};
 
 /// A set of waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::fmt;
 
 use dwell_model::operation::{Atomic, Operation};
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{CallPathNumber, Ordinal};
 use otf2::id::CallingContextRef;
 
-use crate::archive::ids::{CallPathNumber, Ordinal};
 use crate::engine::hash::Mixed;
 use crate::output::findings::{Activities, Cause, Ground, Step};
 use crate::whatif::rules::{PathRule, Waits, signature};

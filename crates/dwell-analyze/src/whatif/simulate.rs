@@ -16,15 +16,15 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
+use dwell_log::needs::Need;
+use dwell_log::read::{LogError, Piece};
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
+use dwell_trace::locks::{LockKey, LockMode};
+use dwell_trace::shape::Way;
+use dwell_trace::world::World;
 
-use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
-use crate::archive::world::World;
-use crate::engine::event::Way;
 use crate::engine::hash::Mixed;
-use crate::engine::locking::{LockKey, LockMode};
-use crate::engine::log::needs::Need;
-use crate::engine::log::read::{LogError, Piece};
 use crate::whatif::locks::{Locks, Waiting};
 use crate::whatif::meetings::{Attendance, Meetings};
 use crate::whatif::rules::PathRule;

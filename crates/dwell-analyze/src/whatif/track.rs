@@ -2,16 +2,17 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
-use crate::archive::world::World;
+use dwell_log::class::Class;
+use dwell_log::edge::{Edge, Verdict};
+use dwell_log::needs::{Need, NeedOfCall};
+use dwell_log::quantity::Quantity;
+use dwell_log::read::{Forward, Link, LocationLog, LogError, Piece, Segment};
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::time::Time;
+use dwell_trace::world::World;
+
 use crate::causes::MOST_COMPUTING;
-use crate::engine::edge::{Edge, Verdict};
 use crate::engine::hash::Mixed;
-use crate::engine::log::needs::{Need, NeedOfCall};
-use crate::engine::log::read::{Forward, Link, LocationLog, LogError, Piece, Segment};
-use crate::engine::outstanding::Class;
-use crate::engine::quantity::Quantity;
 
 /// Greatest number of polling loops of a location that are shortened. Others take as long as they did.
 const MOST_LOOPS: usize = 65_536;

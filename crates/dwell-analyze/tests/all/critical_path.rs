@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use dwell_analyze::log::{DependencyLog, Step};
 use dwell_analyze::{LocationNumber, Options, Quantity};
+use dwell_log::read::{DependencyLog, Step};
 use otf2::Archive;
 use otf2::enums::{CollectiveOp, CollectiveRoot, RmaSyncLevel};
 use otf2::event::{Enter, Leave, RmaCollectiveEnd, RmaOpCompleteBlocking, RmaPut, RmaWaitChange};

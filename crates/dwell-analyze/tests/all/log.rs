@@ -9,11 +9,11 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use dwell_analyze::log::{DependencyLog, LogError};
 use dwell_analyze::{
     CriticalPath, Cut, Delay, Error, Joint, LocationNumber, Options, Quantity, analyze,
     analyze_among, least_memory,
 };
+use dwell_log::read::{DependencyLog, LogError};
 use dwell_mpi::crew;
 use dwell_synth::{halo, ring, sor, srumma};
 use otf2::Archive;

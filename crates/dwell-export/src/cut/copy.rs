@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use dwell_analyze::LocationNumber;
+use dwell_trace::ids::LocationNumber;
 use otf2::enums::{LockType, MeasurementMode};
 use otf2::event::{
     Enter, Leave, MeasurementOnOff, MpiCollectiveBegin, MpiIrecvRequest, MpiRequestCancelled,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
-use dwell_analyze::LocationNumber;
+use dwell_trace::ids::LocationNumber;
 use otf2::Event;
 use otf2::read::{EventRecord, Visitor};
 

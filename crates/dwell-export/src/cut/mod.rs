@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
-use dwell_analyze::{Layout, LocationNumber};
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::layout::Layout;
 use otf2::id::{CommRef, LocationRef, RmaWinRef, Time};
 use otf2::read::Definitions;
 use otf2::write::{ArchiveWriter, Options};

@@ -8,12 +8,11 @@ use dwell_model::waits::Wait;
 use dwell_report::{Class, CnodeId};
 use dwell_timeline::{CallPath, Index, Location};
 
+use super::making::state;
+use super::nodes::stretches;
 use crate::progress::State;
 use crate::run::Run;
 use crate::types::TimelineAbout;
-
-use super::making::state;
-use super::nodes::stretches;
 
 pub(super) fn about(run: &Run) -> TimelineAbout {
     let mut about = TimelineAbout {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use dwell_analyze::log::DependencyLog;
+use dwell_log::read::DependencyLog;
 use dwell_report::Class;
 use dwell_timeline::{DIRECTORY, Index};
 

@@ -3,11 +3,10 @@
 use dwell_model::waits::Wait;
 use dwell_timeline::{CallPath, Time};
 
-use crate::progress::State;
-use crate::run::Run;
-
 use super::PAGE_ROWS;
 use super::making::state;
+use crate::progress::State;
+use crate::run::Run;
 
 /// Number of instances whose timelines an exported file has.
 const EXPORTED_INSTANCES: usize = 100;

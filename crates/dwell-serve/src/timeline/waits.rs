@@ -3,13 +3,12 @@
 use dwell_model::waits::Wait;
 use dwell_timeline::{CallPath, Location, MOST_INSTANCES, Slice, Span};
 
+use super::{Result, View};
 use crate::question::Fault;
 use crate::types::{
     TimelineAt, TimelineDoing, TimelineInstance, TimelineInstances, TimelineOperation,
     TimelineWait, TimelineWaits,
 };
-
-use super::{Result, View};
 
 /// Greatest number of waits in an answer.
 const MOST_WAITS: u32 = 2000;

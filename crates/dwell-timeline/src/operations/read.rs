@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dwell_analyze::{Layout, LocationNumber};
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::layout::Layout;
 use otf2::Event;
 use otf2::enums::{CollectiveOp, LockType};
 use otf2::id::{CommRef, RegionRef, RmaWinRef};

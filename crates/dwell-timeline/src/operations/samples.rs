@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use dwell_analyze::Layout;
+use dwell_trace::layout::Layout;
 use otf2::enums::{Base, MetricMode, Type};
 use otf2::id::{MetricMemberRef, MetricRef};
 use otf2::read::{Definitions, EventRecord, Visitor};
@@ -97,7 +97,7 @@ impl Trace {
         else {
             return Ok(Some(Vec::new()));
         };
-        let begin = dwell_analyze::log::Time::from_nanoseconds(span.from.0);
+        let begin = dwell_trace::time::Time::from_nanoseconds(span.from.0);
         reader.seek_time(self.layout.ticks(begin)).map_err(|it| self.failed(it))?;
         let list = Vec::new();
         let mut sampling = Sampling { layout: &self.layout, counter, span, left: most, list };

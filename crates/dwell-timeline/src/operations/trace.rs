@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dwell_analyze::{Layout, LocationNumber};
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::layout::Layout;
 use otf2::enums::Paradigm;
 use otf2::id::{EventNumber, RegionRef};
 use otf2::read::EventReader;
@@ -139,7 +140,7 @@ impl Trace {
         most: u64,
     ) -> Result<Found> {
         let Some(mut reader) = self.reader(location)? else { return Ok(Found::default()) };
-        let begin = dwell_analyze::log::Time::from_nanoseconds(begin.min(span.from).0);
+        let begin = dwell_trace::time::Time::from_nanoseconds(begin.min(span.from).0);
         reader.seek_time(self.layout.ticks(begin)).map_err(|it| self.failed(it))?;
         // A tick may be longer than a nanosecond.
         while reader

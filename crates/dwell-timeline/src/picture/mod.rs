@@ -21,7 +21,6 @@ use crate::pyramid::MOST_BINS;
 use crate::slices::Slice;
 use crate::span::{Span, Time};
 use crate::tile::{Sharpness, Tile};
-
 pub use svg::svg;
 pub use text::{columns, text};
 

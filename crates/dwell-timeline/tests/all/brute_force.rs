@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dwell_analyze::log::{DependencyLog, Piece, Segment};
 use dwell_analyze::{Analysis, LocationNumber, Options, analyze};
+use dwell_log::read::{DependencyLog, Piece, Segment};
 use dwell_model::waits::Wait;
 use dwell_report::{Class, CnodeId, Query};
 use dwell_synth::{halo, random, ring, sor, srumma};
@@ -135,7 +135,7 @@ impl Run {
     }
 }
 
-fn time(time: dwell_analyze::log::Time) -> Time {
+fn time(time: dwell_trace::time::Time) -> Time {
     Time(time.nanoseconds())
 }
 

@@ -446,7 +446,7 @@ fn check(path: &Path, seed: u64) -> Compared {
         // All threads of the processes.
         let mut wanted: BTreeSet<Location> = BTreeSet::new();
         let layout =
-            dwell_analyze::Layout::of(&Archive::open(path).unwrap().definitions().unwrap());
+            dwell_trace::layout::Layout::of(&Archive::open(path).unwrap().definitions().unwrap());
         for it in first..end {
             let all = layout.siblings(dwell_analyze::LocationNumber::new(it));
             wanted.extend((all.start.place()..all.end.place()).map(Location));

@@ -11,22 +11,23 @@ use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
 use dwell_files::NewFile;
+use dwell_log::block::{self, seal};
+use dwell_log::edge::Ruling;
+use dwell_log::edge::Side;
+use dwell_log::edges::Merged;
+use dwell_log::format::{self, Entry, Header, SECTIONS, group_size};
 use dwell_model::varint::put;
 use dwell_mpi::Agreement;
+use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
+use dwell_trace::names::Setting;
+use dwell_trace::roles::Traits;
+use dwell_trace::time::Time;
+use dwell_trace::world::World;
 use otf2::id::{CallingContextRef, RegionRef};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
-use crate::archive::names::Setting;
-use crate::archive::roles::Traits;
-use crate::archive::time::Time;
-use crate::archive::world::World;
-use crate::engine::edge::Ruling;
 use crate::engine::location::Location;
 use crate::engine::log::ShardLog;
-use crate::engine::log::block::{self, seal};
-use crate::engine::log::edges::{Merged, Side};
-use crate::engine::log::format::{self, Entry, Header, SECTIONS, group_size};
 use crate::engine::process::Process;
 use crate::engine::transport::{Error, Message, Transport};
 

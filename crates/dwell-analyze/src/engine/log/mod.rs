@@ -1,35 +1,31 @@
-//! The dependency log: what every location did when, who waited for whom, and which of these waits are certain.
+//! Writes the dependency log while events are replayed.
 //!
-//! While events are read, each location writes its [segments](segments) and [what its calls needed](needs) to blocks. Edges travel to the location that
-//! waited and to the one that was waited for, where they are [sorted](edges). After the last event the rulings on
-//! candidates follow, and everything is written to [files], which [`read`] reads backwards.
+//! While events are read, each location writes its [segments](segments) and [what its calls needed](dwell_log::needs) to
+//! blocks. Edges travel to the location that waited and to the one that was waited for, where they are
+//! [sorted](dwell_log::edges). After the last event the rulings on candidates follow, and everything is written to
+//! [files], which [`dwell_log::read`] reads.
 //!
 //! The division into files and blocks follows from the trace alone, so the bytes depend neither on threads nor on
 //! processes nor on windows.
 
-pub(crate) mod block;
-pub(crate) mod blocks;
-pub(crate) mod edges;
 pub(crate) mod files;
-pub(crate) mod format;
-pub(crate) mod needs;
-pub(crate) mod read;
-pub(crate) mod scratch;
 pub(crate) mod segments;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use dwell_log::class::Class;
+use dwell_log::edge::{Edge, Kind, Ruling, Side};
+use dwell_log::edges::Edges;
+use dwell_log::needs::Need;
+use dwell_log::scratch::Scratch;
+use dwell_trace::ids::ProcessNumber;
+use dwell_trace::world::World;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::ProcessNumber;
-use crate::archive::world::World;
-use crate::engine::edge::{Edge, Kind, Ruling};
 use crate::engine::exchange::outboxes;
-use crate::engine::outstanding::Class;
+use crate::engine::location::Location;
 use crate::engine::transport::Message;
-use edges::{Edges, Side};
-use scratch::Scratch;
 
 outboxes! {
     /// Messages for the log after the last window.
@@ -44,6 +40,8 @@ outboxes! {
 pub(crate) struct Addressed(pub(crate) ProcessNumber, pub(crate) Ruling);
 
 impl Message for Addressed {}
+
+impl Message for Edge {}
 
 /// The part of the log that a shard keeps.
 #[derive(Debug)]
@@ -117,5 +115,22 @@ impl ShardLog {
     /// Returns the memory in bytes that edges of the current window take. Others have memory of their own.
     pub(crate) fn bytes(&self) -> usize {
         (self.fresh.capacity() + self.outgoing.capacity()) * size_of::<Edge>()
+    }
+}
+
+impl Location {
+    /// Notes for the log what the judged call needs that is open.
+    pub(crate) fn open_call_needs(&mut self, me: ProcessNumber, need: Need) {
+        if let Some(log) = &mut self.log {
+            log.needs.add(log.calls, me, need);
+        }
+    }
+
+    /// Notes for the log what the judged call needed that has ended last.
+    #[inline(always)]
+    pub(crate) fn last_call_needed(&mut self, me: ProcessNumber, need: impl FnOnce() -> Need) {
+        if let Some(log) = &mut self.log {
+            log.needs.add(log.calls.saturating_sub(1), me, need());
+        }
     }
 }

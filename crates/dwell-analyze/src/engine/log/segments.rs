@@ -7,10 +7,11 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::archive::time::{Duration, Time};
-use crate::engine::log::blocks::Blocks;
-use crate::engine::log::needs::Needs;
-use crate::engine::log::scratch::Scratch;
+use dwell_log::blocks::Blocks;
+use dwell_log::needs::Needs;
+use dwell_log::scratch::Scratch;
+use dwell_trace::time::{Duration, Time};
+
 use crate::engine::paths::{Path, Paths};
 
 /// A segment that is not written yet, because it may become the computing before the next.

@@ -1,12 +1,12 @@
 //! Lists polling loops, which cost time without being waits.
 
+use dwell_log::quantity::Quantity as Q;
 use dwell_model::layer::Layer;
+use dwell_trace::ids::CallPathNumber;
 
 use super::ground::Ground;
 use super::summary::Summary;
 use super::{Share, Step, shares};
-use crate::archive::ids::CallPathNumber;
-use crate::engine::quantity::Quantity as Q;
 
 /// A polling loop: calls on one call path that ask again and again whether something has happened. The process runs its
 /// own code between the calls, so the analysis does not report the time as a wait. A blocking call instead of the loop

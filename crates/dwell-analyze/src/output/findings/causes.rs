@@ -6,18 +6,18 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use dwell_log::quantity::Quantity as Q;
+use dwell_trace::counters::Role;
+use dwell_trace::ids::{CallPathNumber, Ordinal, ProcessNumber};
 use serde::{Deserialize, Serialize};
 
 use super::concerned::{ByProcess, Top};
 use super::ground::Ground;
 use super::phase::Phase;
 use super::{LISTED, Share, Step, shares};
-use crate::archive::counters::Role;
-use crate::archive::ids::{CallPathNumber, Ordinal, ProcessNumber};
 use crate::causes::{Activity, Done, Origin};
 use crate::engine::location::Location;
 use crate::engine::paths::Path;
-use crate::engine::quantity::Quantity as Q;
 use crate::engine::tally::{self, Counts};
 use crate::output::tree::Fold;
 

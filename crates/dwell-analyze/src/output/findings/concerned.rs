@@ -7,16 +7,16 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use dwell_log::quantity::Quantity as Q;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{LocationNumber, NodeNumber, PartyNumber, ProcessNumber};
+use dwell_trace::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::LISTED;
 use super::ground::Ground;
-use crate::archive::ids::{LocationNumber, NodeNumber, PartyNumber, ProcessNumber};
-use crate::archive::time::Duration;
 use crate::engine::blame::Blame;
 use crate::engine::instances::Longest;
-use crate::engine::quantity::Quantity as Q;
 use crate::engine::transport::{Error, Transport};
 use crate::output::own::{Own, Section};
 use crate::output::tree::Fold;

@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 
+use dwell_log::quantity::Quantity as Q;
+
 use super::ground::Ground;
 use super::{LISTED, Step};
-use crate::engine::quantity::Quantity as Q;
 
 /// A call path with time on the critical path.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! How well a run uses its processes: the efficiencies of the POP project, as far as they need no replay.
 
+use dwell_trace::ids::{CallPathNumber, LocationNumber, Ordinal};
 use serde::{Deserialize, Serialize};
 
 use super::ground::Ground;
 use super::phase::Phase;
-use crate::archive::ids::{CallPathNumber, LocationNumber, Ordinal};
 use crate::output::own::{Own, Section};
 
 /// Efficiency of a run, by the factors of the [POP](https://pop-coe.eu) project: each is a part of 1. Start-up and

@@ -3,14 +3,14 @@
 
 use std::cmp::Reverse;
 
+use dwell_log::quantity::Quantity as Q;
+use dwell_trace::ids::{CallPathNumber, Ordinal, PartyNumber, ProcessNumber};
+use dwell_trace::world::World;
 use otf2::read::Definitions;
 
 use super::Step;
 use super::phase::{self, Phase};
 use super::sites::Sites;
-use crate::archive::ids::{CallPathNumber, Ordinal, PartyNumber, ProcessNumber};
-use crate::archive::world::World;
-use crate::engine::quantity::Quantity as Q;
 use crate::output::tree::{Fold, Tree};
 
 /// The call tree of the program, with the sums that every list needs.

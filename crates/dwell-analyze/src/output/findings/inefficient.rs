@@ -3,16 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use dwell_log::quantity::Quantity as Q;
 use dwell_model::layer::Layer;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::concerned::{ByProcess, Top};
 use super::ground::Ground;
 use super::summary::Summary;
 use super::{Share, Step, shares};
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Duration;
-use crate::engine::quantity::Quantity as Q;
 use crate::output::own::{Member, Own, Section};
 use crate::output::tree::Fold;
 use crate::patterns::inefficient::{HotTarget, Saving, Waste, part};

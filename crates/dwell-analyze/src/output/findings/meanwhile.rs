@@ -11,6 +11,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use dwell_trace::ids::{Ordinal, ProcessNumber};
+use dwell_trace::roles::Traits;
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::{World, number};
 use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef};
 use otf2::read::{Definitions, EventReader};
 use otf2::{Archive, Attribute, Event, List};
@@ -18,10 +22,6 @@ use otf2::{Archive, Attribute, Event, List};
 use super::ground::Ground;
 use super::sites::Sites;
 use super::{LISTED, Step};
-use crate::archive::ids::{Ordinal, ProcessNumber};
-use crate::archive::roles::Traits;
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::{World, number};
 use crate::engine::regions::Span;
 
 /// Greatest number of events that are read for one process before the search is given up.

@@ -22,14 +22,14 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use dwell_log::quantity::Quantity as Q;
 use dwell_model::layer::Layer;
 use dwell_model::waits::Certainty;
+use dwell_trace::ids::{CallPathNumber, Ordinal, ProcessNumber};
+use dwell_trace::names::{self, Site};
+use dwell_trace::time::{Duration, Time};
 use otf2::Archive;
 
-use crate::archive::ids::{CallPathNumber, Ordinal, ProcessNumber};
-use crate::archive::names::{self, Site};
-use crate::archive::time::{Duration, Time};
-use crate::engine::quantity::Quantity as Q;
 use crate::engine::regions::Span;
 pub use beside::Polling;
 pub(crate) use beside::polling;

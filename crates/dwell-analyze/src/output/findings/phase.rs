@@ -4,9 +4,9 @@
 //! run. The analysis therefore keeps both apart from the run, and states shares as shares of the run.
 
 use dwell_model::operation::Operation;
+use dwell_trace::ids::Ordinal;
+use dwell_trace::world::World;
 
-use crate::archive::ids::Ordinal;
-use crate::archive::world::World;
 use crate::output::tree::Tree;
 
 /// Phase of a program. The order of the variants is the order in which reports list the phases.

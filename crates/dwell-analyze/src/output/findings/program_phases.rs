@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use dwell_trace::ids::{CallPathNumber, LocationNumber, Ordinal};
+use dwell_trace::names;
 use otf2::id::RegionRef;
 use serde::{Deserialize, Serialize};
 
 use super::efficiency::Efficiency;
 use super::ground::Ground;
-use crate::archive::ids::{CallPathNumber, LocationNumber, Ordinal};
-use crate::archive::names;
 use crate::engine::regions::Span;
 use crate::output::own::{Own, Section};
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dwell_trace::names::{self, Columns, Site};
 use otf2::id::{CallingContextRef, RegionRef, SourceCodeLocationRef};
 use otf2::read::Definitions;
 
 use super::Step;
-use crate::archive::names::{self, Columns, Site};
 use crate::output::tree::Tree;
 
 /// Call sites of a run.

@@ -1,15 +1,15 @@
 //! Lists call paths whose calls took longer than their waits and other calls of their class explain.
 
+use dwell_log::quantity::Quantity as Q;
 use dwell_model::layer::Layer;
 use dwell_model::waits::{Class, Wait};
+use dwell_trace::crowds::Crowd;
+use dwell_trace::ids::CallPathNumber;
+use dwell_trace::time::Duration;
 
 use super::ground::Ground;
 use super::summary::Summary;
 use super::{Share, Step, shares};
-use crate::archive::crowds::Crowd;
-use crate::archive::ids::CallPathNumber;
-use crate::archive::time::Duration;
-use crate::engine::quantity::Quantity as Q;
 
 /// Unexplained time is a finding if it is at least one part in this many of the time of all locations.
 const THRESHOLD: u64 = 100;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use dwell_trace::ids::PartyNumber;
+use dwell_trace::time::Duration;
+
 use super::savings::part;
-use crate::archive::ids::PartyNumber;
-use crate::archive::time::Duration;
 use crate::engine::matrix::{Cell, Kind, Sum};
 
 /// Least number of atomics from which something can be concluded.

@@ -13,15 +13,14 @@
 mod hot;
 mod savings;
 
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::world::World;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::LocationNumber;
-use crate::archive::world::World;
 use crate::engine::accounts::ExpectedTimes;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::paths::Path;
 use crate::engine::pattern::{DividedCalls, Pattern};
-
 pub(crate) use hot::{HotTarget, Received, join_received, received};
 use savings::{Known, Savings};
 pub(crate) use savings::{Saving, part};

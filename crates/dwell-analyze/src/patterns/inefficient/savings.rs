@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Waste;
+use dwell_trace::time::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::time::Duration;
+use super::Waste;
 use crate::engine::accounts::{Calls, ExpectedTimes, Sort};
 use crate::engine::paths::Path;
 use crate::engine::rows::Following;
@@ -52,7 +52,7 @@ impl Known<'_> {
 
 /// Returns the largest class of bytes that counts as small.
 fn small() -> u64 {
-    u64::from(crate::engine::outstanding::magnitude(SMALL - 1))
+    u64::from(dwell_log::class::magnitude(SMALL - 1))
 }
 
 /// Time that another way to communicate could save over some calls, in nanoseconds.

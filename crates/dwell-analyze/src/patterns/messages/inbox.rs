@@ -2,19 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use dwell_log::class::Class;
+use dwell_log::edge::{Edge, Kind};
+use dwell_log::quantity::Quantity;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::time::{Duration, Time};
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::edge::{Edge, Kind};
 use crate::engine::exchange::Asking;
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
-use crate::engine::outstanding::{Class, Done, Known};
+use crate::engine::outstanding::{Done, Known};
 use crate::engine::polling::Release;
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::Outbox;
 use crate::patterns::messages::sent::{
     Channel, Key, MOST_KEPT, Polled, Posted, Probe, Ready, Receive, Sending, Sent, Started,

@@ -27,14 +27,15 @@
 mod inbox;
 mod sent;
 
+use dwell_log::quantity::Quantity;
 use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::roles::{Epoch, Traits};
+use dwell_trace::time::Time;
+use dwell_trace::world::World;
 use otf2::enums::RmaSyncType;
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::roles::{Epoch, Traits};
-use crate::archive::time::Time;
-use crate::archive::world::World;
 use crate::engine::call::EndedCall;
 use crate::engine::event::{Event, Received, What};
 use crate::engine::exchange::{Answered, Answering, Asked, Asking};
@@ -43,7 +44,6 @@ use crate::engine::outstanding::LONGEST_MESSAGE;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::engine::regions::Span;
 use inbox::{After, Inbox, Waiter};
 use sent::{

@@ -1,13 +1,13 @@
 //! Messages and what is matched like messages: what was sent, received and posted.
 
+use dwell_log::quantity::Quantity;
+use dwell_trace::ids::{ContextNumber, LocationNumber, ProcessNumber};
+use dwell_trace::time::Time;
 use otf2::id::RmaWinRef;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::exchange::outboxes;
-use crate::engine::quantity::Quantity;
 use crate::engine::told::LastToBegin;
 use crate::engine::transport::Message;
 

@@ -1,9 +1,10 @@
 //! Answers questions about operations from the progress regions of their targets.
 
-use crate::archive::crowds::Room;
-use crate::archive::ids::ProcessNumber;
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::World;
+use dwell_trace::crowds::Room;
+use dwell_trace::ids::ProcessNumber;
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::World;
+
 use crate::engine::outstanding::Known;
 use crate::engine::process::Process;
 use crate::engine::regions::{Found, Request, Span, Visits};

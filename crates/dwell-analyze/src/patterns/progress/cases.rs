@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use dwell_log::class::Class;
+use dwell_log::edge::Edge;
+use dwell_log::quantity::Quantity;
 use dwell_model::waits::Wait;
+use dwell_trace::crowds::Room;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::locks::LockKey;
+use dwell_trace::time::{Duration, Time};
 
-use crate::archive::crowds::Room;
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
-use crate::engine::edge::Edge;
-use crate::engine::locking::{LockKey, LockedCall, Waiting};
-use crate::engine::outstanding::{Class, Done, Known};
+use crate::engine::locking::{LockedCall, Waiting};
+use crate::engine::outstanding::{Done, Known};
 use crate::engine::process::Process;
-use crate::engine::quantity::Quantity;
 use crate::engine::regions::{Span, Visits};
 use crate::engine::transport::Outbox;
 use crate::engine::waited::Waited;

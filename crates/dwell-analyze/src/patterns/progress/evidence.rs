@@ -26,19 +26,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use dwell_log::class::Class;
+use dwell_log::edge::{Ruling, Verdict};
+use dwell_log::quantity::Quantity;
 use dwell_model::waits::Wait;
+use dwell_trace::ids::{LocationNumber, NodeNumber, Ordinal, ProcessNumber};
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::World;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{LocationNumber, NodeNumber, Ordinal, ProcessNumber};
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::World;
 use crate::engine::accounts::Account;
-use crate::engine::edge::{Ruling, Verdict};
 use crate::engine::hash::Mixed;
 use crate::engine::instances::{Longest, NOTHING, WaitingCalls};
-use crate::engine::outstanding::Class;
 use crate::engine::pattern::{Conclusion, Facts};
-use crate::engine::quantity::Quantity;
 use crate::engine::transport::{Error, Message, Outbox, Transport};
 
 /// Greatest number of partners of a process that are judged one by one. Beyond it, partners are judged by node.

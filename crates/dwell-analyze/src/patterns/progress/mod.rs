@@ -45,10 +45,11 @@ mod evidence;
 mod questions;
 mod several;
 
-use crate::archive::ids::ProcessNumber;
-use crate::archive::roles::Traits;
-use crate::archive::time::{Duration, Time};
-use crate::archive::world::World;
+use dwell_trace::ids::ProcessNumber;
+use dwell_trace::roles::Traits;
+use dwell_trace::time::{Duration, Time};
+use dwell_trace::world::World;
+
 use crate::engine::call::{CompletedCall, EndedCall};
 use crate::engine::exchange::{Answered, Answering, Asked, Asking};
 use crate::engine::held::Rest;

@@ -1,14 +1,15 @@
 //! Questions to the targets of operations, and their answers.
 
+use dwell_log::class::Class;
+use dwell_trace::crowds::Room;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::time::Time;
 use otf2::id::RmaWinRef;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::crowds::Room;
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::exchange::outboxes;
-use crate::engine::outstanding::{Class, Known};
+use crate::engine::outstanding::Known;
 use crate::engine::regions::{Span, Visits};
 use crate::engine::transport::Message;
 use crate::patterns::progress::evidence::Evidence;

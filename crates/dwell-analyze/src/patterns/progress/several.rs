@@ -1,7 +1,8 @@
 //! Bounds of a wait for several targets: the time in which none of them served, and the time in which any was away.
 
-use crate::archive::ids::LocationNumber;
-use crate::archive::time::{Duration, Time};
+use dwell_trace::ids::LocationNumber;
+use dwell_trace::time::{Duration, Time};
+
 use crate::engine::regions::{Span, Visits};
 
 /// Greatest number of absences of a target that are kept for a call with several targets. If a target was away more

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dwell_analyze::log::{DependencyLog, LocationLog, Piece as Read, Segment};
 use dwell_analyze::{Analysis, LocationNumber, Quantity};
+use dwell_log::read::{DependencyLog, LocationLog, Piece as Read, Segment};
 use otf2::Archive;
 
 use super::search::Found;

@@ -17,12 +17,12 @@ use std::ops::Range;
 
 use dwell_analyze::{Analysis, Cut, Options, Quantity as Q};
 use dwell_model::waits::Wait;
-use log::hold;
 use otf2::Archive;
-use search::{Found, Sums};
-use trace::Trace;
 
 use crate::support;
+use log::hold;
+use search::{Found, Sums};
+use trace::Trace;
 
 /// Waits that both kinds of archives contain.
 const WAITS: &[Q] = &[

@@ -1,7 +1,8 @@
 //! Programs written by hand, with the findings that are expected in them.
 
-use super::*;
 use dwell_model::waits::Wait;
+
+use super::*;
 
 /// Writes an archive from a list of calls: rank, name, enter, leave and records.
 fn by_hand(ranks: usize, calls: Vec<(usize, &str, u64, u64, Events)>) -> tempfile::TempDir {

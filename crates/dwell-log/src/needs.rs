@@ -2,43 +2,70 @@
 //! targets of operations, and locks.
 //!
 //! Waits tell what held a call back in the run as it was. A prediction of another run must know as well what would have held
-//! it back otherwise. Messages, signals and what is matched like messages are [edges](crate::engine::edge::Kind::Early),
+//! it back otherwise. Messages, signals and what is matched like messages are [edges](crate::edge::Kind::Early),
 //! because their other end is known to the analysis alone.
 
 use std::io;
 use std::sync::Arc;
 
 use dwell_model::varint::{fold, take, unfold};
+use dwell_trace::ids::{ContextNumber, Ordinal, ProcessNumber};
+use dwell_trace::locks::{LockKey, LockMode, LockOwner};
+use dwell_trace::shape::Way;
+use dwell_trace::time::Duration;
 use otf2::id::RmaWinRef;
 
-use crate::archive::ids::{ContextNumber, Ordinal, ProcessNumber};
-use crate::archive::time::Duration;
-use crate::engine::event::Way;
-use crate::engine::location::Location;
-use crate::engine::locking::{LockKey, LockMode, LockOwner};
-use crate::engine::log::blocks::Blocks;
-use crate::engine::log::scratch::Scratch;
-use crate::engine::outstanding::Class;
+use crate::blocks::Blocks;
+use crate::class::Class;
+use crate::scratch::Scratch;
 
 /// Something that a call needed from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
+pub enum Need {
     /// The members of a collective, or its root.
-    Collective { context: ContextNumber, sequence: u64, way: Way, root: Option<ProcessNumber> },
+    Collective {
+        /// Group of processes that the collective belongs to.
+        context: ContextNumber,
+        /// Sequence number in the context, by which the members are matched.
+        sequence: u64,
+        /// Shape, which says which members the call waits for.
+        way: Way,
+        /// Root, if the collective has one and its process is known.
+        root: Option<ProcessNumber>,
+    },
     /// The target of an operation that the call completed. `age` is how long before the enter of the call the operation
     /// began. `bytes` are those that the operation moved; more than 4 GiB count as 4 GiB.
-    Target { process: ProcessNumber, class: Class, bytes: u32, age: Duration },
+    Target {
+        /// Process that the operation acts on.
+        process: ProcessNumber,
+        /// Class by which the progress of the operation is judged.
+        class: Class,
+        /// Bytes that the operation moved, at most 4 GiB.
+        bytes: u32,
+        /// Time from the begin of the operation to the enter of the call; 0 if it began in the call.
+        age: Duration,
+    },
     /// A lock that the call acquired.
-    Acquire { key: LockKey, mode: LockMode },
+    Acquire {
+        /// Window, owner and number of the lock.
+        key: LockKey,
+        /// Mode in which the process holds the lock from then on.
+        mode: LockMode,
+    },
     /// A lock that the call released, which others need.
-    Release { key: LockKey },
+    Release {
+        /// Window, owner and number of the lock.
+        key: LockKey,
+    },
 }
 
 /// A need, and the place of its call among the judged calls of the location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NeedOfCall {
-    pub(crate) call: u64,
-    pub(crate) need: Need,
+pub struct NeedOfCall {
+    /// Place of the call among the judged calls of the location, counted from 0.
+    pub call: u64,
+    /// Members, target or lock that the call needed.
+    pub need: Need,
 }
 
 /// Number of kinds of needs. The number of a kind is that of its place in [`Need`]; the mode of a lock makes two of one.
@@ -51,7 +78,7 @@ const RELEASE: u64 = 4;
 
 /// Needs of a location while its events are read.
 #[derive(Debug)]
-pub(crate) struct Needs {
+pub struct Needs {
     blocks: Blocks,
     /// Call of the last need in the block.
     call: u64,
@@ -61,14 +88,15 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    pub(crate) fn new(scratch: Arc<Scratch>) -> Self {
+    /// Creates an empty list. Full blocks go to the scratch file.
+    pub fn new(scratch: Arc<Scratch>) -> Self {
         let (classes, locks) = (Vec::new(), Vec::new());
         Self { blocks: Blocks::new(scratch), call: 0, classes, locks }
     }
 
     /// Adds something that a call of a process needed.
     #[inline(never)]
-    pub(crate) fn add(&mut self, call: u64, me: ProcessNumber, need: Need) {
+    pub fn add(&mut self, call: u64, me: ProcessNumber, need: Need) {
         if self.blocks.is_closed() {
             self.blocks.open();
             self.call = 0;
@@ -118,7 +146,7 @@ impl Needs {
     }
 
     /// Closes the last block, and returns the size of all blocks in bytes.
-    pub(crate) fn finish(&mut self) -> u64 {
+    pub fn finish(&mut self) -> u64 {
         self.blocks.finish()
     }
 
@@ -126,31 +154,14 @@ impl Needs {
     ///
     /// # Errors
     /// Returns an error if they cannot be read or written.
-    pub(crate) fn copy(&self, to: &mut impl io::Write) -> io::Result<()> {
+    pub fn copy(&self, to: &mut impl io::Write) -> io::Result<()> {
         self.blocks.copy(to)
     }
 
     /// Returns the memory in bytes that the open block takes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let lists = self.classes.capacity() * size_of::<(Class, u32)>();
         self.blocks.bytes() + lists + self.locks.capacity() * size_of::<LockKey>()
-    }
-}
-
-impl Location {
-    /// Notes for the log what the judged call needs that is open.
-    pub(crate) fn open_call_needs(&mut self, me: ProcessNumber, need: Need) {
-        if let Some(log) = &mut self.log {
-            log.needs.add(log.calls, me, need);
-        }
-    }
-
-    /// Notes for the log what the judged call needed that has ended last.
-    #[inline(always)]
-    pub(crate) fn last_call_needed(&mut self, me: ProcessNumber, need: impl FnOnce() -> Need) {
-        if let Some(log) = &mut self.log {
-            log.needs.add(log.calls.saturating_sub(1), me, need());
-        }
     }
 }
 
@@ -169,11 +180,7 @@ fn place<T: PartialEq>(list: &mut Vec<T>, element: T) -> (u64, bool) {
 }
 
 /// Takes all needs of a block. Returns `None` if its numbers make no sense.
-pub(crate) fn take_block(
-    bytes: &mut &[u8],
-    me: ProcessNumber,
-    list: &mut Vec<NeedOfCall>,
-) -> Option<()> {
+pub fn take_block(bytes: &mut &[u8], me: ProcessNumber, list: &mut Vec<NeedOfCall>) -> Option<()> {
     let (mut call, mut classes, mut locks) = (0_u64, Vec::new(), Vec::new());
     while !bytes.is_empty() {
         call = call.checked_add(take(bytes)?)?;
@@ -228,7 +235,7 @@ pub(crate) fn take_block(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::log::block;
+    use crate::block;
 
     #[test]
     fn needs_come_back_as_they_were() {

@@ -29,10 +29,11 @@ pub struct Site {
 
 /// Columns of calls that share a line with other calls.
 #[derive(Debug, Default)]
-pub(crate) struct Columns(HashMap<CallingContextRef, u32>);
+pub struct Columns(HashMap<CallingContextRef, u32>);
 
 impl Columns {
-    pub(crate) fn of(defs: &Definitions) -> Self {
+    /// Reads the columns that the archive states as properties of its calling contexts.
+    pub fn of(defs: &Definitions) -> Self {
         let column = |definition: Definition<'_>| match definition {
             Definition::CallingContextProperty(it) => {
                 let name = defs.string(it.name).and_then(otf2::Str::to_str);
@@ -49,21 +50,22 @@ impl Columns {
     }
 
     /// Returns the column of a call site, or 0 if it is unknown.
-    pub(crate) fn get(&self, site: CallingContextRef) -> u32 {
+    pub fn get(&self, site: CallingContextRef) -> u32 {
         self.0.get(&site).copied().unwrap_or(0)
     }
 }
 
 /// A parameter with one of its values. A recorder that met too many values keeps the rest together, without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Setting {
-    pub(crate) parameter: ParameterRef,
+pub struct Setting {
+    /// Parameter whose definition has the name and the type of the value.
+    pub parameter: ParameterRef,
     /// Bits of a number, or the reference of a string in the archive.
-    pub(crate) value: Option<u64>,
+    pub value: Option<u64>,
 }
 
 /// Formats a parameter and its value as `name=value`.
-pub(crate) fn setting(defs: &Definitions, Setting { parameter, value }: Setting) -> String {
+pub fn setting(defs: &Definitions, Setting { parameter, value }: Setting) -> String {
     let text = |id| defs.string(id).map(|it| it.to_string());
     let (name, kind) = match defs.find(ParameterRef::KIND, parameter.raw()) {
         Some(Definition::Parameter(it)) => (text(it.name), it.parameter_type),
@@ -82,14 +84,14 @@ pub(crate) fn setting(defs: &Definitions, Setting { parameter, value }: Setting)
 }
 
 /// Returns the name of a region, or `region N` if the archive does not define one.
-pub(crate) fn region(defs: &Definitions, id: RegionRef) -> String {
+pub fn region(defs: &Definitions, id: RegionRef) -> String {
     defs.region(id)
         .and_then(|region| defs.string(region.name))
         .map_or_else(|| format!("region {}", id.0), |name| name.to_string())
 }
 
 /// Returns the name of a window if the archive defines it. `u16::MAX` stands for a window whose number does not fit.
-pub(crate) fn window(defs: &Definitions, number: u16) -> Option<String> {
+pub fn window(defs: &Definitions, number: u16) -> Option<String> {
     let id = RmaWinRef(u32::from(number));
     match defs.find(RmaWinRef::KIND, id.raw()) {
         Some(Definition::RmaWin(it)) if number != u16::MAX => {
@@ -100,7 +102,7 @@ pub(crate) fn window(defs: &Definitions, number: u16) -> Option<String> {
 }
 
 /// Returns a call site without column and position, if the archive defines it.
-pub(crate) fn site(defs: &Definitions, id: CallingContextRef) -> Option<Site> {
+pub fn site(defs: &Definitions, id: CallingContextRef) -> Option<Site> {
     let context = defs.calling_context(id)?;
     let place = context.source_code_location;
     let found = defs.find(otf2::id::SourceCodeLocationRef::KIND, place.raw());

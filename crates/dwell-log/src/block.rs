@@ -9,17 +9,17 @@
 //! | 4 | their CRC-32 as in zip files, little-endian |
 
 /// Size in bytes from which a block is complete.
-pub(crate) const SIZE: usize = 2048;
+pub const SIZE: usize = 2048;
 /// Size in bytes of what follows the numbers of a block.
-pub(crate) const TAIL: usize = 8;
+pub const TAIL: usize = 8;
 
 /// Appends length and checksum to the numbers of a block.
-pub(crate) fn seal(numbers: &mut Vec<u8>) {
+pub fn seal(numbers: &mut Vec<u8>) {
     seal_from(numbers, 0);
 }
 
 /// Does the same for numbers that begin at a place.
-pub(crate) fn seal_from(bytes: &mut Vec<u8>, begin: usize) {
+pub fn seal_from(bytes: &mut Vec<u8>, begin: usize) {
     let numbers = bytes.get(begin..).unwrap_or_default();
     let (length, sum) = (numbers.len() as u32, crc32fast::hash(numbers));
     bytes.extend(length.to_le_bytes());
@@ -27,7 +27,7 @@ pub(crate) fn seal_from(bytes: &mut Vec<u8>, begin: usize) {
 }
 
 /// Returns the length in bytes and the checksum of the numbers of a block, given its last bytes.
-pub(crate) fn tail(bytes: [u8; TAIL]) -> (u32, u32) {
+pub fn tail(bytes: [u8; TAIL]) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = bytes;
     (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
 }

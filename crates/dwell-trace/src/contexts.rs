@@ -12,7 +12,7 @@ use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::names;
+use crate::names;
 
 /// Greatest context number that is kept. No intact archive has as many contexts, but a damaged one may claim so.
 const MOST: u32 = 1 << 24;
@@ -21,7 +21,7 @@ const LONGEST: usize = 256;
 
 /// Calling contexts of an archive. The list is empty unless some context has a parent.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Contexts {
+pub struct Contexts {
     of: Vec<Option<Context>>,
 }
 
@@ -45,7 +45,8 @@ enum Kind {
 }
 
 impl Contexts {
-    pub(crate) fn of(defs: &Definitions) -> Self {
+    /// Reads the calling contexts of an archive, and adds one for each function that another was inlined into.
+    pub fn of(defs: &Definitions) -> Self {
         let contexts = || {
             defs.iter().filter_map(|definition| match definition {
                 Definition::CallingContext(it) if it.id.0 < MOST => Some(it),
@@ -120,19 +121,19 @@ impl Contexts {
     }
 
     /// Returns the first context that looks the same as this one.
-    pub(crate) fn like(&self, id: CallingContextRef) -> CallingContextRef {
+    pub fn like(&self, id: CallingContextRef) -> CallingContextRef {
         self.get(id).map_or(id, |context| context.like)
     }
 
     /// Returns `true` if some context has a parent.
     #[inline(always)]
-    pub(crate) fn any(&self) -> bool {
+    pub fn any(&self) -> bool {
         !self.of.is_empty()
     }
 
     /// Returns the functions that lead to a call from this site, the outermost first, each with the site it was called
     /// from.
-    pub(crate) fn way(&self, site: CallingContextRef) -> Vec<(RegionRef, CallingContextRef)> {
+    pub fn way(&self, site: CallingContextRef) -> Vec<(RegionRef, CallingContextRef)> {
         // A site without a parent lies in the function that is open.
         if self.get(site).is_none_or(|context| context.parent.is_undefined()) {
             return Vec::new();

@@ -11,16 +11,16 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use dwell_model::varint::take;
+use dwell_trace::ids::{ContextNumber, LocationNumber, ProcessNumber};
+use dwell_trace::time::{Duration, Time};
 use otf2::id::{CallingContextRef, ParameterRef, RegionRef};
 
-use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
-use crate::archive::time::{Duration, Time};
-use crate::engine::edge::{Edge, Kind, Ruling};
-use crate::engine::log::block;
-use crate::engine::log::edges::Side;
-use crate::engine::log::format::{self, ENTRY, Entry, HEADER, Header};
-use crate::engine::log::needs::{self, NeedOfCall};
-use crate::engine::quantity::Quantity;
+use crate::block;
+use crate::edge::Side;
+use crate::edge::{Edge, Kind, Ruling};
+use crate::format::{self, ENTRY, Entry, HEADER, Header};
+use crate::needs::{self, NeedOfCall};
+use crate::quantity::Quantity;
 
 /// Reason why a dependency log cannot be read.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub enum LogError {
 
 impl LogError {
     /// Returns the file, and the error without its name.
-    pub(crate) fn parts(&self) -> (&Path, io::Error) {
+    pub fn parts(&self) -> (&Path, io::Error) {
         match self {
             Self::Io(path, error) => (path, io::Error::new(error.kind(), error.to_string())),
             Self::Damaged { path, offset, reason } => {
@@ -127,7 +127,7 @@ pub struct Piece {
     /// Upper bound of the wait.
     pub high: Duration,
     /// Context of the collective, if all its members waited for the last of them.
-    pub(crate) among: Option<ContextNumber>,
+    pub among: Option<ContextNumber>,
 }
 
 impl Piece {
@@ -248,7 +248,7 @@ impl DependencyLog {
     }
 
     /// Returns the error of a log that lacks a location.
-    pub(crate) fn incomplete(&self) -> LogError {
+    pub fn incomplete(&self) -> LogError {
         let path = self.groups.last().map(|it| it.path.clone()).unwrap_or_default();
         LogError::Damaged { path, offset: 0, reason: "the log does not have all locations" }
     }
@@ -387,7 +387,7 @@ pub struct LocationLog {
 
 impl LocationLog {
     /// Returns the number of the location.
-    pub(crate) fn number(&self) -> LocationNumber {
+    pub fn number(&self) -> LocationNumber {
         self.number
     }
 
@@ -403,7 +403,7 @@ impl LocationLog {
     }
 
     /// Returns segments as [`Self::segments`] does. [`Records::pass`] goes by their begin.
-    pub(crate) fn segment_records(&self) -> impl Records<Segment> + use<> {
+    pub fn segment_records(&self) -> impl Records<Segment> + use<> {
         let first = |mut bytes: &[u8]| take(&mut bytes).map(Time);
         Backwards::new(self.segments.clone(), first, self.read_segments())
     }
@@ -443,17 +443,17 @@ impl LocationLog {
     }
 
     /// Returns waits as [`Self::waits`] does. [`Records::pass`] goes by their end.
-    pub(crate) fn wait_records(&self) -> impl Records<Piece> + use<> {
+    pub fn wait_records(&self) -> impl Records<Piece> + use<> {
         self.edges(Side::Waiter, &self.waits)
     }
 
     /// Returns the segments of the location, the first one first.
-    pub(crate) fn segments_forward(&self) -> Result<impl Forward<Segment> + use<>, LogError> {
+    pub fn segments_forward(&self) -> Result<impl Forward<Segment> + use<>, LogError> {
         Forwards::new(self.segments.clone(), self.read_segments())
     }
 
     /// Returns the waits of the location and what it needed early, those that ended first first.
-    pub(crate) fn links_forward(&self) -> Result<impl Forward<Link> + use<>, LogError> {
+    pub fn links_forward(&self) -> Result<impl Forward<Link> + use<>, LogError> {
         let (at, rulings) = (self.number, Arc::clone(&self.rulings));
         Forwards::new(self.waits.clone(), move |bytes: &mut &[u8], list: &mut Vec<Link>| {
             let mut before = Time::BEGIN;
@@ -503,7 +503,7 @@ impl LocationLog {
     }
 
     /// Returns what the calls of the location needed, those of the first call first.
-    pub(crate) fn needs_forward(
+    pub fn needs_forward(
         &self,
         me: ProcessNumber,
     ) -> Result<impl Forward<NeedOfCall> + use<>, LogError> {
@@ -524,7 +524,7 @@ impl LocationLog {
     }
 
     /// Returns the rulings on operations of the location.
-    pub(crate) fn rulings(&self) -> &[Ruling] {
+    pub fn rulings(&self) -> &[Ruling] {
         &self.rulings
     }
 
@@ -554,7 +554,7 @@ impl LocationLog {
 
 /// Something that a call depended on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Link {
+pub enum Link {
     /// The call waited for it.
     Waited(Piece),
     /// It was there early enough. The event of the culprit was at `from`, and the call needed it at `to`.
@@ -562,7 +562,7 @@ pub(crate) enum Link {
 }
 
 /// Records of a location, the first one first.
-pub(crate) trait Forward<T>: Send {
+pub trait Forward<T>: Send {
     /// Returns the next record, or `None` after the last.
     fn next(&mut self) -> Result<Option<T>, LogError>;
 }
@@ -618,7 +618,7 @@ where
 }
 
 /// Records of a location, the last first. After an error there are no more.
-pub(crate) trait Records<T>: Iterator<Item = Result<T, LogError>> + Send {
+pub trait Records<T>: Iterator<Item = Result<T, LogError>> + Send {
     /// Says that records of this time or a later one are not needed. Blocks that have no others are not decoded, so that
     /// their records do not come; those of other blocks may come.
     fn pass(&mut self, from: Time);

@@ -18,7 +18,7 @@
 //! | 4 | CRC-32 of the lengths and offsets |
 //! | 8 | `DWELLEND` |
 //!
-//! A section is a sequence of [blocks](crate::engine::log::block). Their numbers are:
+//! A section is a sequence of [blocks](crate::block). Their numbers are:
 //!
 //! | section | numbers |
 //! |---|---|
@@ -27,7 +27,7 @@
 //! | segments | in each block the time at which it begins; then for each: computing before, doubled, plus 1 if the path is the one that followed the path before it last time in the block; length; and the path if it is another one. Before the first is the root |
 //! | waits | for each: begin minus the end of the one before in the block (folded), length, kind times 5 plus state, culprit minus this location (folded); then the context, if there is one; for candidates the place of the ruling; and for candidates of the states 3 and 4: length minus upper bound (folded), upper minus lower bound |
 //! | releases | for each: end minus the end of the one before in the block, and the rest as for waits, with the waiter in place of the culprit |
-//! | needs | for each: calls since the one before in the block, kind plus 5 times what [`needs`](crate::engine::log::needs) says, and the rest by kind |
+//! | needs | for each: calls since the one before in the block, kind plus 5 times what [`needs`](crate::needs) says, and the rest by kind |
 //!
 //! The kind of a wait is its place in the catalogue of `dwell_model::waits`, counted from 1, and 0 for polling loops. The
 //! state is 0 for what is certainly a wait, 1 and 2 for candidates whose bounds are both the length, 3 and 4 for all
@@ -38,54 +38,62 @@
 //! [`fold`](dwell_model::varint::fold).
 
 use dwell_model::varint::{fold, put, take, unfold};
+use dwell_trace::ids::{ContextNumber, LocationNumber, Ordinal};
+use dwell_trace::time::{Duration, Time};
 
-use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal};
-use crate::archive::time::{Duration, Time};
-use crate::engine::edge::{Candidate, Edge, Kind, Ruling, Verdict};
-use crate::engine::log::edges::Side;
-use crate::engine::outstanding::Class;
-use crate::engine::quantity::Quantity;
+use crate::class::Class;
+use crate::edge::Side;
+use crate::edge::{Candidate, Edge, Kind, Ruling, Verdict};
+use crate::quantity::Quantity;
 
 /// Magic numbers at the begin and at the end of a file, and the version of the format.
-pub(crate) const BEGIN: &[u8; 8] = b"DWELLDEP";
-pub(crate) const END: &[u8; 8] = b"DWELLEND";
-pub(crate) const VERSION: u32 = 3;
+pub const BEGIN: &[u8; 8] = b"DWELLDEP";
+/// Magic number at the end of a file.
+pub const END: &[u8; 8] = b"DWELLEND";
+/// Version of the format. Files of any other version are rejected.
+pub const VERSION: u32 = 3;
 
 /// Number of sections of a location: paths, rulings, segments, waits, releases and needs.
-pub(crate) const SECTIONS: usize = 6;
+pub const SECTIONS: usize = 6;
 /// Size in bytes of the header, of the entry of a location in the index, and of what follows the index.
-pub(crate) const HEADER: usize = 36;
-pub(crate) const ENTRY: usize = 8 * (SECTIONS + 1);
-pub(crate) const TAIL: usize = 12;
+pub const HEADER: usize = 36;
+/// Size in bytes of an entry of the index: an offset, and a length for each section.
+pub const ENTRY: usize = 8 * (SECTIONS + 1);
+/// Size in bytes of the checksum and the magic number behind the index.
+pub const TAIL: usize = 12;
 
 /// Least number of processes of a group, and greatest number of groups of larger runs.
 const LEAST: usize = 16;
 const GROUPS: usize = 64;
 
 /// Returns the number of processes of a group, a power of two that depends on the number of all processes alone.
-pub(crate) fn group_size(processes: usize) -> usize {
+pub fn group_size(processes: usize) -> usize {
     processes.div_ceil(GROUPS).next_power_of_two().max(LEAST)
 }
 
 /// Returns the name of the file of a group.
-pub(crate) fn name(group: usize) -> String {
+pub fn name(group: usize) -> String {
     format!("dependencies-{group:04}")
 }
 
 /// Numbers in the header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) group: u32,
-    pub(crate) groups: u32,
+pub struct Header {
+    /// Number of the group that the file holds, counted from 0.
+    pub group: u32,
+    /// Number of groups, each of which has a file of its own.
+    pub groups: u32,
     /// Number of all locations.
-    pub(crate) locations: u32,
+    pub locations: u32,
     /// First location of the group, and number of its locations.
-    pub(crate) first: LocationNumber,
-    pub(crate) count: u32,
+    pub first: LocationNumber,
+    /// Number of locations of the group, which are numbered consecutively.
+    pub count: u32,
 }
 
 impl Header {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// Returns the bytes of the header, with magic number, version and checksum.
+    pub fn encode(&self) -> Vec<u8> {
         let Self { group, groups, locations, first, count } = *self;
         let mut bytes = BEGIN.to_vec();
         for number in [VERSION, group, groups, locations, first.0, count] {
@@ -96,7 +104,11 @@ impl Header {
         bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8; HEADER]) -> Result<Self, &'static str> {
+    /// Reads the header of a file.
+    ///
+    /// # Errors
+    /// Returns the reason in words if magic number, checksum or version is wrong.
+    pub fn decode(bytes: &[u8; HEADER]) -> Result<Self, &'static str> {
         let (head, sum) = bytes.split_at(HEADER - 4);
         if !head.starts_with(BEGIN) {
             return Err("it does not begin like a dependency log");
@@ -118,18 +130,22 @@ impl Header {
 
 /// Place of the sections of a location.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) offset: u64,
-    pub(crate) lengths: [u64; SECTIONS],
+pub struct Entry {
+    /// Offset in bytes of the first section in the file.
+    pub offset: u64,
+    /// Lengths in bytes of the sections, which follow one another without gaps.
+    pub lengths: [u64; SECTIONS],
 }
 
 impl Entry {
-    pub(crate) fn encode(&self, to: &mut Vec<u8>) {
+    /// Appends the bytes that the entry has in the index.
+    pub fn encode(&self, to: &mut Vec<u8>) {
         to.extend(self.offset.to_le_bytes());
         self.lengths.iter().for_each(|length| to.extend(length.to_le_bytes()));
     }
 
-    pub(crate) fn decode(bytes: &[u8; ENTRY]) -> Self {
+    /// Reads an entry of the index, without checking that its sections lie inside of the file.
+    pub fn decode(bytes: &[u8; ENTRY]) -> Self {
         let mut words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
         let offset = words.next().unwrap_or(0);
         let mut lengths = [0; SECTIONS];
@@ -139,7 +155,7 @@ impl Entry {
 }
 
 /// Appends rulings as numbers.
-pub(crate) fn put_rulings(to: &mut Vec<u8>, rulings: &[Ruling]) {
+pub fn put_rulings(to: &mut Vec<u8>, rulings: &[Ruling]) {
     put(to, rulings.len() as u64);
     for Ruling { origin, target, class, verdict } in rulings {
         put(to, origin.0.into());
@@ -150,7 +166,7 @@ pub(crate) fn put_rulings(to: &mut Vec<u8>, rulings: &[Ruling]) {
 }
 
 /// Takes a ruling from numbers.
-pub(crate) fn take_ruling(from: &mut &[u8]) -> Option<Ruling> {
+pub fn take_ruling(from: &mut &[u8]) -> Option<Ruling> {
     let mut number = || u32::try_from(take(from)?).ok();
     let (origin, target) = (Ordinal::of(number()?), Ordinal::of(number()?));
     let class = Class(number()?);
@@ -181,7 +197,7 @@ fn state(edge: &Edge) -> u64 {
 
 /// Appends an edge as numbers, at one of its locations. `before` is the end of the edge before it. `ruling` is the place
 /// of the ruling on a candidate.
-pub(crate) fn put_edge(
+pub fn put_edge(
     to: &mut Vec<u8>,
     (at, side): (LocationNumber, Side),
     edge: &Edge,
@@ -217,7 +233,7 @@ pub(crate) fn put_edge(
 }
 
 /// Takes an edge from numbers, at one of its locations, with the ruling on a candidate.
-pub(crate) fn take_edge(
+pub fn take_edge(
     from: &mut &[u8],
     (at, side): (LocationNumber, Side),
     before: Time,

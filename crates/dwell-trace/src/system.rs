@@ -15,54 +15,58 @@ use otf2::id::{
 use otf2::read::Definitions;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::archive::crowds::{self, Crowd, Room};
-use crate::archive::ids::{ContextNumber, LocationNumber, NodeNumber, Ordinal, ProcessNumber};
-use crate::archive::parties;
+use crate::crowds::{self, Crowd, Room};
+use crate::ids::{ContextNumber, LocationNumber, NodeNumber, Ordinal, ProcessNumber};
+use crate::parties;
 
 /// Greatest size of a group that is kept for synchronisation between partners.
 const MOST_PARTNERS: usize = 4096;
 
 /// A process of the measured program, in the 16 bytes that every rank of an analysis keeps of every process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Process {
+pub struct Process {
     /// Number of the node that the process ran on.
-    pub(crate) node: NodeNumber,
+    pub node: NodeNumber,
     /// First of the process's locations, which are numbered consecutively, and their number.
-    pub(crate) first: LocationNumber,
-    pub(crate) count: u32,
+    pub first: LocationNumber,
+    /// Number of locations of the process, without those for metrics.
+    pub count: u32,
     /// Room of the process on the cores of its node.
-    pub(crate) room: Room,
+    pub room: Room,
 }
 
 const _: () = assert!(size_of::<Process>() == 16);
 
 impl Process {
     /// Returns the places of the locations in lists of all locations.
-    pub(crate) fn locations(&self) -> std::ops::Range<usize> {
+    pub fn locations(&self) -> std::ops::Range<usize> {
         self.first.index()..self.first.index() + self.count as usize
     }
 }
 
 /// What a report says of a process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Title {
-    pub(crate) name: String,
+pub struct Title {
+    /// Name of the location group, or `process N` if the archive does not define one.
+    pub name: String,
     /// Parent of the process in the system tree of the archive.
-    pub(crate) parent: SystemTreeNodeRef,
+    pub parent: SystemTreeNodeRef,
 }
 
 /// A location, which is a thread of a process.
 #[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) id: LocationRef,
-    pub(crate) name: String,
+pub struct Place {
+    /// Id of the location in the archive.
+    pub id: LocationRef,
+    /// Name of the location; empty if the archive does not define one.
+    pub name: String,
     /// Number of events that the definitions promise.
-    pub(crate) events: u64,
+    pub events: u64,
 }
 
 /// Mapping of the ranks of a communicator to processes.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Ranks {
+pub enum Ranks {
     /// Rank r is process r.
     Identity(u32),
     /// Rank r is process `table[r]`.
@@ -76,7 +80,7 @@ pub(crate) enum Ranks {
 impl Ranks {
     /// Returns the process of a rank in a record of process `me`.
     #[inline(always)]
-    pub(crate) fn process(&self, rank: Rank, me: ProcessNumber) -> Option<ProcessNumber> {
+    pub fn process(&self, rank: Rank, me: ProcessNumber) -> Option<ProcessNumber> {
         match self {
             Self::Identity(count) => (rank.0 < *count).then_some(ProcessNumber(rank.0)),
             Self::Table(table) => table.get(rank.0 as usize).copied().flatten(),
@@ -91,18 +95,18 @@ impl Ranks {
 
 /// A group of processes that acts together: a communicator, or the communicator of a window.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Context {
+pub struct Context {
     /// Mapping of ranks in records to processes.
-    pub(crate) ranks: Ranks,
+    pub ranks: Ranks,
     /// Members by rank; `None` for all processes in their order.
-    pub(crate) members: Option<Vec<ProcessNumber>>,
+    pub members: Option<Vec<ProcessNumber>>,
     /// Number of processes in the group.
-    pub(crate) size: u32,
+    pub size: u32,
 }
 
 impl Context {
     /// Returns the two groups of an intercommunicator, and `None` for any other communicator.
-    pub(crate) fn sides(&self) -> Option<&[Vec<Option<ProcessNumber>>; 2]> {
+    pub fn sides(&self) -> Option<&[Vec<Option<ProcessNumber>>; 2]> {
         match &self.ranks {
             Ranks::Between(sides) => Some(sides),
             _ => None,
@@ -110,7 +114,7 @@ impl Context {
     }
 
     /// Returns `true` if a process belongs to the group.
-    pub(crate) fn contains(&self, process: ProcessNumber) -> bool {
+    pub fn contains(&self, process: ProcessNumber) -> bool {
         match &self.members {
             None => process.0 < self.size,
             Some(members) => members.contains(&process),
@@ -118,7 +122,7 @@ impl Context {
     }
 
     /// Returns all processes of the group.
-    pub(crate) fn processes(&self) -> impl Iterator<Item = ProcessNumber> {
+    pub fn processes(&self) -> impl Iterator<Item = ProcessNumber> {
         let all = if self.members.is_none() { 0..self.size } else { 0..0 };
         self.members.iter().flatten().copied().chain(all.map(ProcessNumber))
     }
@@ -127,18 +131,19 @@ impl Context {
 /// Processes, locations and nodes, and the groups that they form. Some of it is known only to the rank that has read the
 /// definitions; lists of that are empty at others.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct System {
-    pub(crate) processes: Vec<Process>,
+pub struct System {
+    /// Processes in the order of [`ProcessNumber`], without location groups that have metric locations only.
+    pub processes: Vec<Process>,
     /// Names of the processes. Other ranks know them if the rows of the communication matrix are processes.
     #[serde(serialize_with = "if_few")]
-    pub(crate) titles: Vec<Title>,
+    pub titles: Vec<Title>,
     /// Locations, which other ranks do not know.
     #[serde(skip)]
-    pub(crate) places: Vec<Place>,
+    pub places: Vec<Place>,
     /// Names of the nodes.
-    pub(crate) nodes: Vec<String>,
+    pub nodes: Vec<String>,
     /// Nodes with more processes than cores, by number of the node.
-    pub(crate) crowds: BTreeMap<NodeNumber, Crowd>,
+    pub crowds: BTreeMap<NodeNumber, Crowd>,
     /// Members of small groups.
     groups: HashMap<GroupRef, Vec<ProcessNumber>>,
     contexts: Vec<Context>,
@@ -149,7 +154,7 @@ pub(crate) struct System {
 
 impl System {
     /// Reads the definitions of an archive.
-    pub(crate) fn of(defs: &Definitions) -> Self {
+    pub fn of(defs: &Definitions) -> Self {
         let mut groups: BTreeMap<LocationGroupRef, Vec<otf2::def::Location>> = BTreeMap::new();
         for location in defs.locations() {
             if !matches!(location.location_type, LocationType::Metric) {
@@ -222,7 +227,7 @@ impl System {
 
     /// Returns the room of a process on the cores of its node.
     #[inline]
-    pub(crate) fn room(&self, process: ProcessNumber) -> Room {
+    pub fn room(&self, process: ProcessNumber) -> Room {
         self.processes.get(process.index()).map_or(Room::Enough, |it| it.room)
     }
 
@@ -320,28 +325,28 @@ impl System {
     }
 
     /// Returns the members of a group, or `None` if the group is too large for synchronisation between partners.
-    pub(crate) fn group(&self, group: GroupRef) -> Option<&[ProcessNumber]> {
+    pub fn group(&self, group: GroupRef) -> Option<&[ProcessNumber]> {
         self.groups.get(&group).map(Vec::as_slice)
     }
 
     /// Returns the numbers of the context and of the memory of a window.
-    pub(crate) fn window(&self, win: RmaWinRef) -> Option<(ContextNumber, u16)> {
+    pub fn window(&self, win: RmaWinRef) -> Option<(ContextNumber, u16)> {
         self.windows.get(&win).copied()
     }
 
     /// Returns the number of the context of a communicator.
-    pub(crate) fn comm(&self, comm: CommRef) -> Option<ContextNumber> {
+    pub fn comm(&self, comm: CommRef) -> Option<ContextNumber> {
         self.comms.get(&comm).copied()
     }
 
     /// Returns a context by its number.
-    pub(crate) fn context(&self, number: ContextNumber) -> Option<&Context> {
+    pub fn context(&self, number: ContextNumber) -> Option<&Context> {
         self.contexts.get(number.index())
     }
 
     /// Returns the process of a location, or [`ProcessNumber::UNKNOWN`] for an unknown location.
     #[inline]
-    pub(crate) fn process(&self, location: LocationNumber) -> ProcessNumber {
+    pub fn process(&self, location: LocationNumber) -> ProcessNumber {
         // Most processes have one location.
         let number = ProcessNumber(location.0);
         if self
@@ -362,17 +367,17 @@ impl System {
     }
 
     /// Returns the number of all locations.
-    pub(crate) fn locations(&self) -> usize {
+    pub fn locations(&self) -> usize {
         self.processes.last().map_or(0, |it| it.locations().end)
     }
 
     /// Returns the name of a process.
-    pub(crate) fn name(&self, process: ProcessNumber) -> Option<&str> {
+    pub fn name(&self, process: ProcessNumber) -> Option<&str> {
         self.titles.get(process.index()).map(|it| it.name.as_str())
     }
 
     /// Returns the node of a process, and 0 for an unknown process.
-    pub(crate) fn node(&self, process: ProcessNumber) -> NodeNumber {
+    pub fn node(&self, process: ProcessNumber) -> NodeNumber {
         self.processes.get(process.index()).map_or(NodeNumber(0), |it| it.node)
     }
 }

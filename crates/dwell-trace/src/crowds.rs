@@ -13,7 +13,7 @@ use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::ProcessNumber;
+use crate::ids::ProcessNumber;
 
 /// Processes of a node that share cores because the node has fewer cores than processes. Such processes are often not
 /// running when others wait for them.
@@ -29,7 +29,7 @@ pub struct Crowd {
 
 /// Room of a process on the cores of its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Room {
+pub enum Room {
     /// The process need not share cores, or the archive does not tell.
     Enough,
     /// The process shares cores with others because the node has too few.
@@ -37,7 +37,7 @@ pub(crate) enum Room {
 }
 
 /// Returns the cores of each process, by the id of its location group. Processes without such a property are missing.
-pub(crate) fn cores(defs: &Definitions) -> HashMap<LocationGroupRef, Cores> {
+pub fn cores(defs: &Definitions) -> HashMap<LocationGroupRef, Cores> {
     let text = |id| defs.string(id).and_then(otf2::Str::to_str);
     let of = |definition: Definition<'_>| {
         let Definition::LocationGroupProperty(it) = definition else { return None };
@@ -50,9 +50,7 @@ pub(crate) fn cores(defs: &Definitions) -> HashMap<LocationGroupRef, Cores> {
 }
 
 /// Returns the most crowded set of cores of a node as (processes, cores), and all processes that belong to a crowd.
-pub(crate) fn crowd(
-    cores: &[(ProcessNumber, Cores)],
-) -> (Option<(u32, u32)>, BTreeSet<ProcessNumber>) {
+pub fn crowd(cores: &[(ProcessNumber, Cores)]) -> (Option<(u32, u32)>, BTreeSet<ProcessNumber>) {
     let mut all = Cores::default();
     cores.iter().for_each(|(_, of)| all.join(of));
     let mut sets: BTreeMap<&Cores, u32> = BTreeMap::new();
@@ -80,7 +78,7 @@ pub(crate) fn crowd(
 
 /// Returns the numbers of processes and of cores of the node with the fewest cores for each process, or `None` if no
 /// process has recorded its cores.
-pub(crate) fn fullest(defs: &Definitions) -> Option<(u32, u32)> {
+pub fn fullest(defs: &Definitions) -> Option<(u32, u32)> {
     let mut nodes: BTreeMap<SystemTreeNodeRef, (u32, Cores)> = BTreeMap::new();
     for (group, cores) in cores(defs) {
         let parent = defs.location_group(group).map(|it| it.system_tree_parent);

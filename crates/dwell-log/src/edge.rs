@@ -3,28 +3,33 @@
 //! A wait has one edge for each interval in which one location was waited for. Edges of one call do not overlap. Waits
 //! without a known culprit have none.
 
+use dwell_trace::ids::{ContextNumber, LocationNumber, ProcessNumber};
+use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
-use crate::archive::time::{Duration, Time};
-use crate::engine::outstanding::Class;
-use crate::engine::quantity::Quantity;
-use crate::engine::transport::Message;
+use crate::class::Class;
+use crate::quantity::Quantity;
 
 /// A stretch of a wait for one location. The event of the culprit at `to` ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Edge {
-    pub(crate) waiter: LocationNumber,
-    pub(crate) culprit: LocationNumber,
-    pub(crate) from: Time,
-    pub(crate) to: Time,
-    pub(crate) what: Quantity,
-    pub(crate) kind: Kind,
+pub struct Edge {
+    /// Location whose call needed an event of the culprit.
+    pub waiter: LocationNumber,
+    /// Location that was waited for, or whose event came early enough.
+    pub culprit: LocationNumber,
+    /// Begin of the wait; for [`Kind::Early`], the time of the event of the culprit.
+    pub from: Time,
+    /// End of the wait; for [`Kind::Early`], the time at which the call needed the event.
+    pub to: Time,
+    /// Wait of the catalogue, or [`Quantity::PollingBlamed`] for a polling loop.
+    pub what: Quantity,
+    /// Certainty of the wait, and the context or class that it concerns.
+    pub kind: Kind,
 }
 
 /// How sure an edge is a wait, and whom else it concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A wait of one location for another.
     Certain,
     /// A wait in a collective in which all members of the context wait for the last of them.
@@ -38,7 +43,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Returns bounds and class of a candidate.
-    pub(crate) fn candidate(self) -> Option<Candidate> {
+    pub fn candidate(self) -> Option<Candidate> {
         match self {
             Self::Candidate(candidate) => Some(candidate),
             Self::Certain | Self::Among(_) | Self::Early => None,
@@ -46,24 +51,24 @@ impl Kind {
     }
 }
 
-impl Message for Edge {}
-
 /// Bounds and class of an edge, until the class is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Candidate {
-    pub(crate) class: Class,
+pub struct Candidate {
+    /// Class of operations whose verdict decides whether the edge is a wait.
+    pub class: Class,
     /// Process that the class is judged for. It is the culprit's, unless the call waited for several.
-    pub(crate) target: ProcessNumber,
+    pub target: ProcessNumber,
     /// Lower and upper bound of the wait.
-    pub(crate) low: Duration,
-    pub(crate) high: Duration,
+    pub low: Duration,
+    /// Upper bound of the wait, which may differ from the length of the edge.
+    pub high: Duration,
     /// True if the operation ended so soon after its target came that chance does not explain it.
-    pub(crate) is_aligned: bool,
+    pub is_aligned: bool,
 }
 
 /// Judgement on the candidates of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// There is no evidence, and ends do not follow arrivals.
     Open,
     /// There is no evidence, and ends follow arrivals.
@@ -78,13 +83,13 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// All verdicts, in the order of their numbers in the log.
-    pub(crate) const ALL: [Self; 5] =
+    pub const ALL: [Self; 5] =
         [Self::Open, Self::Dependent, Self::Mostly, Self::Sometimes, Self::Independent];
 
     /// Returns the bounds of candidates, given those that follow from their targets alone, or `None` if they are no
     /// waits. Candidates whose operations ended with an arrival of their target are judged apart from others. The bounds
     /// may also be sums over many candidates.
-    pub(crate) fn bounds(
+    pub fn bounds(
         self,
         is_aligned: bool,
         (low, high): (Duration, Duration),
@@ -100,9 +105,38 @@ impl Verdict {
 
 /// The verdict on one class of operations of a process on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Ruling {
-    pub(crate) origin: ProcessNumber,
-    pub(crate) target: ProcessNumber,
-    pub(crate) class: Class,
-    pub(crate) verdict: Verdict,
+pub struct Ruling {
+    /// Process that issued the operations.
+    pub origin: ProcessNumber,
+    /// Process that the operations act on.
+    pub target: ProcessNumber,
+    /// Class that the operations share.
+    pub class: Class,
+    /// Judgement on the candidates of this class between the two processes.
+    pub verdict: Verdict,
+}
+
+/// End of an edge that a location is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The location whose call waited.
+    Waiter,
+    /// The location was waited for.
+    Culprit,
+}
+
+impl Side {
+    /// Returns the location at this end of an edge.
+    pub fn of(self, edge: &Edge) -> LocationNumber {
+        match self {
+            Self::Waiter => edge.waiter,
+            Self::Culprit => edge.culprit,
+        }
+    }
+
+    /// Returns what edges are sorted by first. Those that are equal are sorted by everything else.
+    #[inline]
+    pub fn key(self, edge: &Edge) -> (LocationNumber, Time, Time) {
+        (self.of(edge), edge.to, edge.from)
+    }
 }

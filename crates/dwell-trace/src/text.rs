@@ -8,7 +8,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A value that has a text in archives.
-pub(crate) trait Text: Sized {
+pub trait Text: Sized {
     /// Returns the text.
     fn text(&self) -> impl Display;
 
@@ -37,17 +37,12 @@ impl Text for Layer {
 }
 
 /// Writes the text of a value, or nothing if there is none.
-pub(crate) fn serialize<T: Text, S: Serializer>(
-    value: &Option<T>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
+pub fn serialize<T: Text, S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
     value.as_ref().map(|value| value.text().to_string()).serialize(to)
 }
 
 /// Reads what [`serialize`] wrote.
-pub(crate) fn deserialize<'de, T: Text, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<T>, D::Error> {
+pub fn deserialize<'de, T: Text, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     let read = |text: String| T::parse(&text).ok_or_else(|| D::Error::custom(text));
     Option::<String>::deserialize(from)?.map(read).transpose()
 }

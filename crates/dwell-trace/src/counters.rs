@@ -14,45 +14,54 @@ use otf2::{Definition, List};
 
 /// A counter of the program, or one that is sampled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Counter {
+pub struct Counter {
     /// Metric class as events refer to it, or a number of its own for a counter that is sampled.
-    pub(crate) id: MetricRef,
-    pub(crate) name: String,
-    pub(crate) unit: String,
-    pub(crate) value_type: Type,
+    pub id: MetricRef,
+    /// Name of the metric member; empty if the archive does not define it.
+    pub name: String,
+    /// Unit of the values as the archive gives it, such as `ns`; empty if there is none.
+    pub unit: String,
+    /// Type of the values in metric records.
+    pub value_type: Type,
 }
 
 /// Counters that say why computing took its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Role {
+pub enum Role {
+    /// Time that the thread was running on a core, in nanoseconds.
     CpuTime,
+    /// Instructions that the thread executed.
     Instructions,
+    /// Cycles of the core that the thread ran on.
     Cycles,
+    /// Context switches because the thread waited in the system.
     Voluntary,
+    /// Context switches because another thread got the core.
     Involuntary,
+    /// Page faults, with and without input or output.
     Faults,
 }
 
-/// Number of roles.
-pub(crate) const ROLES: usize = 6;
+/// Number of roles that a counter can have.
+pub const ROLES: usize = 6;
 
 /// Bit in the number of a counter that is sampled; the rest is the number of its metric member.
 const SAMPLED: u32 = 1 << 31;
 
 /// A counter of a class that is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Member {
+pub struct Member {
     /// Number of the [`Counter`].
-    pub(crate) id: MetricRef,
+    pub id: MetricRef,
     /// True if values are accumulated from the beginning of the run.
-    pub(crate) accumulates: bool,
+    pub accumulates: bool,
     /// What the counter says about computing, if it says anything.
-    pub(crate) role: Option<Role>,
+    pub role: Option<Role>,
 }
 
 /// Counters of an archive, in the order of their ids, and classes that are sampled.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Counters {
+pub struct Counters {
     list: Vec<Counter>,
     sampled: Vec<(MetricRef, Vec<Option<Member>>)>,
 }
@@ -71,7 +80,9 @@ fn role(name: &str) -> Option<Role> {
 }
 
 impl Counters {
-    pub(crate) fn of(defs: &Definitions) -> Self {
+    /// Reads the metrics of an archive. Of the classes that are not sampled, it keeps those with a single member of
+    /// type `USER` and mode `ABSOLUTE_POINT`.
+    pub fn of(defs: &Definitions) -> Self {
         let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
         let mut members: Vec<(MetricMemberRef, String, String, Type)> = Vec::new();
         for definition in defs.iter() {
@@ -131,30 +142,30 @@ impl Counters {
     }
 
     /// Returns the counters of a class that is sampled, in the order of its values.
-    pub(crate) fn sampled(&self, class: MetricRef) -> Option<&[Option<Member>]> {
+    pub fn sampled(&self, class: MetricRef) -> Option<&[Option<Member>]> {
         let at = self.sampled.binary_search_by_key(&class, |it| it.0).ok()?;
         self.sampled.get(at).map(|it| it.1.as_slice())
     }
 
     /// Returns `true` if a counter with this role is sampled.
-    pub(crate) fn has(&self, role: Role) -> bool {
+    pub fn has(&self, role: Role) -> bool {
         let mut members = self.sampled.iter().flat_map(|it| it.1.iter().flatten());
         members.any(|it| it.role == Some(role))
     }
 
-    /// Returns all counters.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Counter> {
+    /// Returns all counters of the archive.
+    pub fn iter(&self) -> impl Iterator<Item = &Counter> {
         self.list.iter()
     }
 
     /// Returns a counter by its id.
-    pub(crate) fn get(&self, id: MetricRef) -> Option<&Counter> {
+    pub fn get(&self, id: MetricRef) -> Option<&Counter> {
         let at = self.list.binary_search_by_key(&id, |it| it.id).ok()?;
         self.list.get(at)
     }
 
     /// Returns the counter that an event is about, and its value.
-    pub(crate) fn value(
+    pub fn value(
         &self,
         metric: MetricRef,
         values: List<'_, MetricValue>,
@@ -166,14 +177,18 @@ impl Counters {
 
 /// A value of a counter, or a sum of values. Integers stay integers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Number {
+pub enum Number {
+    /// Signed integer, for metrics of type `INT64`.
     Int(i64),
+    /// Unsigned integer, for metrics whose type is neither `INT64` nor `DOUBLE`.
     Unsigned(u64),
+    /// Floating-point number, for metrics of type `DOUBLE` and for results from numbers of different kinds.
     Real(f64),
 }
 
 impl Number {
-    pub(crate) fn of(value: MetricValue) -> Self {
+    /// Interprets the bits of a metric value by its type.
+    pub fn of(value: MetricValue) -> Self {
         match value.value_type {
             Type::Double => Self::Real(f64::from_bits(value.bits)),
             Type::Int64 => Self::Int(value.bits.cast_signed()),
@@ -183,7 +198,7 @@ impl Number {
 
     /// Returns by how much a number is greater than an earlier one of the same kind. Counters that were reset have not
     /// counted anything.
-    pub(crate) fn since(self, earlier: Self) -> Self {
+    pub fn since(self, earlier: Self) -> Self {
         match (self, earlier) {
             (Self::Int(a), Self::Int(b)) => Self::Int(a.saturating_sub(b).max(0)),
             (Self::Unsigned(a), Self::Unsigned(b)) => Self::Unsigned(a.saturating_sub(b)),
@@ -192,7 +207,7 @@ impl Number {
     }
 
     /// Returns the sum of two numbers of one kind, as the recorder computes it. Integers wrap around.
-    pub(crate) fn plus(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => Self::Int(a.wrapping_add(b)),
             (Self::Unsigned(a), Self::Unsigned(b)) => Self::Unsigned(a.wrapping_add(b)),
@@ -200,7 +215,8 @@ impl Number {
         }
     }
 
-    pub(crate) fn to_f64(self) -> f64 {
+    /// Converts the number to floating point, which rounds integers beyond 2^53.
+    pub fn to_f64(self) -> f64 {
         match self {
             Self::Int(value) => value as f64,
             Self::Unsigned(value) => value as f64,

@@ -4,10 +4,10 @@ use otf2::id::{CommRef, LocationRef, Rank, RmaWinRef};
 use otf2::read::Definitions;
 use otf2::{Attribute, List};
 
-use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
-use crate::archive::system::{Process, System};
-use crate::archive::time::Time;
-use crate::archive::world::{Attributes, Clock, number};
+use crate::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
+use crate::system::{Process, System};
+use crate::time::Time;
+use crate::world::{Attributes, Clock, number};
 
 /// Locations of an archive under the numbers of the report, the processes that ranks in its records mean, and its clock. Who reads
 /// events and shows them beside the results of an analysis needs the same numbers and times.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use dwell_model::varint;
 
-use crate::engine::log::block;
-use crate::engine::log::scratch::Scratch;
+use crate::block;
+use crate::scratch::Scratch;
 
 /// Place of a block in the scratch file.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ const SPARE: usize = 40;
 
 /// Blocks of one kind of a location.
 #[derive(Debug)]
-pub(crate) struct Blocks {
+pub struct Blocks {
     scratch: Arc<Scratch>,
     /// The block that is being filled, with the link to the one before.
     open: Vec<u8>,
@@ -36,20 +36,21 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    pub(crate) fn new(scratch: Arc<Scratch>) -> Self {
+    /// Creates a list without blocks. Full blocks go to the scratch file.
+    pub fn new(scratch: Arc<Scratch>) -> Self {
         Self { scratch, open: Vec::new(), last: None, size: 0 }
     }
 
     /// Returns `true` if no block is open.
     #[inline(always)]
-    pub(crate) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Opens a block.
+    /// Opens a block, to which numbers can be added until it is complete.
     #[cold]
     #[inline(never)]
-    pub(crate) fn open(&mut self) {
+    pub fn open(&mut self) {
         self.open.reserve_exact(LINK + block::SIZE + SPARE);
         let Place { offset, length } = self.last.unwrap_or(Place { offset: 0, length: 0 });
         self.open.extend(offset.to_le_bytes());
@@ -58,13 +59,13 @@ impl Blocks {
 
     /// Appends a number to the open block.
     #[inline(always)]
-    pub(crate) fn put(&mut self, number: u64) {
+    pub fn put(&mut self, number: u64) {
         varint::put(&mut self.open, number);
     }
 
     /// Closes the open block if it is full.
     #[inline(always)]
-    pub(crate) fn end_record(&mut self) {
+    pub fn end_record(&mut self) {
         if self.open.len() >= LINK + block::SIZE {
             self.close();
         }
@@ -82,7 +83,7 @@ impl Blocks {
     }
 
     /// Closes the last block, and returns the size of all blocks in bytes.
-    pub(crate) fn finish(&mut self) -> u64 {
+    pub fn finish(&mut self) -> u64 {
         if !self.open.is_empty() {
             self.close();
         }
@@ -94,7 +95,7 @@ impl Blocks {
     ///
     /// # Errors
     /// Returns an error if they cannot be read or written.
-    pub(crate) fn copy(&self, to: &mut impl io::Write) -> io::Result<()> {
+    pub fn copy(&self, to: &mut impl io::Write) -> io::Result<()> {
         let mut places = Vec::new();
         let mut next = self.last;
         while let Some(place) = next {
@@ -116,7 +117,7 @@ impl Blocks {
     }
 
     /// Returns the memory in bytes that the open block takes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.open.capacity()
     }
 }

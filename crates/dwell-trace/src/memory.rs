@@ -10,7 +10,7 @@ const STATIC: &str = "static data";
 
 /// Returns the numbers of the memories that are static data of OpenSHMEM. The recorder writes them as windows of their
 /// own. Windows with numbers beyond 16 bits are left out.
-pub(crate) fn static_memory(defs: &Definitions) -> BTreeSet<u16> {
+pub fn static_memory(defs: &Definitions) -> BTreeSet<u16> {
     let of = |definition: Definition<'_>| {
         let Definition::RmaWin(it) = definition else { return None };
         let name = defs.string(it.name).and_then(otf2::Str::to_str)?;

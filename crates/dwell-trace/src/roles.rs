@@ -14,70 +14,71 @@ use otf2::id::RegionRef;
 use otf2::read::Definitions;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::archive::text;
+use crate::text;
 
 /// Properties of a region that the replay needs at every enter and leave, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Traits(pub(crate) u32);
+pub struct Traits(pub u32);
 
 impl Traits {
     /// A call of a runtime.
-    pub(crate) const CALL: Self = Self(1);
+    pub const CALL: Self = Self(1);
     /// The call always makes progress for operations of other processes.
-    pub(crate) const ALWAYS: Self = Self(1 << 1);
+    pub const ALWAYS: Self = Self(1 << 1);
     /// The call makes progress for operations of other processes in some cases, or it is unknown whether it does.
-    pub(crate) const CONDITIONAL: Self = Self(1 << 2);
+    pub const CONDITIONAL: Self = Self(1 << 2);
     /// The call always or possibly makes progress for operations of other processes: [`Self::ALWAYS`] or
     /// [`Self::CONDITIONAL`].
-    pub(crate) const SERVES: Self = Self(1 << 1 | 1 << 2);
+    pub const SERVES: Self = Self(1 << 1 | 1 << 2);
     /// Acts on a single target.
-    pub(crate) const ONE_SIDED: Self = Self(1 << 3);
+    pub const ONE_SIDED: Self = Self(1 << 3);
     /// Completes earlier operations at their targets.
-    pub(crate) const COMPLETES: Self = Self(1 << 4);
+    pub const COMPLETES: Self = Self(1 << 4);
     /// A collective of a group.
-    pub(crate) const COLLECTIVE: Self = Self(1 << 5);
+    pub const COLLECTIVE: Self = Self(1 << 5);
     /// Opens or closes an epoch of a window.
-    pub(crate) const EPOCH: Self = Self(1 << 11);
+    pub const EPOCH: Self = Self(1 << 11);
     /// Waits for other processes to arrive, not for their progress.
-    pub(crate) const TOGETHER: Self = Self(1 << 5 | 1 << 11);
+    pub const TOGETHER: Self = Self(1 << 5 | 1 << 11);
     /// Acquires a lock, or releases one that it may not have acquired yet.
-    pub(crate) const LOCK: Self = Self(1 << 6);
+    pub const LOCK: Self = Self(1 << 6);
     /// Waits for memory to change.
-    pub(crate) const WAIT_CHANGE: Self = Self(1 << 7);
+    pub const WAIT_CHANGE: Self = Self(1 << 7);
     /// The archive itself states the role, so it follows Dwell's rules of completion. For MPI and the layers above it,
     /// other tools follow the same rules.
-    pub(crate) const STATED: Self = Self(1 << 8);
+    pub const STATED: Self = Self(1 << 8);
     /// The archive records when a lock was acquired.
-    pub(crate) const SAYS_WHEN: Self = Self(1 << 15);
+    pub const SAYS_WHEN: Self = Self(1 << 15);
     /// Belongs to a layer that never writes records of operations.
-    pub(crate) const SILENT: Self = Self(1 << 9);
+    pub const SILENT: Self = Self(1 << 9);
     /// Acts on a window of MPI, whose fences and epochs need to know when the operation ended.
-    pub(crate) const TOUCHES: Self = Self(1 << 12);
+    pub const TOUCHES: Self = Self(1 << 12);
     /// Tests whether something has happened, or waits for a message without receiving it.
-    pub(crate) const TESTS: Self = Self(1 << 13);
+    pub const TESTS: Self = Self(1 << 13);
     /// Must be judged at its end for more than single operations.
-    pub(crate) const ENDS: Self = Self(1 << 4 | 1 << 13);
+    pub const ENDS: Self = Self(1 << 4 | 1 << 13);
     /// Begins a non-blocking collective.
-    pub(crate) const BEGINS: Self = Self(1 << 14);
+    pub const BEGINS: Self = Self(1 << 14);
     /// Moves elements that are not contiguous, without a datatype that the runtime could use.
-    pub(crate) const STRIDED: Self = Self(1 << 16);
+    pub const STRIDED: Self = Self(1 << 16);
     /// Ends rows of operations, because something else happens.
-    pub(crate) const INTERRUPTS: Self = Self(1 << 17);
+    pub const INTERRUPTS: Self = Self(1 << 17);
     /// Ends rows of operations, because it completes or orders them.
-    pub(crate) const COMPLETION: Self = Self(1 << 18);
+    pub const COMPLETION: Self = Self(1 << 18);
     /// Ends rows of operations, because it acquires an MPI lock for those that follow.
-    pub(crate) const TAKES_LOCK: Self = Self(1 << 19);
+    pub const TAKES_LOCK: Self = Self(1 << 19);
     /// Ends rows of operations for any of these reasons.
-    pub(crate) const ROWS: Self = Self(1 << 17 | 1 << 18 | 1 << 19);
+    pub const ROWS: Self = Self(1 << 17 | 1 << 18 | 1 << 19);
     /// Sends an active message, whose payload nothing completes.
-    pub(crate) const MESSAGE: Self = Self(1 << 20);
+    pub const MESSAGE: Self = Self(1 << 20);
     /// Polls for active messages. Handlers that run in it are no part of it.
-    pub(crate) const POLLS: Self = Self(1 << 21);
+    pub const POLLS: Self = Self(1 << 21);
     /// Synchronises: orders or completes operations, or waits for others.
-    pub(crate) const SYNCHRONISES: Self = Self(1 << 10);
+    pub const SYNCHRONISES: Self = Self(1 << 10);
 
+    /// Returns `true` if at least one bit of `other` is set.
     #[inline]
-    pub(crate) fn has(self, other: Self) -> bool {
+    pub fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
@@ -85,7 +86,8 @@ impl Traits {
         if when { Self(self.0 | other.0) } else { self }
     }
 
-    pub(crate) fn without(self, other: Self) -> Self {
+    /// Returns the properties with all bits of `other` cleared.
+    pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
@@ -135,29 +137,36 @@ impl Traits {
 
 /// Returns `true` if a completion record of this layer concerns the operations with its number, and `false` if it
 /// concerns all operations of its window.
-pub(crate) fn is_numbered(layer: Layer) -> bool {
+pub fn is_numbered(layer: Layer) -> bool {
     layer.ranks() == Ranks::Communicators
 }
 
 /// Role of a region in the analysis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Role {
-    pub(crate) traits: Traits,
+pub struct Role {
+    /// Properties that follow from the meaning and the name of the region.
+    pub traits: Traits,
+    /// Meaning that the archive states or the name implies; `None` for regions that are not calls of a runtime.
     #[serde(with = "text")]
-    pub(crate) meaning: Option<Meaning>,
-    pub(crate) epoch: Option<Epoch>,
+    pub meaning: Option<Meaning>,
+    /// Part of the call in general active target synchronisation; `None` for all other calls.
+    pub epoch: Option<Epoch>,
     /// True for one-sided operations of MPI with a request. Some libraries wait in them until they have the lock.
-    pub(crate) requests: bool,
+    pub requests: bool,
     /// Size in bytes of an element, for calls that move elements which are not contiguous.
-    pub(crate) element: Option<u8>,
+    pub element: Option<u8>,
 }
 
 /// A call that opens or closes an epoch of an MPI window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Epoch {
+pub enum Epoch {
+    /// Begins an access epoch at the origin.
     Start,
+    /// Ends the access epoch, and completes its operations at the origin.
     Complete,
+    /// Begins an exposure epoch for a group of origins.
     Post,
+    /// Ends the exposure epoch as soon as all accesses have ended.
     Wait,
     /// Ends the exposure epoch if all accesses have ended.
     Test,
@@ -180,12 +189,13 @@ impl Role {
     const NONE: Self =
         Self { traits: Traits(0), meaning: None, epoch: None, requests: false, element: None };
 
-    pub(crate) fn layer(&self) -> Option<Layer> {
+    /// Returns the layer of the call, or `None` if the region is not a call of a runtime.
+    pub fn layer(&self) -> Option<Layer> {
         self.meaning.map(|it| it.layer)
     }
 
     /// Returns `true` if calls of the region may wait for messages.
-    pub(crate) fn completes_messages(&self) -> bool {
+    pub fn completes_messages(&self) -> bool {
         let operation = self.meaning.map(|it| it.operation);
         matches!(
             operation,
@@ -199,7 +209,7 @@ impl Role {
 /// Roles of all regions of an archive. They travel to other ranks without the functions that were left out.
 #[derive(Debug, Deserialize)]
 #[serde(from = "Vec<Role>")]
-pub(crate) struct Roles {
+pub struct Roles {
     roles: Vec<Role>,
     /// Copies in lists of their own, since every call needs them.
     traits: Vec<Traits>,
@@ -210,19 +220,21 @@ pub(crate) struct Roles {
 
 /// A function that was called but never or not always recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LeftOut {
-    pub(crate) name: String,
-    pub(crate) meaning: Meaning,
+pub struct LeftOut {
+    /// Name of the region that the archive defines for the function.
+    pub name: String,
+    /// Meaning that the description of the region states.
+    pub meaning: Meaning,
 }
 
 impl LeftOut {
     /// Returns `true` if calls of the function may have progressed operations of others.
-    pub(crate) fn serves(&self) -> bool {
+    pub fn serves(&self) -> bool {
         self.meaning.progress != Progress::Never
     }
 
     /// Returns `true` if calls of the function send or receive messages.
-    pub(crate) fn has_messages(&self) -> bool {
+    pub fn has_messages(&self) -> bool {
         matches!(
             self.meaning.operation,
             Operation::Send
@@ -258,7 +270,8 @@ impl Serialize for Roles {
 }
 
 impl Roles {
-    pub(crate) fn of(defs: &Definitions) -> Self {
+    /// Derives the roles from the descriptions of all regions, or from their names if no description states a role.
+    pub fn of(defs: &Definitions) -> Self {
         let mut roles = Vec::new();
         let mut left_out = Vec::new();
         let text = |id| defs.string(id).and_then(otf2::Str::to_str).unwrap_or_default();
@@ -305,39 +318,40 @@ impl Roles {
     }
 
     /// Returns the functions that were called but never or not always recorded.
-    pub(crate) fn left_out(&self) -> &[LeftOut] {
+    pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
 
     /// Returns the properties of a region. Unknown regions have none.
     #[inline(always)]
-    pub(crate) fn traits(&self, region: RegionRef) -> Traits {
+    pub fn traits(&self, region: RegionRef) -> Traits {
         self.traits.get(region.0 as usize).copied().unwrap_or_default()
     }
 
+    /// Returns the role of a region. Unknown regions have neither properties nor a meaning.
     #[inline]
-    pub(crate) fn get(&self, region: RegionRef) -> Role {
+    pub fn get(&self, region: RegionRef) -> Role {
         self.roles.get(region.0 as usize).copied().unwrap_or(Role::NONE)
     }
 
     /// Returns the layer of a region, or `None` if it is not a call of a runtime.
     #[inline(always)]
-    pub(crate) fn layer(&self, region: RegionRef) -> Option<Layer> {
+    pub fn layer(&self, region: RegionRef) -> Option<Layer> {
         self.layers.get(region.0 as usize).copied().flatten()
     }
 
     /// Returns `true` if some region waits for a change of memory or tests for one, so that puts can be signals.
-    pub(crate) fn any_wait_change(&self) -> bool {
+    pub fn any_wait_change(&self) -> bool {
         self.wait_change
     }
 
     /// Returns `true` if some region may or may not progress, so that waits for progress have two bounds.
-    pub(crate) fn any_conditional(&self) -> bool {
+    pub fn any_conditional(&self) -> bool {
         self.roles.iter().any(|role| role.traits.has(Traits::CONDITIONAL))
     }
 
     /// Returns the layers that the archive has calls of, in the order of [`Layer`].
-    pub(crate) fn layers(&self) -> Vec<Layer> {
+    pub fn layers(&self) -> Vec<Layer> {
         let mut layers: Vec<Layer> = self.roles.iter().filter_map(Role::layer).collect();
         layers.sort_unstable();
         layers.dedup();

@@ -1,7 +1,7 @@
 //! Parties of the communication matrix, which are its rows and columns: processes, or nodes in large runs.
 
-use crate::archive::ids::{Ordinal, PartyNumber, ProcessNumber};
-use crate::archive::system::System;
+use crate::ids::{Ordinal, PartyNumber, ProcessNumber};
+use crate::system::System;
 
 /// Greatest number of processes for which the matrix lists processes. Larger runs are listed by node, so that the
 /// matrix stays small enough to keep in memory and to read.
@@ -10,23 +10,23 @@ pub const MOST: usize = 1024;
 impl System {
     /// Returns the party of a process.
     #[inline]
-    pub(crate) fn party(&self, process: ProcessNumber) -> PartyNumber {
+    pub fn party(&self, process: ProcessNumber) -> PartyNumber {
         PartyNumber(if self.parties_are_nodes() { self.node(process).0 } else { process.0 })
     }
 
     /// Returns the number of parties.
-    pub(crate) fn parties(&self) -> usize {
+    pub fn parties(&self) -> usize {
         if self.parties_are_nodes() { self.nodes.len() } else { self.processes.len() }
     }
 
     /// Returns `true` if parties are nodes, and `false` if they are processes.
     #[inline]
-    pub(crate) fn parties_are_nodes(&self) -> bool {
+    pub fn parties_are_nodes(&self) -> bool {
         self.processes.len() > MOST
     }
 
     /// Returns the name of a party, which every rank of an analysis knows.
-    pub(crate) fn party_name(&self, party: PartyNumber) -> Option<&str> {
+    pub fn party_name(&self, party: PartyNumber) -> Option<&str> {
         match self.parties_are_nodes() {
             true => self.nodes.get(party.index()).map(String::as_str),
             false => self.name(ProcessNumber(party.0)),

@@ -9,18 +9,18 @@ use otf2::read::Definitions;
 use otf2::{Anchor, Attribute, AttributeValue, Definition, List};
 use serde::{Deserialize, Serialize};
 
-use crate::archive::contexts::Contexts;
-use crate::archive::counters::Counters;
-use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::memory::static_memory;
-use crate::archive::roles::{LeftOut, Roles};
-use crate::archive::system::System;
-use crate::archive::text;
-use crate::archive::time::{Duration, Time};
+use crate::contexts::Contexts;
+use crate::counters::Counters;
+use crate::ids::{LocationNumber, ProcessNumber};
+use crate::memory::static_memory;
+use crate::roles::{LeftOut, Roles};
+use crate::system::System;
+use crate::text;
+use crate::time::{Duration, Time};
 
 /// Converts timestamps of the archive to nanoseconds since its beginning.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Clock {
+pub struct Clock {
     offset: u64,
     /// Ticks of a second.
     resolution: u64,
@@ -32,7 +32,8 @@ pub(crate) struct Clock {
 const NANOSECONDS: u64 = 1_000_000_000;
 
 impl Clock {
-    pub(crate) fn of(defs: &Definitions) -> Self {
+    /// Reads the clock properties of an archive. Without them, a tick is a nanosecond and the offset is 0.
+    pub fn of(defs: &Definitions) -> Self {
         let clock = defs.clock();
         let offset = clock.map_or(0, |clock| clock.global_offset);
         Self::new(offset, clock.map_or(NANOSECONDS, |clock| clock.timer_resolution))
@@ -49,7 +50,7 @@ impl Clock {
 
     /// Converts a time of the archive, which is in ticks. The conversion is monotonic.
     #[inline(always)]
-    pub(crate) fn time(self, ticks: otf2::id::Time) -> Time {
+    pub fn time(self, ticks: otf2::id::Time) -> Time {
         let ticks = ticks.0.saturating_sub(self.offset);
         if self.resolution == NANOSECONDS {
             return Time(ticks);
@@ -75,7 +76,7 @@ impl Clock {
 
 impl Clock {
     /// Returns the last time of the archive that is not after a point in time.
-    pub(crate) fn ticks(self, time: Time) -> otf2::id::Time {
+    pub fn ticks(self, time: Time) -> otf2::id::Time {
         let exact = u128::from(time.0) * u128::from(self.resolution) / u128::from(NANOSECONDS);
         let ticks = u64::try_from(exact).unwrap_or(u64::MAX);
         otf2::id::Time(ticks.saturating_add(self.offset))
@@ -91,22 +92,34 @@ fn length(defs: &Definitions, clock: Clock) -> Duration {
 
 /// References of the attributes that Dwell writes, as this archive defines them.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Attributes {
-    pub(crate) site: Option<AttributeRef>,
-    pub(crate) offset: Option<AttributeRef>,
-    pub(crate) signal: Option<AttributeRef>,
-    pub(crate) sequence: Option<AttributeRef>,
-    pub(crate) cut: Option<AttributeRef>,
-    pub(crate) skipped: Option<AttributeRef>,
-    pub(crate) neighbours: Option<AttributeRef>,
-    pub(crate) active_message: Option<AttributeRef>,
-    pub(crate) calls: Option<AttributeRef>,
-    pub(crate) time_in_calls: Option<AttributeRef>,
-    pub(crate) bytes_in_calls: Option<AttributeRef>,
+pub struct Attributes {
+    /// Attribute of `Enter` with the calling context of the call.
+    pub site: Option<AttributeRef>,
+    /// Attribute of operations and waits with the offset in symmetric memory that they act on.
+    pub offset: Option<AttributeRef>,
+    /// Attribute of a put with signal, with the offset of the signal in symmetric memory of the target.
+    pub signal: Option<AttributeRef>,
+    /// Attribute of the end of a collective with its sequence number on the window or communicator.
+    pub sequence: Option<AttributeRef>,
+    /// Attribute of events that recovery added where a process ended early or events were damaged.
+    pub cut: Option<AttributeRef>,
+    /// Attribute of a message with the number of messages before it that were not recorded.
+    pub skipped: Option<AttributeRef>,
+    /// Attribute of the begin of a neighbourhood collective with the group of the process and its senders.
+    pub neighbours: Option<AttributeRef>,
+    /// Attribute of `RmaSync` with the checksum by which sender and handler of an active message are matched.
+    pub active_message: Option<AttributeRef>,
+    /// Attribute of `Leave` with the number of calls that the region stands for.
+    pub calls: Option<AttributeRef>,
+    /// Attribute of `Leave` with the nanoseconds that these calls took together.
+    pub time_in_calls: Option<AttributeRef>,
+    /// Attribute of `Leave` with the bytes that these calls moved together.
+    pub bytes_in_calls: Option<AttributeRef>,
 }
 
 impl Attributes {
-    pub(crate) fn of(defs: &Definitions) -> Self {
+    /// Finds the attributes by name. Those that the archive does not define are `None`.
+    pub fn of(defs: &Definitions) -> Self {
         let mut found = Self::default();
         for definition in defs.iter() {
             let Definition::Attribute(attribute) = definition else { continue };
@@ -144,7 +157,7 @@ fn instance(defs: &Definitions) -> Option<ParameterRef> {
 
 /// Returns the value of an attribute, or `None` if it is missing or not a number.
 #[inline]
-pub(crate) fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) -> Option<u64> {
+pub fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) -> Option<u64> {
     let wanted = wanted?;
     let found = list.iter().find(|attribute| attribute.attribute == wanted)?;
     match found.value {
@@ -158,36 +171,45 @@ pub(crate) fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) ->
 
 /// Data that is the same for every process. One rank reads it from the archive and sends it to the others.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct World {
-    pub(crate) system: System,
-    pub(crate) roles: Roles,
-    pub(crate) clock: Clock,
-    pub(crate) attributes: Attributes,
+pub struct World {
+    /// Processes, locations, nodes, communicators and windows.
+    pub system: System,
+    /// Roles of all regions that the archive defines.
+    pub roles: Roles,
+    /// Conversion of timestamps to nanoseconds since the beginning of the trace.
+    pub clock: Clock,
+    /// Attributes by which Dwell extends the records of OTF2.
+    pub attributes: Attributes,
     /// Parameter that holds the number of an instance of a phase.
-    pub(crate) instance: Option<ParameterRef>,
-    pub(crate) counters: Counters,
-    pub(crate) contexts: Contexts,
+    pub instance: Option<ParameterRef>,
+    /// Counters of the program, and counters that were sampled.
+    pub counters: Counters,
+    /// Calling contexts that lead from `main` to each call site; empty if none has a parent.
+    pub contexts: Contexts,
     /// Length of the trace and number of its events, as the definitions promise them; 0 if they do not.
-    pub(crate) length: Duration,
-    pub(crate) events: u64,
+    pub length: Duration,
+    /// Sum of the numbers of events that the definitions promise for each location.
+    pub events: u64,
     /// Layer at which waits are judged; `None` for the outermost that has records.
     #[serde(with = "text")]
-    pub(crate) layer: Option<Layer>,
+    pub layer: Option<Layer>,
     /// True if some calls may or may not progress operations of others.
-    pub(crate) wide: bool,
+    pub wide: bool,
     /// Least time of a request between two nodes in nanoseconds; 0 if it is unknown.
-    pub(crate) between_nodes: Duration,
+    pub between_nodes: Duration,
     /// Least time of a request between two processes of one node in nanoseconds; 0 if it is unknown.
-    pub(crate) on_node: Duration,
+    pub on_node: Duration,
     /// True if calls that may have progressed operations of others are missing, so that it is unknown which call served
     /// which operation.
-    pub(crate) dark: bool,
+    pub dark: bool,
     /// Numbers of memories that are static data.
-    pub(crate) static_memory: BTreeSet<u16>,
+    pub static_memory: BTreeSet<u16>,
 }
 
 impl World {
-    pub(crate) fn of(anchor: &Anchor, defs: &Definitions, layer: Option<Layer>) -> Self {
+    /// Reads the definitions of an archive and the latencies that its anchor file states. Waits are judged at `layer`,
+    /// or at the outermost layer with records if it is `None`.
+    pub fn of(anchor: &Anchor, defs: &Definitions, layer: Option<Layer>) -> Self {
         let latency =
             |name| Duration(anchor.property(name).and_then(|text| text.parse().ok()).unwrap_or(0));
         let system = System::of(defs);
@@ -213,14 +235,14 @@ impl World {
 
     /// Returns the process of a location, or [`ProcessNumber::UNKNOWN`] for an unknown location.
     #[inline]
-    pub(crate) fn process(&self, location: LocationNumber) -> ProcessNumber {
+    pub fn process(&self, location: LocationNumber) -> ProcessNumber {
         self.system.process(location)
     }
 
     /// Returns the least time of a request from one process to another in nanoseconds: half of the shortest round trip
     /// between nodes or on one node, and 0 if the archive does not state it.
     #[inline]
-    pub(crate) fn latency(&self, from: ProcessNumber, to: ProcessNumber) -> Duration {
+    pub fn latency(&self, from: ProcessNumber, to: ProcessNumber) -> Duration {
         if self.between_nodes == self.on_node || self.system.node(from) != self.system.node(to) {
             return self.between_nodes;
         }
@@ -228,12 +250,12 @@ impl World {
     }
 
     /// Returns `true` if two processes are on one node.
-    pub(crate) fn are_near(&self, one: ProcessNumber, other: ProcessNumber) -> bool {
+    pub fn are_near(&self, one: ProcessNumber, other: ProcessNumber) -> bool {
         self.system.node(one) == self.system.node(other)
     }
 
     /// Returns the longest least time of a request over all pairs.
-    pub(crate) fn longest_latency(&self) -> Duration {
+    pub fn longest_latency(&self) -> Duration {
         self.between_nodes.max(self.on_node)
     }
 }

@@ -13,7 +13,7 @@ macro_rules! numbers {
                 Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
             )]
             #[repr(transparent)]
-            $visibility struct $name(pub(crate) u32);
+            $visibility struct $name(pub u32);
 
             impl Ordinal for $name {
                 #[inline(always)]
@@ -31,7 +31,7 @@ macro_rules! numbers {
 }
 
 /// A number that counts from 0, so that it can index a list.
-pub(crate) trait Ordinal: Copy {
+pub trait Ordinal: Copy {
     /// Returns the number with this value.
     fn of(number: u32) -> Self;
 
@@ -62,14 +62,14 @@ numbers! {
     /// from 0.
     pub LocationNumber;
     /// Number of a node in the order in which processes name it, counted from 0.
-    pub(crate) NodeNumber;
+    pub NodeNumber;
     /// Number of a row or column of the communication matrix: a process, or a node in large runs.
-    pub(crate) PartyNumber;
+    pub PartyNumber;
     /// Number of a context, which is the group of processes of a communicator or window.
-    pub(crate) ContextNumber;
+    pub ContextNumber;
     /// Number of a call path of the program, which the report gives it too. Callers come before what they call. At a
     /// single location a call path has another number, its [`Path`](crate::engine::paths::Path).
-    pub(crate) CallPathNumber;
+    pub CallPathNumber;
 }
 
 impl LocationNumber {
@@ -86,7 +86,7 @@ impl LocationNumber {
 
 impl ProcessNumber {
     /// Stands for a process that is not known. It is greater than the number of every process.
-    pub(crate) const UNKNOWN: Self = Self(u32::MAX);
+    pub const UNKNOWN: Self = Self(u32::MAX);
 
     /// Returns the process at a place in the order of the report, counted from 0.
     pub const fn new(place: u32) -> Self {

@@ -112,7 +112,7 @@ const OTHERS: [Q; 12] = [
 impl Quantity {
     /// Returns the index of the quantity in the order of [`Self::all`].
     #[inline(always)]
-    pub(crate) fn index(self) -> usize {
+    pub fn index(self) -> usize {
         let of = |kind: usize, wait: Wait| COUNTS.len() + kind * WAITS + wait as usize;
         let other = |number: usize| COUNTS.len() + 5 * WAITS + number;
         match self {
@@ -167,15 +167,15 @@ impl Quantity {
 
     /// Returns the number of the kind of an edge in the dependency log: the place of its wait in the catalogue, counted
     /// from 1, and 0 for polling loops.
-    pub(crate) fn in_log(self) -> u64 {
+    pub fn in_log(self) -> u64 {
         match self {
             Q::Wait(wait) => wait as u64 + 1,
             _ => 0,
         }
     }
 
-    /// Undoes [`Self::in_log`].
-    pub(crate) fn from_log(number: u64) -> Option<Self> {
+    /// Returns the quantity of a number in the log, as [`Self::in_log`] gives it, or `None` if no wait has it.
+    pub fn from_log(number: u64) -> Option<Self> {
         match number.checked_sub(1) {
             Some(place) => Wait::ALL.get(usize::try_from(place).ok()?).copied().map(Q::Wait),
             None => Some(Q::PollingBlamed),
@@ -183,7 +183,7 @@ impl Quantity {
     }
 
     /// Returns `true` for waits for the progress of one or several targets.
-    pub(crate) fn is_for_progress(self) -> bool {
+    pub fn is_for_progress(self) -> bool {
         self.wait().is_some_and(|wait| wait.about().certainty == Certainty::Visits)
     }
 

@@ -9,43 +9,19 @@ use std::collections::binary_heap::PeekMut;
 use std::io;
 use std::sync::Arc;
 
-use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
-use crate::archive::time::{Duration, Time};
-use crate::engine::edge::{Candidate, Edge, Kind};
-use crate::engine::log::scratch::Scratch;
-use crate::engine::outstanding::Class;
-use crate::engine::quantity::Quantity;
+use dwell_trace::ids::{ContextNumber, LocationNumber, ProcessNumber};
+use dwell_trace::time::{Duration, Time};
+
+use crate::class::Class;
+use crate::edge::{Candidate, Edge, Kind, Side};
+use crate::quantity::Quantity;
+use crate::scratch::Scratch;
 
 /// Size of an edge in the scratch file, in bytes, and number of edges of a run that are read at once.
 const SIZE: usize = 56;
 const BLOCK: usize = 64;
 /// Least number of edges that are sorted together.
 const LEAST: usize = 256;
-
-/// End of an edge that a location is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// The location waited.
-    Waiter,
-    /// The location was waited for.
-    Culprit,
-}
-
-impl Side {
-    /// Returns the location at this end of an edge.
-    pub(crate) fn of(self, edge: &Edge) -> LocationNumber {
-        match self {
-            Self::Waiter => edge.waiter,
-            Self::Culprit => edge.culprit,
-        }
-    }
-
-    /// Returns what edges are sorted by first. Those that are equal are sorted by everything else.
-    #[inline]
-    fn key(self, edge: &Edge) -> (LocationNumber, Time, Time) {
-        (self.of(edge), edge.to, edge.from)
-    }
-}
 
 /// A sorted list in the scratch file.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +32,7 @@ struct Run {
 
 /// Edges of a shard, at one of their ends.
 #[derive(Debug)]
-pub(crate) struct Edges {
+pub struct Edges {
     scratch: Arc<Scratch>,
     side: Side,
     list: Vec<Edge>,
@@ -67,13 +43,13 @@ pub(crate) struct Edges {
 
 impl Edges {
     /// Creates an empty list that takes at most so many bytes of memory.
-    pub(crate) fn new(scratch: Arc<Scratch>, side: Side, bytes: u64) -> Self {
+    pub fn new(scratch: Arc<Scratch>, side: Side, bytes: u64) -> Self {
         let most = ((bytes / size_of::<Edge>() as u64) as usize).max(LEAST);
         Self { scratch, side, list: Vec::new(), most, runs: Vec::new() }
     }
 
-    /// Adds an edge.
-    pub(crate) fn add(&mut self, edge: Edge) {
+    /// Adds an edge. A full list is sorted and moved to the scratch file.
+    pub fn add(&mut self, edge: Edge) {
         self.list.push(edge);
         if self.list.len() >= self.most {
             self.spill();
@@ -101,7 +77,7 @@ impl Edges {
     ///
     /// # Errors
     /// Returns an error if a run cannot be read.
-    pub(crate) fn merged(mut self) -> io::Result<Merged> {
+    pub fn merged(mut self) -> io::Result<Merged> {
         self.sort();
         let Self { scratch, side, list, runs, .. } = self;
         let mut merged = Merged { side, heads: BinaryHeap::new(), sources: Vec::new() };
@@ -210,7 +186,7 @@ type Head = ((LocationNumber, Time, Time), Edge, usize);
 
 /// All edges of a shard in order.
 #[derive(Debug)]
-pub(crate) struct Merged {
+pub struct Merged {
     side: Side,
     heads: BinaryHeap<Reverse<Head>>,
     sources: Vec<Source>,
@@ -229,7 +205,7 @@ impl Merged {
     ///
     /// # Errors
     /// Returns an error if a run cannot be read.
-    pub(crate) fn next_of(&mut self, location: LocationNumber) -> io::Result<Option<Edge>> {
+    pub fn next_of(&mut self, location: LocationNumber) -> io::Result<Option<Edge>> {
         let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
         let Reverse(((at, ..), edge, place)) = *head;
         if at != location {

@@ -13,7 +13,7 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[repr(transparent)]
-pub struct Time(pub(crate) u64);
+pub struct Time(pub u64);
 
 impl Time {
     /// Returns the nanoseconds since the beginning of the trace.
@@ -27,25 +27,25 @@ impl Time {
     }
 
     /// The beginning of the trace, which also stands for times at which nothing happened.
-    pub(crate) const BEGIN: Self = Self(0);
+    pub const BEGIN: Self = Self(0);
     /// The end of time, which lies after every event.
-    pub(crate) const END: Self = Self(u64::MAX);
+    pub const END: Self = Self(u64::MAX);
 
     /// Returns the duration since an earlier point, or 0 if that point is later.
     #[inline(always)]
-    pub(crate) fn since(self, earlier: Self) -> Duration {
+    pub fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
     /// Returns the point that is later by a duration, at most the end of time.
     #[inline(always)]
-    pub(crate) fn later_by(self, duration: Duration) -> Self {
+    pub fn later_by(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(duration.0))
     }
 
     /// Returns the point that is earlier by a duration, at least the beginning of the trace.
     #[inline(always)]
-    pub(crate) fn earlier_by(self, duration: Duration) -> Self {
+    pub fn earlier_by(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(duration.0))
     }
 }
@@ -85,7 +85,7 @@ impl Sub<Duration> for Time {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[repr(transparent)]
-pub struct Duration(pub(crate) u64);
+pub struct Duration(pub u64);
 
 impl Duration {
     /// Returns the duration in nanoseconds.
@@ -94,23 +94,23 @@ impl Duration {
     }
 
     /// No time at all.
-    pub(crate) const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(0);
 
     /// Returns the difference of two durations, or 0 if the other one is longer.
     #[inline(always)]
-    pub(crate) fn saturating_sub(self, other: Self) -> Self {
+    pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
     /// Returns the sum of two durations, at most the longest duration.
     #[inline(always)]
-    pub(crate) fn saturating_add(self, other: Self) -> Self {
+    pub fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
     /// Returns the sum of as many durations like this, at most the longest duration.
     #[inline(always)]
-    pub(crate) fn times(self, count: u64) -> Self {
+    pub fn times(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))
     }
 }
