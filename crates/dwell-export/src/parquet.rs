@@ -16,7 +16,7 @@ use crate::report;
 use crate::run::Run;
 use crate::table::{Cell, Finished, Part, Table, Text, assemble};
 use crate::tables::{CALL_PATHS, EVENTS, FINDINGS, LOCATIONS, METRICS, OPERATIONS, VALUES, WAITS};
-use crate::walk::{Common, Sink, walk};
+use crate::walk::{Sink, walk};
 
 /// A table that was written, and the number of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,6 @@ pub fn parquet(
     write(&METRICS, vec![report::metrics(run, &folder)?])?;
     write(&VALUES, report::values(run, &folder)?)?;
     write(&FINDINGS, vec![report::findings(run, &folder)?])?;
-    let common = Common::of(&run.definitions);
     let names = if with_events { Names::of(&run.definitions) } else { Names::default() };
     let read = |part: &std::ops::Range<u32>| {
         let mut rows = Rows {
@@ -69,7 +68,7 @@ pub fn parquet(
         };
         for number in part.clone() {
             rows.me = LocationNumber::new(number);
-            walk(run, &common, rows.me, &mut rows, progress)?;
+            walk(run, rows.me, &mut rows, progress)?;
         }
         rows.finish()
     };

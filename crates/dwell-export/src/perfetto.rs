@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::operation::{Operation, OperationKind, Space};
 use crate::proto::Message;
 use crate::run::Run;
-use crate::walk::{Common, Sink, walk};
+use crate::walk::{Sink, walk};
 
 /// Numbers of fields in the schema of Perfetto, by message.
 mod field {
@@ -134,13 +134,10 @@ pub fn perfetto(run: &Run, file: &Path, progress: &(dyn Fn(u64) + Sync)) -> Resu
     let io = |error| Error::Io(file.to_owned(), error);
     let new = dwell_files::create(file).map_err(io)?;
     let mut output = BufWriter::with_capacity(1 << 18, new.file());
-    let common = Common::of(&run.definitions);
     let parts = run.parts();
     let parts = parts
         .par_iter()
-        .map(|part| {
-            write_part(run, &common, part, new.folder(), progress).map_err(|it| it.at(file))
-        })
+        .map(|part| write_part(run, part, new.folder(), progress).map_err(|it| it.at(file)))
         .collect::<Result<Vec<_>>>()?;
     tracks(run, &mut output).map_err(io)?;
     for mut part in parts {
@@ -198,7 +195,6 @@ fn tracks(run: &Run, output: &mut impl Write) -> io::Result<()> {
 /// Writes the packets of some locations to a file without a name.
 fn write_part(
     run: &Run,
-    common: &Common,
     part: &Range<u32>,
     folder: &Folder,
     progress: &(dyn Fn(u64) + Sync),
@@ -218,7 +214,7 @@ fn write_part(
     };
     for number in part.clone() {
         packets.begin(LocationNumber::new(number)).map_err(Error::of_unnamed)?;
-        walk(run, common, packets.me, &mut packets, progress)?;
+        walk(run, packets.me, &mut packets, progress)?;
     }
     let file = packets.output.into_inner();
     file.map_err(|error| Error::of_unnamed(error.into_error()))

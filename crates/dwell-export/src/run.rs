@@ -1,13 +1,14 @@
 //! A run: the archive, the report of its analysis and its dependency log, which have the same numbers of locations and call paths.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dwell_log::read::DependencyLog;
 use dwell_report::Query;
 use dwell_report::findings::Findings;
 use dwell_timeline::Paths;
+use dwell_trace::completions::{self, OfAll};
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::layout::Layout;
 use otf2::Archive;
@@ -38,7 +39,13 @@ pub struct Run {
     /// Number of events of each location.
     pub(crate) events: Vec<u64>,
     pub(crate) damage: Damage,
+    completions: Completions,
 }
+
+/// Completions that concern all threads of a process, by the first location of the process. They are read when the first
+/// of its locations is.
+#[derive(Debug, Default)]
+struct Completions(Mutex<HashMap<u32, Arc<OnceLock<Vec<OfAll>>>>>);
 
 /// Damage that was found while locations were read, by location.
 #[derive(Debug, Default)]
@@ -103,7 +110,18 @@ impl Run {
             begin,
             events,
             damage,
+            completions: Completions::default(),
         })
+    }
+
+    /// Returns the completions at other threads of a location's process that concern its operations, in the order of time.
+    pub(crate) fn completions_elsewhere(&self, location: LocationNumber) -> Vec<OfAll> {
+        let read = || completions::of_process(&self.archive, &self.layout, location);
+        let mut all = self.completions.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_process = Arc::clone(all.entry(self.first_of_process(location)).or_default());
+        drop(all);
+        let list = of_process.get_or_init(read);
+        list.iter().filter(|it| it.location != location).copied().collect()
     }
 
     /// Returns the number of events of all locations, which is what progress of an export counts.

@@ -5,19 +5,25 @@
 //! calls without length do not confuse them.
 //!
 //! A record inside of a call whose caller has records of its own belongs to an inner layer, as a message of MPI in a call of coarrays
-//! does. It is no operation here, as it is none where waits are judged.
+//! does. Such records are skipped, as in the wait analysis.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
+use std::iter::Peekable;
 use std::ops::ControlFlow;
+use std::vec;
 
 use dwell_log::read::{Piece, Segment, Step};
 use dwell_model::waits::Wait;
+use dwell_trace::channels::{Channel, Numbers};
+use dwell_trace::completions::OfAll;
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::layout::Layout;
-use otf2::enums::Paradigm;
-use otf2::id::{CommRef, Rank, RegionRef, RmaWinRef};
-use otf2::read::{Definitions, EventRecord, Visitor};
-use otf2::{Definition, Event};
+use dwell_trace::operations::{Calls, Completes, InFlight};
+use dwell_trace::record::{Access, Issue, Lock, Message, Record};
+use dwell_trace::time::Time;
+use otf2::Event;
+use otf2::id::{RegionRef, RequestId};
+use otf2::read::{EventRecord, Visitor};
 
 use crate::error::{Error, Result};
 use crate::operation::{Operation, OperationKind, Space};
@@ -35,27 +41,9 @@ pub(crate) trait Sink {
     fn wait(&mut self, wait: &Piece, call: Option<(Option<u32>, u64, u64)>) -> Result<()>;
 }
 
-/// What is the same for all locations.
-#[derive(Debug)]
-pub(crate) struct Common {
-    /// Regions of MPI, in which a completion concerns the operations with its number only.
-    numbered: BTreeSet<RegionRef>,
-}
-
-impl Common {
-    pub(crate) fn of(definitions: &Definitions) -> Self {
-        let numbered = definitions.iter().filter_map(|it| match it {
-            Definition::Region(region) if region.paradigm == Paradigm::Mpi => Some(region.id),
-            _ => None,
-        });
-        Self { numbered: numbered.collect() }
-    }
-}
-
 /// Reads a location from its first event to its last, and gives what it did to a sink.
 pub(crate) fn walk<S: Sink>(
     run: &Run,
-    common: &Common,
     location: LocationNumber,
     sink: &mut S,
     progress: &(dyn Fn(u64) + Sync),
@@ -76,7 +64,6 @@ pub(crate) fn walk<S: Sink>(
     let siblings = run.layout.siblings(location);
     let mut walker = Walker {
         run,
-        common,
         me: location,
         is_alone: siblings.start.place() + 1 == siblings.end.place(),
         paths,
@@ -85,14 +72,14 @@ pub(crate) fn walk<S: Sink>(
         next_call: None,
         next_wait: None,
         call: None,
-        frames: Vec::new(),
-        open: BTreeMap::new(),
-        issued: 0,
+        calls: Calls::default(),
+        flight: InFlight::default(),
+        elsewhere: run.completions_elsewhere(location).into_iter().peekable(),
         requests: HashMap::new(),
         locks: HashMap::new(),
         sends: Vec::new(),
         complete: Vec::new(),
-        channels: HashMap::new(),
+        messages: Numbers::default(),
         sink,
         failed: None,
         events: 0,
@@ -118,14 +105,6 @@ struct JudgedPath {
     region: Option<RegionRef>,
 }
 
-/// An open region.
-#[derive(Clone, Copy, Debug)]
-struct Frame {
-    region: RegionRef,
-    begin: u64,
-    has_records: bool,
-}
-
 /// A call at which waits are judged.
 #[derive(Clone, Copy, Debug)]
 struct Call {
@@ -136,12 +115,8 @@ struct Call {
     depth: usize,
 }
 
-/// Messages that are received in the order in which they were sent.
-type Channel = (bool, CommRef, u32, u32);
-
 struct Walker<'a, S, A, B> {
     run: &'a Run,
-    common: &'a Common,
     me: LocationNumber,
     /// True if the process has no other thread.
     is_alone: bool,
@@ -152,19 +127,20 @@ struct Walker<'a, S, A, B> {
     next_call: Option<(Segment, RegionRef)>,
     next_wait: Option<Piece>,
     call: Option<Call>,
-    frames: Vec<Frame>,
-    /// Operations that are not complete, by window, matching id and order.
-    open: BTreeMap<(RmaWinRef, u64, u64), Operation>,
-    issued: u64,
+    calls: Calls,
+    /// Operations that are not complete.
+    flight: InFlight<Operation>,
+    /// Completions at other threads that concern the operations of this one, from the next event on.
+    elsewhere: Peekable<vec::IntoIter<OfAll>>,
     /// Messages that are not complete, by request; a receive that is posted has a begin only.
-    requests: HashMap<u64, (u64, Option<Operation>)>,
+    requests: HashMap<RequestId, (u64, Option<Operation>)>,
     /// Times at which locks were requested.
-    locks: HashMap<(RmaWinRef, Rank, u64), u64>,
+    locks: HashMap<Lock, u64>,
     /// Blocking sends, which are complete when their call ends, with the number of regions around the call.
     sends: Vec<(usize, Operation)>,
     /// Operations that the current call has completed.
     complete: Vec<Operation>,
-    channels: HashMap<Channel, u64>,
+    messages: Numbers,
     sink: &'a mut S,
     failed: Option<Error>,
     events: u64,
@@ -200,17 +176,17 @@ where
             {
                 let path = self.paths.get(segment.path).and_then(|it| it.number);
                 let (begin, end) = (time, segment.end.nanoseconds());
-                self.call = Some(Call { path, begin, end, depth: self.frames.len() });
+                self.call = Some(Call { path, begin, end, depth: self.calls.depth() });
                 self.advance()?;
             }
         }
-        self.frames.push(Frame { region, begin: time, has_records: false });
+        self.calls.enter(region, Time::from_nanoseconds(time));
         Ok(())
     }
 
     fn leave(&mut self, time: u64) -> Result<()> {
-        self.frames.pop();
-        let depth = self.frames.len();
+        self.calls.leave();
+        let depth = self.calls.depth();
         while let Some((_, operation)) = self.sends.pop_if(|it| it.0 >= depth) {
             self.completed(Operation { completion: Some(time), ..operation })?;
         }
@@ -253,13 +229,6 @@ where
         }
     }
 
-    /// Marks the innermost call as one with records, and returns `false` if a call around it has records of its own.
-    fn is_outer(&mut self) -> bool {
-        let Some((last, outer)) = self.frames.split_last_mut() else { return true };
-        last.has_records = true;
-        !outer.iter().any(|it| it.has_records)
-    }
-
     fn begun(
         &self,
         kind: OperationKind,
@@ -288,29 +257,36 @@ where
         self.sink.operation(&operation)
     }
 
-    fn issue(
-        &mut self,
-        time: u64,
-        kind: OperationKind,
-        (win, remote): (RmaWinRef, Rank),
-        bytes: u64,
-        id: u64,
-    ) {
-        if self.is_outer() {
-            let partner = self.run.layout.target(win, remote, self.me).map(LocationNumber::place);
-            let operation = self.begun(kind, partner, time, Space::Window(win.0));
-            self.open.insert((win, id, self.issued), Operation { bytes, ..operation });
-            self.issued += 1;
+    fn issue(&mut self, time: u64, issue: Issue) {
+        if self.calls.has_record() {
+            let kind = match issue.access {
+                Access::Put => OperationKind::Put,
+                Access::Get => OperationKind::Get,
+                Access::Atomic => OperationKind::Atomic,
+            };
+            let Issue { window, remote, bytes, id, .. } = issue;
+            let partner = self.run.layout.target(window, remote, self.me);
+            let partner = partner.map(LocationNumber::place);
+            let operation = self.begun(kind, partner, time, Space::Window(window.0));
+            self.flight.issue(window, id, Operation { bytes, ..operation });
         }
     }
 
-    /// Completes operations: those with the id, and those before it as well if `is_all`.
-    fn complete(&mut self, time: u64, win: RmaWinRef, id: u64, is_all: bool) -> Result<()> {
-        let first = (win, if is_all { 0 } else { id }, 0);
-        while let Some((key, _)) = self.open.range(first..=(win, id, u64::MAX)).next() {
-            let key = *key;
-            if let Some(operation) = self.open.remove(&key) {
-                self.completed(Operation { completion: Some(time), ..operation })?;
+    fn complete(&mut self, time: u64, completes: Completes) -> Result<()> {
+        while let Some(operation) = self.flight.complete(completes) {
+            self.completed(Operation { completion: Some(time), ..operation })?;
+        }
+        Ok(())
+    }
+
+    /// Completes operations that other threads have completed before a time.
+    fn complete_elsewhere(&mut self, time: u64) -> Result<()> {
+        let before = |it: &OfAll| it.time.nanoseconds() <= time;
+        while let Some(OfAll { time, window, .. }) = self.elsewhere.next_if(before) {
+            let completion = Some(time.nanoseconds());
+            while let Some(operation) = self.flight.complete(Completes::All(window)) {
+                // The call that waited for it is not one of this location.
+                self.sink.operation(&Operation { completion, ..operation })?;
             }
         }
         Ok(())
@@ -321,120 +297,92 @@ where
         &mut self,
         time: u64,
         kind: OperationKind,
-        (comm, rank, tag): (CommRef, Rank, u32),
-        bytes: u64,
+        message: Message,
         record: &EventRecord<'_>,
     ) -> Operation {
-        let partner = self.run.layout.partner(comm, rank, self.me).map(LocationNumber::place);
-        let skipped = self.run.layout.skipped(record.attributes);
-        let number = partner.filter(|_| self.is_alone).map(|partner| {
-            let channel = (kind == OperationKind::Send, comm, partner, tag);
-            let next = self.channels.entry(channel).or_default();
-            let number = *next + skipped;
-            *next = number + 1;
-            number
-        });
-        let space = Space::Message { communicator: comm.0, tag, number };
+        let Message { communicator, tag, bytes, .. } = message;
+        let layout = &self.run.layout;
+        let channel = Channel::of(layout, &Record::of(&record.event), self.me).map(|it| it.0);
+        let partner = channel.map(|it| if it.is_send { it.receiver } else { it.sender }.place());
+        // Threads of a process have no common order of messages.
+        let number = channel
+            .filter(|_| self.is_alone)
+            .map(|channel| self.messages.next(channel, layout.skipped(record.attributes)));
+        let space = Space::Message { communicator: communicator.0, tag, number };
         Operation { bytes, ..self.begun(kind, partner, time, space) }
     }
 
     fn record(&mut self, time: u64, record: &EventRecord<'_>) -> Result<()> {
-        use OperationKind::{Atomic, Get, Lock, Put, Receive, Send};
-        match record.event {
-            Event::Enter(it) => self.enter(time, it.region)?,
-            Event::Leave(_) => self.leave(time)?,
-            Event::RmaPut(it) => {
-                self.issue(time, Put, (it.win, it.remote), it.bytes, it.matching_id.0);
+        match Record::of(&record.event) {
+            Record::Enter(region) => self.enter(time, region)?,
+            Record::Leave => self.leave(time)?,
+            Record::Issue(issue) => self.issue(time, issue),
+            Record::CompleteLocal(it) => self.complete(time, Completes::Numbered(it))?,
+            Record::CompleteRemote(it) => {
+                let call = self.calls.last().map(|it| it.region);
+                self.complete(time, self.run.layout.completes(call, it))?;
             }
-            Event::RmaGet(it) => {
-                self.issue(time, Get, (it.win, it.remote), it.bytes, it.matching_id.0);
+            Record::CollectiveBegin | Record::LockRelease(_) => {
+                self.calls.has_record();
             }
-            Event::RmaAtomic(it) => {
-                let bytes = it.bytes_sent.saturating_add(it.bytes_received);
-                self.issue(time, Atomic, (it.win, it.remote), bytes, it.matching_id.0);
-            }
-            Event::RmaOpCompleteBlocking(it) => {
-                self.complete(time, it.win, it.matching_id.0, false)?;
-            }
-            Event::RmaOpCompleteNonBlocking(it) => {
-                self.complete(time, it.win, it.matching_id.0, false)?;
-            }
-            Event::RmaOpCompleteRemote(it) => {
-                let region = self.frames.last().map(|it| it.region);
-                let is_numbered = region.is_some_and(|it| self.common.numbered.contains(&it));
-                self.complete(time, it.win, it.matching_id.0, !is_numbered)?;
-            }
-            Event::RmaCollectiveBegin(_) | Event::MpiCollectiveBegin(_) => {
-                self.is_outer();
-            }
-            Event::RmaRequestLock(it) => {
-                let is_outer = self.is_outer();
-                if is_outer {
-                    self.locks.insert((it.win, it.remote, it.lock_id.0), time);
+            Record::LockRequest(lock, _) => {
+                if self.calls.has_record() {
+                    self.locks.insert(lock, time);
                 }
             }
-            Event::RmaAcquireLock(it) => {
-                let requested = self.locks.remove(&(it.win, it.remote, it.lock_id.0));
-                if self.is_outer() {
-                    let begin = requested.or(self.frames.last().map(|it| it.begin)).unwrap_or(time);
-                    let partner = self.run.layout.target(it.win, it.remote, self.me);
+            Record::LockAcquire(lock, _) => {
+                let requested = self.locks.remove(&lock);
+                if self.calls.has_record() {
+                    let begin = requested.or(self.enter_of_call()).unwrap_or(time);
+                    let partner = self.run.layout.target(lock.window, lock.remote, self.me);
                     let partner = partner.map(LocationNumber::place);
-                    let lock = self.begun(Lock, partner, begin, Space::Window(it.win.0));
+                    let space = Space::Window(lock.window.0);
+                    let lock = self.begun(OperationKind::Lock, partner, begin, space);
                     self.completed(Operation { completion: Some(time), ..lock })?;
                 }
             }
-            Event::RmaReleaseLock(_) => {
-                self.is_outer();
-            }
-            Event::MpiSend(it) => {
-                let at = (it.communicator, it.receiver, it.msg_tag);
-                let send = self.message(time, Send, at, it.msg_length, record);
-                if self.is_outer() {
-                    self.sends.push((self.frames.len().saturating_sub(1), send));
+            Record::Send(message) => {
+                let send = self.message(time, OperationKind::Send, message, record);
+                if self.calls.has_record() {
+                    match message.request {
+                        Some(request) => drop(self.requests.insert(request, (time, Some(send)))),
+                        None => self.sends.push((self.calls.depth().saturating_sub(1), send)),
+                    }
                 }
             }
-            Event::MpiIsend(it) => {
-                let at = (it.communicator, it.receiver, it.msg_tag);
-                let send = self.message(time, Send, at, it.msg_length, record);
-                if self.is_outer() {
-                    self.requests.insert(it.request_id.0, (time, Some(send)));
-                }
-            }
-            Event::MpiIsendComplete(it) => {
-                if let Some((_, Some(send))) = self.requests.remove(&it.request_id.0) {
+            Record::SendComplete(request) => {
+                if let Some((_, Some(send))) = self.requests.remove(&request) {
                     self.completed(Operation { completion: Some(time), ..send })?;
                 }
             }
-            Event::MpiIrecvRequest(it) => {
-                self.requests.insert(it.request_id.0, (time, None));
-            }
-            Event::MpiRecv(it) => {
-                let at = (it.communicator, it.sender, it.msg_tag);
-                let receive = self.message(time, Receive, at, it.msg_length, record);
-                if self.is_outer() {
-                    let begin = self.frames.last().map_or(time, |it| it.begin);
+            Record::ReceivePost(request) => drop(self.requests.insert(request, (time, None))),
+            Record::Receive(message) => {
+                let begin = match message.request {
+                    Some(request) => self.requests.remove(&request).map(|it| it.0),
+                    None => self.enter_of_call(),
+                };
+                let receive = self.message(time, OperationKind::Receive, message, record);
+                if self.calls.has_record() {
+                    let begin = begin.unwrap_or(time);
                     self.completed(Operation { begin, completion: Some(time), ..receive })?;
                 }
             }
-            Event::MpiIrecv(it) => {
-                let at = (it.communicator, it.sender, it.msg_tag);
-                let posted = self.requests.remove(&it.request_id.0).map(|it| it.0);
-                let receive = self.message(time, Receive, at, it.msg_length, record);
-                if self.is_outer() {
-                    let begin = posted.unwrap_or(time);
-                    self.completed(Operation { begin, completion: Some(time), ..receive })?;
-                }
-            }
-            Event::MpiRequestCancelled(it) => drop(self.requests.remove(&it.request_id.0)),
-            _ => {}
+            Record::Cancel(request) => drop(self.requests.remove(&request)),
+            Record::CollectiveEnd(_) | Record::Other => {}
         }
         Ok(())
+    }
+
+    /// Returns the time at which the innermost call was entered.
+    fn enter_of_call(&self) -> Option<u64> {
+        self.calls.last().map(|it| it.begin.nanoseconds())
     }
 
     /// Gives what is left to the sink.
     fn finish(mut self) -> Result<()> {
         self.end_call()?;
-        let mut left: Vec<Operation> = self.open.values().copied().collect();
+        self.complete_elsewhere(u64::MAX)?;
+        let mut left: Vec<Operation> = self.flight.iter().copied().collect();
         left.extend(self.requests.values().filter_map(|it| it.1));
         left.extend(self.sends.iter().map(|it| it.1));
         left.sort_by_key(|it| (it.begin, it.partner, it.bytes));
@@ -466,7 +414,10 @@ where
             self.events = 0;
         }
         let time = self.run.layout.time(record.time).nanoseconds();
-        let result = self.sink.event(time, &record).and_then(|()| self.record(time, &record));
+        let result = self
+            .complete_elsewhere(time)
+            .and_then(|()| self.sink.event(time, &record))
+            .and_then(|()| self.record(time, &record));
         match result {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {

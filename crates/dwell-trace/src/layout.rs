@@ -1,10 +1,13 @@
 //! Locations, partners and times of an archive, for those who read its events beside an analysis.
 
-use otf2::id::{CommRef, LocationRef, Rank, RmaWinRef};
+use otf2::id::{CommRef, LocationRef, Rank, RegionRef, RmaWinRef};
 use otf2::read::Definitions;
 use otf2::{Attribute, List};
 
 use crate::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
+use crate::operations::Completes;
+use crate::record::{Completion, Gathering};
+use crate::roles::Roles;
 use crate::system::{Process, System};
 use crate::time::Time;
 use crate::world::{Attributes, Clock, number};
@@ -14,6 +17,7 @@ use crate::world::{Attributes, Clock, number};
 #[derive(Debug)]
 pub struct Layout {
     system: System,
+    roles: Roles,
     clock: Clock,
     attributes: Attributes,
 }
@@ -23,6 +27,7 @@ impl Layout {
     pub fn of(definitions: &Definitions) -> Self {
         Self {
             system: System::of(definitions),
+            roles: Roles::of(definitions),
             clock: Clock::of(definitions),
             attributes: Attributes::of(definitions),
         }
@@ -93,9 +98,18 @@ impl Layout {
         self.system.processes.get(process.index()).map(|it| it.first)
     }
 
-    /// Returns the sequence number of a collective on its window, if the recorder has written it.
-    pub fn sequence(&self, attributes: List<'_, Attribute>) -> Option<u64> {
-        number(attributes, self.attributes.sequence)
+    /// Returns what a completion at the target completes that is recorded in a call of a region.
+    pub fn completes(&self, call: Option<RegionRef>, completion: Completion) -> Completes {
+        self.roles.completes(call, completion)
+    }
+
+    /// Returns the number of a collective among those of its window, if the recorder has written it. Collectives of
+    /// communicators are numbered in the order of their records.
+    pub fn sequence(&self, of: Gathering, attributes: List<'_, Attribute>) -> Option<u64> {
+        match of {
+            Gathering::Window(_) => number(attributes, self.attributes.sequence),
+            Gathering::Communicator(_) => None,
+        }
     }
 
     /// Returns how many messages with the same partner and tag were not recorded before this one.

@@ -10,6 +10,8 @@
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
+pub mod channels;
+pub mod completions;
 pub mod contexts;
 pub mod counters;
 pub mod crowds;
@@ -18,7 +20,9 @@ pub mod layout;
 pub mod locks;
 pub mod memory;
 pub mod names;
+pub mod operations;
 pub mod parties;
+pub mod record;
 pub mod roles;
 pub mod shape;
 pub mod system;

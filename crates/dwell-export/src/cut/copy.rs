@@ -3,20 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
+use dwell_trace::channels::{Channel, Numbers};
 use dwell_trace::ids::LocationNumber;
+use dwell_trace::record::{Completion, Issue, Lock, Record};
 use otf2::enums::{LockType, MeasurementMode};
 use otf2::event::{
     Enter, Leave, MeasurementOnOff, MpiCollectiveBegin, MpiIrecvRequest, MpiRequestCancelled,
     RmaAcquireLock, RmaCollectiveBegin,
 };
-use otf2::id::{LocationRef, LockId, Rank, RequestId, RmaWinRef, Time};
+use otf2::id::{LocationRef, RequestId, RmaWinRef, Time};
 use otf2::read::{EventRecord, Visitor};
 use otf2::write::{ArchiveWriter, EventWriter};
 use otf2::{Event, List};
 
 use super::calls::Calls;
 use super::count::Seen;
-use super::{Channel, Source, Whole, channel};
+use super::{Source, Whole};
 use crate::error::Result;
 
 /// Copies a location. Returns the number of its new events, and that of messages and collectives that were left out.
@@ -39,7 +41,7 @@ pub(super) fn copy(
         last: Time(0),
         collectives: 0,
         begun: Vec::new(),
-        channels: HashMap::new(),
+        messages: Numbers::default(),
         receives: BTreeSet::new(),
         sends: HashSet::new(),
         issued: HashSet::new(),
@@ -89,13 +91,13 @@ struct Copying<'a> {
     /// Number of collectives of the span so far.
     collectives: usize,
     begun: Vec<Begun>,
-    channels: HashMap<Channel, u64>,
+    messages: Numbers,
     /// Receives that are posted, sends that were copied, operations that were copied, and the first of each window.
     receives: BTreeSet<RequestId>,
     sends: HashSet<RequestId>,
-    issued: HashSet<(RmaWinRef, u64)>,
+    issued: HashSet<Completion>,
     first_issued: HashMap<RmaWinRef, u64>,
-    locks: BTreeMap<(RmaWinRef, Rank, LockId), LockType>,
+    locks: BTreeMap<Lock, LockType>,
     /// State of the recorder when it is not on.
     is_off: Option<MeasurementMode>,
     left_out: u64,
@@ -142,7 +144,7 @@ impl Copying<'_> {
                 (false, _) => {}
             }
         }
-        for (&(win, remote, lock_id), &lock_type) in &self.locks {
+        for (&Lock { window: win, remote, lock: lock_id }, &lock_type) in &self.locks {
             self.output.write(from, RmaAcquireLock { win, remote, lock_id, lock_type })?;
         }
         for &request_id in &self.receives {
@@ -170,21 +172,21 @@ impl Copying<'_> {
 
     /// Keeps track of what is open, before the span and in it.
     fn follow(&mut self, event: &Event<'_>) {
-        match *event {
-            Event::MpiIrecvRequest(it) => drop(self.receives.insert(it.request_id)),
-            Event::MpiIrecv(it) => drop(self.receives.remove(&it.request_id)),
-            Event::MpiRequestCancelled(it) => drop(self.receives.remove(&it.request_id)),
-            Event::RmaAcquireLock(it) => {
-                self.locks.insert((it.win, it.remote, it.lock_id), it.lock_type);
+        match Record::of(event) {
+            Record::ReceivePost(request) => drop(self.receives.insert(request)),
+            Record::Receive(message) => {
+                message.request.map(|request| self.receives.remove(&request));
             }
-            Event::RmaReleaseLock(it) => {
-                self.locks.remove(&(it.win, it.remote, it.lock_id));
-            }
-            Event::MeasurementOnOff(it) => {
-                let is_on = it.measurement_mode == MeasurementMode::On;
-                self.is_off = (!is_on).then_some(it.measurement_mode);
-            }
-            _ => self.calls.parameter(event),
+            Record::Cancel(request) => drop(self.receives.remove(&request)),
+            Record::LockAcquire(lock, mode) => drop(self.locks.insert(lock, mode)),
+            Record::LockRelease(lock) => drop(self.locks.remove(&lock)),
+            _ => match *event {
+                Event::MeasurementOnOff(it) => {
+                    let is_on = it.measurement_mode == MeasurementMode::On;
+                    self.is_off = (!is_on).then_some(it.measurement_mode);
+                }
+                _ => self.calls.parameter(event),
+            },
         }
     }
 
@@ -255,72 +257,54 @@ impl Copying<'_> {
             _ => {}
         }
         self.follow(&record.event);
-        let number = channel(layout, &record.event, self.me).map(|channel| {
-            let next = self.channels.entry(channel).or_default();
-            let number = *next + layout.skipped(record.attributes);
-            *next = number + 1;
-            (channel, number)
+        let what = Record::of(&record.event);
+        let number = Channel::of(layout, &what, self.me).map(|(channel, _)| {
+            (channel, self.messages.next(channel, layout.skipped(record.attributes)))
         });
         if !is_inside || !self.calls.is_kept(chosen) {
             return Ok(ControlFlow::Continue(()));
         }
         let is_cut = number.is_some_and(|(of, number)| !self.whole.has_other_end(of, number));
         self.left_out += u64::from(is_cut);
-        match record.event {
-            Event::MpiIrecv(it) if is_cut => {
-                let cancelled = MpiRequestCancelled { request_id: it.request_id };
-                self.last = record.time.max(self.last);
-                self.output.write(self.last, cancelled)?;
+        match what {
+            Record::Receive(message) if is_cut => {
+                if let Some(request_id) = message.request {
+                    self.last = record.time.max(self.last);
+                    self.output.write(self.last, MpiRequestCancelled { request_id })?;
+                }
             }
             _ if is_cut => {}
-            Event::MpiIsend(it) => {
-                self.sends.insert(it.request_id);
+            Record::Send(message) => {
+                self.sends.extend(message.request);
                 self.write(record)?;
             }
-            Event::MpiIsendComplete(it) => {
-                if self.sends.remove(&it.request_id) {
+            Record::SendComplete(request) => {
+                if self.sends.remove(&request) {
                     self.write(record)?;
                 }
             }
-            Event::RmaPut(it) => self.issue(it.win, it.matching_id.0, record)?,
-            Event::RmaGet(it) => self.issue(it.win, it.matching_id.0, record)?,
-            Event::RmaAtomic(it) => self.issue(it.win, it.matching_id.0, record)?,
-            Event::RmaOpCompleteBlocking(it) => {
-                self.complete((it.win, it.matching_id.0), record)?;
+            Record::Issue(it) => {
+                let Issue { window, id, .. } = it;
+                self.issued.insert(Completion { window, id });
+                let first = self.first_issued.entry(window).or_insert(id);
+                *first = id.min(*first);
+                self.write(record)?;
             }
-            Event::RmaOpCompleteNonBlocking(it) => {
-                self.complete((it.win, it.matching_id.0), record)?;
-            }
-            // It completes the operations before it as well.
-            Event::RmaOpCompleteRemote(it) => {
-                let first = self.first_issued.get(&it.win);
-                if first.is_some_and(|first| it.matching_id.0 >= *first) {
+            Record::CompleteLocal(it) => {
+                if self.issued.remove(&it) {
                     self.write(record)?;
                 }
             }
-            Event::Unknown(_) => {}
+            // It may complete operations before it as well, and operations that are complete at their origin.
+            Record::CompleteRemote(it) => {
+                if self.first_issued.get(&it.window).is_some_and(|first| it.id >= *first) {
+                    self.write(record)?;
+                }
+            }
+            _ if matches!(record.event, Event::Unknown(_)) => {}
             _ => self.write(record)?,
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    fn issue(&mut self, win: RmaWinRef, id: u64, record: &EventRecord<'_>) -> otf2::Result<()> {
-        self.issued.insert((win, id));
-        let first = self.first_issued.entry(win).or_insert(id);
-        *first = id.min(*first);
-        self.write(record)
-    }
-
-    /// Copies a completion if its operation was copied.
-    fn complete(
-        &mut self,
-        operation: (RmaWinRef, u64),
-        record: &EventRecord<'_>,
-    ) -> otf2::Result<()> {
-        match self.issued.remove(&operation) {
-            true => self.write(record),
-            false => Ok(()),
-        }
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
+use dwell_trace::channels::{Channel, Numbers};
 use dwell_trace::ids::LocationNumber;
-use otf2::Event;
+use dwell_trace::record::{Gathering, Record};
 use otf2::read::{EventRecord, Visitor};
 
+use super::Source;
 use super::calls::Calls;
-use super::{Channel, Gathering, Source, channel};
 use crate::error::Result;
 
 /// What a location has in the span.
@@ -32,7 +33,7 @@ pub(super) fn count(source: &Source<'_>, location: LocationNumber) -> Result<See
         has_begun: false,
         begun: Vec::new(),
         numbers: HashMap::new(),
-        channels: HashMap::new(),
+        sent_or_received: Numbers::default(),
         seen: Seen::default(),
         events: 0,
     };
@@ -52,7 +53,7 @@ struct Counting<'a> {
     begun: Vec<(bool, Option<usize>)>,
     /// Numbers of the next collective and message.
     numbers: HashMap<Gathering, u64>,
-    channels: HashMap<Channel, u64>,
+    sent_or_received: Numbers,
     seen: Seen,
     events: u64,
 }
@@ -97,14 +98,14 @@ impl Visitor for Counting<'_> {
         if is_after && self.begun.is_empty() {
             return ControlFlow::Break(());
         }
-        match record.event {
-            Event::Enter(it) => {
-                self.calls.enter(chosen, it.region, otf2::List::default());
+        match Record::of(&record.event) {
+            Record::Enter(region) => {
+                self.calls.enter(chosen, region, otf2::List::default());
             }
-            Event::Leave(_) => {
+            Record::Leave => {
                 self.calls.leave();
             }
-            Event::MpiCollectiveBegin(_) | Event::RmaCollectiveBegin(_) => {
+            Record::CollectiveBegin => {
                 let is_kept = self.calls.is_kept(chosen);
                 let is_inside = is_kept && self.has_begun && !is_after;
                 let place = is_inside.then_some(self.seen.collectives.len());
@@ -113,18 +114,14 @@ impl Visitor for Counting<'_> {
                 }
                 self.begun.push((is_kept, place));
             }
-            Event::MpiCollectiveEnd(it) => {
-                self.end_collective(Gathering::Communicator(it.communicator), false);
-            }
-            Event::RmaCollectiveEnd(it) => {
-                let is_numbered = layout.sequence(record.attributes).is_some();
-                self.end_collective(Gathering::Window(it.win), is_numbered);
+            Record::CollectiveEnd(it) => {
+                let is_numbered = layout.sequence(it.of, record.attributes).is_some();
+                self.end_collective(it.of, is_numbered);
             }
             other if !is_after => {
-                if let Some(channel) = channel(layout, &other, self.me) {
-                    let next = self.channels.entry(channel).or_default();
-                    let number = *next + layout.skipped(record.attributes);
-                    *next = number + 1;
+                if let Some((channel, _)) = Channel::of(layout, &other, self.me) {
+                    let skipped = layout.skipped(record.attributes);
+                    let number = self.sent_or_received.next(channel, skipped);
                     let list = self.seen.messages.entry(channel).or_default();
                     if self.has_begun && self.calls.is_kept(chosen) {
                         match list.last_mut().filter(|it| it.end == number) {

@@ -15,16 +15,18 @@ mod calls;
 mod copy;
 mod count;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
+use dwell_trace::channels::Channel;
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::layout::Layout;
-use otf2::id::{CommRef, LocationRef, RmaWinRef, Time};
+use dwell_trace::record::Gathering;
+use otf2::id::{LocationRef, Time};
 use otf2::read::Definitions;
 use otf2::write::{ArchiveWriter, Options};
-use otf2::{Archive, Definition, Event};
+use otf2::{Archive, Definition};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::error::{Error, Result};
@@ -155,45 +157,13 @@ fn span(archive: &Archive, definitions: &Definitions, layout: &Layout, cut: &Cut
     Ok(Span { from, to, last: Time(end) })
 }
 
-/// Messages that are received in the order in which they were sent: direction, communicator, first locations of both processes, tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Channel {
-    is_send: bool,
-    communicator: CommRef,
-    sender: u32,
-    receiver: u32,
-    tag: u32,
-}
-
-/// What the members of a collective share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Gathering {
-    Communicator(CommRef),
-    Window(RmaWinRef),
-}
-
-/// Returns the channel of a message that a record sends or receives.
-fn channel(layout: &Layout, event: &Event<'_>, me: LocationNumber) -> Option<Channel> {
-    let (is_send, rank, communicator, tag) = match event {
-        Event::MpiSend(it) => (true, it.receiver, it.communicator, it.msg_tag),
-        Event::MpiIsend(it) => (true, it.receiver, it.communicator, it.msg_tag),
-        Event::MpiRecv(it) => (false, it.sender, it.communicator, it.msg_tag),
-        Event::MpiIrecv(it) => (false, it.sender, it.communicator, it.msg_tag),
-        _ => return None,
-    };
-    let partner = layout.partner(communicator, rank, me)?.place();
-    let own = layout.siblings(me).start.place();
-    let (sender, receiver) = if is_send { (own, partner) } else { (partner, own) };
-    Some(Channel { is_send, communicator, sender, receiver, tag })
-}
-
 /// What all locations have in the span.
 #[derive(Debug, Default)]
 struct Whole {
     /// Numbers of the messages of each channel that the span has at this end, as ranges that rise.
     messages: HashMap<Channel, Vec<Range<u64>>>,
     /// First locations of the processes whose messages are counted: those with one thread.
-    counted: std::collections::HashSet<u32>,
+    counted: HashSet<LocationNumber>,
     /// Numbers of the collectives that the span has at all locations.
     collectives: HashMap<Gathering, Range<u64>>,
 }
@@ -203,7 +173,7 @@ impl Whole {
         let mut whole = Self::default();
         for (location, seen) in seen {
             if is_alone(&source.layout, *location) {
-                whole.counted.insert(location.place());
+                whole.counted.insert(*location);
                 let messages = seen.messages.iter();
                 whole.messages.extend(messages.map(|(channel, it)| (*channel, it.clone())));
             }
@@ -223,8 +193,7 @@ impl Whole {
             return true;
         }
         // What the other process never records, as receives of a runtime inside of itself, cannot be matched wrongly.
-        let other_end = Channel { is_send: !channel.is_send, ..channel };
-        let Some(list) = self.messages.get(&other_end) else { return true };
+        let Some(list) = self.messages.get(&channel.other_end()) else { return true };
         let after = list.partition_point(|it| it.end <= number);
         list.get(after).is_some_and(|it| it.contains(&number))
     }

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use dwell_trace::channels::Channel;
+use dwell_trace::record::Gathering;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use super::read::{Channel, Counts, Found, Gathering, Lock, Note, What};
+use super::read::{Counts, Found, Lock, Note, What};
 use super::{Joined, Operation, OperationKind, Operations, Trace};
 use crate::error::Result;
 use crate::ids::Location;
@@ -52,8 +54,10 @@ impl Trace {
         let mut before: HashMap<Channel, u64> = HashMap::new();
         let mut messages: BTreeMap<Channel, Vec<Message>> = BTreeMap::new();
         for (location, it) in found {
-            for (channel, count) in counts.get(location).into_iter().flat_map(|it| &it.messages) {
-                *before.entry(*channel).or_default() += count;
+            for (channel, count) in
+                counts.get(location).into_iter().flat_map(|it| it.messages.iter())
+            {
+                *before.entry(channel).or_default() += count;
             }
             for note in &it.notes {
                 if let What::Message { channel, bytes, skipped } = note.what {

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::layout::Layout;
-use otf2::enums::Paradigm;
-use otf2::id::{EventNumber, RegionRef};
+use dwell_trace::operations::{Calls, InFlight};
+use otf2::id::{EventNumber, RmaWinRef};
 use otf2::read::EventReader;
 use otf2::{Archive, Definition};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -31,8 +31,6 @@ pub struct Trace {
     archive: Archive,
     path: PathBuf,
     pub(super) layout: Layout,
-    /// Regions of MPI, in which a completion concerns the operations with its number.
-    pub(super) numbered: BTreeSet<RegionRef>,
     pub(super) counters: Vec<Counter>,
     /// Number of events of all locations, as far as the definitions say it.
     events: u64,
@@ -49,11 +47,7 @@ impl Trace {
         let failed = |error: otf2::Error| Error::Trace(directory.to_owned(), error);
         let archive = Archive::open_keeping(directory, files).map_err(failed)?;
         let definitions = archive.definitions().map_err(failed)?;
-        let numbered = definitions.iter().filter_map(|it| match it {
-            Definition::Region(region) if region.paradigm == Paradigm::Mpi => Some(region.id),
-            _ => None,
-        });
-        let (numbered, layout) = (numbered.collect(), Layout::of(&definitions));
+        let layout = Layout::of(&definitions);
         let counters = samples::counters(&definitions);
         let events = definitions.iter().filter_map(|it| match it {
             Definition::Location(location) => Some(location.number_of_events),
@@ -61,7 +55,7 @@ impl Trace {
         });
         let events = events.fold(0, u64::saturating_add);
         let path = directory.to_owned();
-        Ok(Self { archive, path, layout, numbered, counters, events, counts: Mutex::default() })
+        Ok(Self { archive, path, layout, counters, events, counts: Mutex::default() })
     }
 
     /// Returns the number of locations, which is that of the index of the same run.
@@ -104,7 +98,7 @@ impl Trace {
             return Ok(result);
         }
         let is_all = wanted.len() == self.locations() as usize;
-        result.list = found.iter().flat_map(|it| it.1.operations.iter().copied()).collect();
+        result.list = self.issued(&found);
         if is_all {
             join_locks(&found, span, &mut result.list);
         }
@@ -119,6 +113,23 @@ impl Trace {
         result.joined.retain(inside);
         result.joined.sort_by_key(|it| it.members.iter().map(|it| it.1.from).min());
         Ok(result)
+    }
+
+    /// Returns the puts, gets and atomics of locations, with their completions at any thread of their process.
+    fn issued(&self, found: &[(Location, Found)]) -> Vec<Operation> {
+        let process =
+            |location: Location| self.layout.siblings(LocationNumber::new(location.0)).start;
+        let mut list = Vec::new();
+        for of_process in found.chunk_by(|one, other| process(one.0) == process(other.0)) {
+            let mut completions: Vec<(Time, RmaWinRef)> = Vec::new();
+            if of_process.len() > 1 {
+                completions.extend(of_process.iter().flat_map(|it| &it.1.completions));
+                completions.sort_unstable();
+            }
+            let issued = of_process.iter().flat_map(|it| &it.1.operations);
+            list.extend(issued.map(|it| it.completed_among(&completions)));
+        }
+        list
     }
 
     pub(super) fn failed(&self, error: otf2::Error) -> Error {
@@ -159,9 +170,9 @@ impl Trace {
             most,
             events: 0,
             after: 0,
-            frames: Vec::new(),
+            calls: Calls::default(),
             begun: Vec::new(),
-            open: Vec::new(),
+            flight: InFlight::default(),
             found,
         };
         reader.visit_dyn(&mut reading).map_err(|it| self.failed(it))?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::completions::{self, Completes};
 use crate::lab::{Lab, rows_of_tree};
 use crate::mpi::{Mpi, analysed, lines};
 use crate::needs;
@@ -165,4 +166,20 @@ fn waits_are_found_at_armci() {
     trials.find("lock", "lock_contention", "ARMCI_Lock", "Rank 0");
     trials.find("get", "wait_for_progress", "ARMCI_Get", "Rank 0");
     trials.find("fence", "wait_for_progress", "ARMCI_Fence", "Rank 0");
+}
+
+/// Puts that complete in another order than they were issued.
+#[test]
+fn operations_complete_when_the_trace_says_so() {
+    let Some((mpi, lab)) = open() else { return };
+    let programs = [
+        ("tests/programs/completions_armci.c", "armci", ARMCI),
+        ("tests/programs/completions_ga.c", "ga", GA),
+    ];
+    for (source, runtime, libraries) in programs {
+        compile(&mpi, &lab, source, Some(runtime), libraries);
+        let run = mpi.measured(&lab, 3, &[OsStr::new("./hooked")]);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        completions::agree(&lab, 2, Completes::Numbered);
+    }
 }

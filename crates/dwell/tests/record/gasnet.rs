@@ -13,6 +13,7 @@ use otf2::Event;
 use otf2::enums::RmaSyncType;
 
 use crate::chosen::chosen;
+use crate::completions::{self, Completes};
 use crate::lab::{Lab, Run, rows_of_tree};
 use crate::mpi::{analysed, lines};
 use crate::needs;
@@ -505,4 +506,18 @@ fn what_runtimes_report_is_recorded() {
     let put = rows.find(|row| row["call"] == "upc_memput at mg.upc:12").unwrap();
     let below = put["children"][0]["call"].as_str().unwrap_or_default();
     assert!(below.starts_with("gex_RMA_PutBlocking"), "{put}");
+}
+
+/// Puts that complete in another order than they were issued.
+#[test]
+fn operations_complete_when_the_trace_says_so() {
+    let (Some(_), lab) = (directory(), Lab::bare()) else { return };
+    // Without this, puts on one machine go through shared memory and are complete at once.
+    let variables = &[("GASNET_SUPERNODE_MAXSIZE", "1")];
+    let gasnet = Gasnet { variables, ..Gasnet::new(&lab, "udp", "seq") };
+    let source = "tests/programs/completions_gasnet.c";
+    let Some(program) = gasnet.compile(source, "completions", true) else { return };
+    let run = gasnet.run(&program, &[], true);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    completions::agree(&lab, 2, Completes::Numbered);
 }

@@ -13,6 +13,7 @@ mod chosen;
 mod clocks;
 mod coarray;
 mod coarray_builds;
+mod completions;
 mod cores;
 mod counters;
 mod crash;
