@@ -2,8 +2,8 @@
 //!
 //! A refactoring changes no result, and this command shows it: `cargo xtask same OLD NEW`. The set holds the recorded
 //! archives of `tests/data/archives`, at least one for each runtime, and synthetic archives, which the code of the old
-//! commit makes. For each archive three results are compared: `trace.cubex`, `findings.json`, and the text that
-//! `dwell analyze` prints.
+//! commit makes. For each archive all files are compared that `dwell analyze`, `dwell timeline` and `dwell export` write:
+//! report, findings, dependency log, index, tables, a trace for Perfetto, a cut; and what the first two print.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,8 +39,18 @@ pub(crate) struct Options {
     new: Option<String>,
 }
 
-/// Results of one archive: the bytes of each file, by its name.
-type Results = BTreeMap<&'static str, Vec<u8>>;
+/// Results of one archive: the bytes of each file, by its path.
+type Results = BTreeMap<String, Vec<u8>>;
+
+/// Commands that are run one after the other with the path of the archive. Each writes to a directory there or not at
+/// all.
+const COMMANDS: &[(&str, &[&str])] = &[
+    ("analyze", &["--top", "1000", "--threads", "2", "--causes", "always"]),
+    ("timeline", &[]),
+    ("export", &["--events", "--parquet", "tables"]),
+    ("export", &["--perfetto", "perfetto"]),
+    ("export", &["--otf2", "cut", "--from", "1us"]),
+];
 
 /// Analyses all archives with both versions and prints the differences. Fails if there are any.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
@@ -138,23 +148,38 @@ fn results(folder: &Path, dwell: &Path, archive: &Path) -> Result<Results> {
     let copy = folder.join("archive");
     clear(&copy)?;
     copy_all(archive, &copy)?;
-    let output = Command::new(dwell)
-        .args(["analyze", "--top", "1000", "--threads", "2"])
-        .arg(&copy)
-        .env_remove("DWELL_CONFIG")
-        .output()
-        .with_context(|| format!("cannot run {}", dwell.display()))?;
-    if !matches!(output.status.code(), Some(0 | 1)) {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        bail!("{} cannot analyse {}: {errors}", dwell.display(), archive.display());
+    let mut given = Results::new();
+    read_all(&copy, "", &mut given)?;
+    let mut results = Results::new();
+    for (command, arguments) in COMMANDS {
+        let mut run = Command::new(dwell);
+        run.arg(command).arg(".").args(*arguments).current_dir(&copy).env_remove("DWELL_CONFIG");
+        let output = run.output().with_context(|| format!("cannot run {}", dwell.display()))?;
+        if !matches!(output.status.code(), Some(0 | 1)) {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            bail!("`{}` fails on {}: {errors}", process::display(&run), archive.display());
+        }
+        results.insert(format!("text of {command} {}", arguments.join(" ")), output.stdout);
     }
-    let mut results = Results::from([("text", output.stdout)]);
-    for name in ["trace.cubex", "findings.json"] {
-        let path = copy.join(name);
-        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        results.insert(name, bytes);
-    }
+    read_all(&copy, "", &mut results)?;
+    results.retain(|name, _| !given.contains_key(name));
     Ok(results)
+}
+
+/// Reads all files of a directory, by their paths in it.
+fn read_all(directory: &Path, before: &str, into: &mut Results) -> Result<()> {
+    let failed = || format!("cannot read {}", directory.display());
+    for entry in fs::read_dir(directory).with_context(failed)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{before}{name}");
+        if path.is_dir() {
+            read_all(&path, &format!("{name}/"), into)?;
+        } else {
+            into.insert(name, fs::read(&path).with_context(failed)?);
+        }
+    }
+    Ok(())
 }
 
 fn copy_all(from: &Path, to: &Path) -> Result<()> {
@@ -174,8 +199,12 @@ fn copy_all(from: &Path, to: &Path) -> Result<()> {
 /// Lists the places at which two results differ.
 fn compare(old: &Results, new: &Results) -> Vec<String> {
     let mut found = Vec::new();
+    found.extend(new.keys().filter(|it| !old.contains_key(*it)).map(|it| format!("{it} is new")));
     for (name, old) in old {
-        let new = new.get(name).map_or(&[][..], Vec::as_slice);
+        let Some(new) = new.get(name) else {
+            found.push(format!("{name} is gone"));
+            continue;
+        };
         if old == new {
             continue;
         }
@@ -228,7 +257,8 @@ mod tests {
     use super::*;
 
     fn results(json: &str, text: &str) -> Results {
-        Results::from([("findings.json", json.as_bytes().to_vec()), ("text", text.into())])
+        let files = [("findings.json", json.as_bytes().to_vec()), ("text", text.into())];
+        files.map(|(name, bytes)| (name.to_owned(), bytes)).into()
     }
 
     #[test]
