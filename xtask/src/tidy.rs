@@ -12,6 +12,7 @@ mod layout;
 mod links;
 mod modules;
 pub(crate) mod sources;
+mod weights;
 
 use std::fmt;
 
@@ -38,6 +39,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         sources::check_lengths(&files),
         sources::check_whitespace(&files),
         sources::check_private_paths(&files),
+        weights::check(&files),
     ];
     let mut problems = 0;
     for check in &checks {
