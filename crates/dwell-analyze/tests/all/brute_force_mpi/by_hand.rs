@@ -640,6 +640,48 @@ fn neighbours_that_nobody_names_are_not_computed() {
     assert_eq!((left.pattern, left.calls), ("nxn_wait", 2));
 }
 
+/// Returns the patterns that could not be judged in a program, with the numbers of calls.
+fn not_computed(ranks: usize, calls: Vec<(usize, &str, u64, u64, Events)>) -> Vec<(&str, u64)> {
+    let directory = by_hand(ranks, calls);
+    let archive = Archive::open(directory.path()).unwrap();
+    let analysis = sums::analyze(&archive, &Options::default());
+    analysis.not_computed().iter().map(|it| (it.pattern, it.calls)).collect()
+}
+
+/// Older tools write no records for calls that begin collectives.
+#[test]
+fn collectives_that_begin_without_a_record_are_not_computed() {
+    let begun = |rank, enter| (rank, "MPI_Ibarrier", enter, enter + 1, vec![]);
+    let found = not_computed(2, vec![begun(0, 5), begun(1, 7), begun(0, 9)]);
+    assert_eq!(found, [("nonblocking_collective_wait", 3)]);
+}
+
+/// A flush may have waited for each of two locks.
+#[test]
+fn flushes_under_several_locks_are_not_computed() {
+    let (win, lock_id, lock_type) = (LOCKS, LockId(0), LockType::Exclusive);
+    let lock = |enter, target: u32| {
+        let ask = RmaRequestLock { win, remote: Rank(target), lock_id, lock_type };
+        (0, "MPI_Win_lock", enter, enter + 1, vec![(enter, ask.into())])
+    };
+    let puts = |enter, target| (0, "MPI_Put", enter, enter + 1, vec![(enter, put(target, win, 1))]);
+    let matching_id = MatchingId(1);
+    let complete = vec![
+        (90, RmaOpCompleteNonBlocking { win, matching_id }.into()),
+        (90, RmaOpCompleteRemote { win, matching_id }.into()),
+    ];
+    let calls = vec![
+        lock(10, 1),
+        lock(20, 2),
+        puts(30, 1),
+        puts(40, 2),
+        (0, "MPI_Win_flush_all", 50, 90, complete),
+        (1, "MPI_Recv", 5, 95, vec![]),
+        (2, "MPI_Recv", 5, 95, vec![]),
+    ];
+    assert_eq!(not_computed(3, calls), [("lock_contention", 1)]);
+}
+
 /// Rank 0 meets ranks 1 and 2. Rank 2 comes at 90, rank 1 at 40, rank 0 at 10.
 #[test]
 fn two_groups_wait_for_each_other() {
