@@ -4,6 +4,10 @@
 //! instructions does. Callgrind counts the same on every machine and under any load, so that continuous integration can
 //! judge it. What recording a call costs is counted, and what replaying an event costs, each as the difference of two
 //! sizes.
+//!
+//! The replay is counted twice: as users have it, and as tests do. Building the former takes continuous integration
+//! minutes, and the latter nothing, so that is what it counts. A fast path that is not taken shows in both; `cargo xtask
+//! proofs` counts everything.
 
 mod table;
 
@@ -18,7 +22,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 
-use crate::build::Optimised;
+use crate::build::{Build, Recorder};
 use crate::instructions::replay::{Archive, Counter, Kind, Replay};
 use crate::instructions::{self, Sizes, calls};
 use crate::process::{self, Folder};
@@ -31,24 +35,45 @@ const TABLE: &str = "tests/instructions.tsv";
 /// Number of calls in two runs.
 const CALLS: Sizes = Sizes { few: 2_000, many: 10_000 };
 
-/// Number of locations of archives, and their sizes.
+/// Number of locations of archives, and their sizes. What is not optimised takes ten times as long.
 const RANKS: u64 = 64;
+const FEW_RANKS: u64 = 16;
 const EVENTS: Sizes = Sizes { few: 20, many: 80 };
 
 /// Options of `cargo xtask bounds`.
 #[derive(Args, Default)]
 pub(crate) struct Options {
     /// Write the present counts to the table
-    #[arg(long)]
+    #[arg(long, conflicts_with = "sample")]
     update: bool,
+    /// Leave out the optimised replay, which takes minutes to build, as continuous integration does
+    #[arg(long)]
+    sample: bool,
+}
+
+impl Options {
+    /// Returns the options of continuous integration.
+    pub(crate) fn sample() -> Self {
+        Self { sample: true, ..Self::default() }
+    }
+
+    /// Returns the paths that are counted.
+    fn paths(&self) -> Vec<&'static HotPath> {
+        PATHS
+            .iter()
+            .filter(|it| !(self.sample && it.work.build() == Some(Build::Release)))
+            .collect()
+    }
 }
 
 /// Counts, prints a table, and fails if a bound is not kept or, with `--update`, writes the new bounds.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    let bounds = committed(options)?;
-    let programs = Programs::build(workspace)?;
+    let paths = options.paths();
+    let mut bounds = committed(options)?;
+    bounds.entries.retain(|it| !options.sample || paths.iter().any(|path| path.name == it.name));
+    let programs = Programs::build(workspace, options)?;
     let began = Instant::now();
-    let now = Table { tools: tools()?, entries: programs.count()? };
+    let now = Table { tools: tools()?, entries: programs.count(&paths)? };
     println!("\ncounted in {:.0} s by {}\n", began.elapsed().as_secs_f64(), now.tools);
     let comparison = bounds.judge(&now);
     println!("{comparison}");
@@ -112,9 +137,19 @@ enum Work {
     /// A case of `tests/programs/mpi_overhead.c`.
     Mpi(&'static str),
     /// A replay without causes.
-    Replay(Kind),
+    Replay(Build, Kind),
     /// What the search for causes adds to a replay.
-    Causes(Kind),
+    Causes(Build, Kind),
+}
+
+impl Work {
+    /// Returns the profile of the replay, if there is one.
+    fn build(&self) -> Option<Build> {
+        match *self {
+            Work::Replay(build, _) | Work::Causes(build, _) => Some(build),
+            Work::Transfer(_) | Work::Mpi(_) => None,
+        }
+    }
 }
 
 #[rustfmt::skip]
@@ -124,9 +159,12 @@ const PATHS: &[HotPath] = &[
     HotPath { name: "OpenSHMEM put or get, profiled", unit: "call", work: Work::Transfer("profile") },
     HotPath { name: "MPI_Get + MPI_Win_flush, recorded", unit: "turn", work: Work::Mpi("MPI_Get+MPI_Win_flush") },
     HotPath { name: "MPI_Irecv + MPI_Send + MPI_Wait, recorded", unit: "turn", work: Work::Mpi("MPI_Irecv+MPI_Send+MPI_Wait") },
-    HotPath { name: "replay of sor, blocking gets", unit: "event", work: Work::Replay(Kind::Sor) },
-    HotPath { name: "replay of srumma, non-blocking gets", unit: "event", work: Work::Replay(Kind::Srumma) },
-    HotPath { name: "causes of waits in sor", unit: "event", work: Work::Causes(Kind::Sor) },
+    HotPath { name: "replay of sor, blocking gets", unit: "event", work: Work::Replay(Build::Release, Kind::Sor) },
+    HotPath { name: "replay of srumma, non-blocking gets", unit: "event", work: Work::Replay(Build::Release, Kind::Srumma) },
+    HotPath { name: "causes of waits in sor", unit: "event", work: Work::Causes(Build::Release, Kind::Sor) },
+    HotPath { name: "replay of sor, not optimised", unit: "event", work: Work::Replay(Build::Dev, Kind::Sor) },
+    HotPath { name: "replay of srumma, not optimised", unit: "event", work: Work::Replay(Build::Dev, Kind::Srumma) },
+    HotPath { name: "causes of waits in sor, not optimised", unit: "event", work: Work::Causes(Build::Dev, Kind::Sor) },
 ];
 
 /// Programs whose instructions are counted.
@@ -136,12 +174,15 @@ struct Programs {
     library: PathBuf,
     record_cost: PathBuf,
     mpi: PathBuf,
+    /// The replay as tests have it.
     replay: Replay,
+    /// The replay as users have it, if it is counted.
+    optimised: Option<Replay>,
 }
 
 impl Programs {
-    /// Builds the programs with the profile of users, and nothing else.
-    fn build(workspace: &Workspace) -> Result<Programs> {
+    /// Builds the programs, and nothing else.
+    fn build(workspace: &Workspace, options: &Options) -> Result<Programs> {
         ensure!(
             instructions::can_count(),
             "instructions are counted by Debian's valgrind, which is missing"
@@ -152,23 +193,25 @@ impl Programs {
             has_compiler,
             "calls of MPI are counted on Debian's libmpich-dev, whose {compiler} is missing"
         );
-        let Optimised { library, record_cost, replay } = Optimised::build(workspace)?;
-        let replay = Replay { program: replay };
+        let Recorder { library, record_cost } = Recorder::build(workspace)?;
+        let replay = Replay::build(workspace, Build::Dev)?;
+        let optimised = || Replay::build(workspace, Build::Release);
+        let optimised = (!options.sample).then(optimised).transpose()?;
         let folder = std::env::temp_dir().join(format!("dwell-bounds-{}", std::process::id()));
         fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let folder = Folder(folder);
         let mpi = calls::compile_mpi(&folder.0)?;
-        Ok(Programs { folder, library, record_cost, mpi, replay })
+        Ok(Programs { folder, library, record_cost, mpi, replay, optimised })
     }
 
     /// Counts the instructions of all paths, as many at once as there are cores.
-    fn count(&self) -> Result<Vec<Entry>> {
+    fn count(&self, paths: &[&HotPath]) -> Result<Vec<Entry>> {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut counted = Vec::new();
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(path) = PATHS.get(index) else { return Ok(counted) };
+                let Some(path) = paths.get(index) else { return Ok(counted) };
                 let folder = self.folder.0.join(index.to_string());
                 let count = self.instructions(&path.work, &folder).context(path.name)?;
                 counted.push((index, count));
@@ -184,7 +227,7 @@ impl Programs {
         });
         let mut counted: Vec<_> = results.into_iter().collect::<Result<Vec<_>>>()?.concat();
         counted.sort_unstable_by_key(|it| it.0);
-        let paths = PATHS.iter().zip(counted);
+        let paths = paths.iter().zip(counted);
         Ok(paths.map(|(path, (_, instructions))| path.entry(instructions)).collect())
     }
 
@@ -193,22 +236,26 @@ impl Programs {
         match *work {
             Work::Transfer(mode) => calls::transfer(&self.record_cost, mode, folder, CALLS),
             Work::Mpi(case) => calls::mpi(&self.mpi, &self.library, case, folder, CALLS),
-            Work::Replay(kind) => self.per_event(kind, folder, Replay::counted),
-            Work::Causes(kind) => {
-                let with = self.per_event(kind, folder, Replay::counted_with_causes)?;
-                Ok(with - self.per_event(kind, folder, Replay::counted)?)
+            Work::Replay(build, kind) => self.per_event((build, kind), folder, Replay::counted),
+            Work::Causes(build, kind) => {
+                let of = (build, kind);
+                let with = self.per_event(of, folder, Replay::counted_with_causes)?;
+                Ok(with - self.per_event(of, folder, Replay::counted)?)
             }
         }
     }
 
     fn per_event(
         &self,
-        kind: Kind,
+        (build, kind): (Build, Kind),
         folder: &Path,
         command: fn(&Replay, &Archive) -> Command,
     ) -> Result<f64> {
-        let replay = &self.replay;
-        let counter = Counter { replay, kind, ranks: RANKS, sizes: EVENTS, folder };
+        let (replay, ranks) = match build {
+            Build::Dev => (&self.replay, FEW_RANKS),
+            Build::Release => (self.optimised.as_ref().context("it was not built")?, RANKS),
+        };
+        let counter = Counter { replay, kind, ranks, sizes: EVENTS, folder };
         counter.per_event(|archive| command(replay, archive))
     }
 }

@@ -34,11 +34,12 @@ impl Build {
 
     fn run(self, workspace: &Workspace, package: &str, target: &[&str]) -> Result<()> {
         let mut build = process::cargo(&workspace.root);
-        build.args(["build", "-p", package]).args(target);
-        if self == Build::Release {
-            build.arg("--release");
-        }
-        process::run(&mut build)
+        match self {
+            Build::Release => build.args(["build", "--release", "-p", package]),
+            // Tests are built for the whole workspace, and what they have built has its features.
+            Build::Dev => build.args(["build", "--workspace"]),
+        };
+        process::run(build.args(target))
     }
 
     fn folder(self, workspace: &Workspace) -> PathBuf {
@@ -49,29 +50,23 @@ impl Build {
     }
 }
 
-/// What continuous integration needs as users have it: the recorder, and programs whose instructions are counted.
-pub(crate) struct Optimised {
+/// The recorder as users have it, and the example that records calls with it.
+pub(crate) struct Recorder {
     /// Library that `dwell run` preloads.
     pub(crate) library: PathBuf,
     /// Example of `dwell-measure` that records calls.
     pub(crate) record_cost: PathBuf,
-    /// Example of `dwell-analyze` that replays archives.
-    pub(crate) replay: PathBuf,
 }
 
-impl Optimised {
-    /// Builds all by one command: separate ones give the crates below them other features and compile those twice.
-    pub(crate) fn build(workspace: &Workspace) -> Result<Optimised> {
+impl Recorder {
+    /// Builds both by one command: separate ones give the crates below them other features and compile those twice.
+    pub(crate) fn build(workspace: &Workspace) -> Result<Recorder> {
         let mut build = process::cargo(&workspace.root);
-        build.args(["build", "--release", "-p", "dwell-preload", "-p", "dwell-measure"]);
-        build.args(["-p", "dwell-analyze", "--lib", "--example", "record_cost"]);
-        process::run(build.args(["--example", "replay"]))?;
+        build.args(["build", "--release", "-p", "dwell-preload", "-p", "dwell-measure", "--lib"]);
+        process::run(build.args(["--example", "record_cost"]))?;
         let folder = Build::Release.folder(workspace);
-        let example = |name| workspace.relative(&folder.join("examples").join(name)).into();
-        Ok(Optimised {
-            library: folder.join("libdwell.so"),
-            record_cost: example("record_cost"),
-            replay: example("replay"),
-        })
+        let record_cost = folder.join("examples/record_cost");
+        let record_cost = workspace.relative(&record_cost).into();
+        Ok(Recorder { library: folder.join("libdwell.so"), record_cost })
     }
 }

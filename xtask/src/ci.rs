@@ -25,7 +25,7 @@ use needs::NEEDS;
 use runner::Tests;
 
 use crate::background::Background;
-use crate::build::Optimised;
+use crate::build::Recorder;
 use crate::process::{self, cargo};
 use crate::steps::{self, Step};
 use crate::workspace::Workspace;
@@ -83,7 +83,7 @@ impl<'a> Run<'a> {
         // What comes after it needs the packages.
         Step { name: "install", run: |it| it.finish_install() },
         Step { name: "test", run: Self::test_all },
-        Step { name: "bounds", run: |it| bounds::run(it.workspace, &bounds::Options::default()) },
+        Step { name: "bounds", run: |it| bounds::run(it.workspace, &bounds::Options::sample()) },
         Step { name: "book-commands", run: |it| book_commands(it.workspace) },
         Step { name: "truth-sample", run: |it| truth::run(it.workspace, &truth::Options::sample()) },
         Step { name: "web", run: |it| web::check_and_sample(it.workspace) },
@@ -157,7 +157,7 @@ fn build(workspace: &Workspace) -> Result<()> {
     process::run(cargo(&workspace.root).args(["test", "--workspace", "--no-run"]))?;
     let shipped = ["build", "-p", "dwell", "-p", "dwell-preload"];
     process::run(cargo(&workspace.root).args(shipped))?;
-    Optimised::build(workspace)?;
+    Recorder::build(workspace)?;
     let program = workspace.target.join("debug/dwell");
     linkage::check(Path::new(&workspace.relative(&program)))
 }
@@ -205,7 +205,7 @@ impl Run<'_> {
     /// any other, with stubs in assembly, inlined hooks and compiler fences.
     fn test_all(&self) -> Result<()> {
         let mut variables = variables(self.workspace);
-        let library = Optimised::build(self.workspace)?.library;
+        let library = Recorder::build(self.workspace)?.library;
         variables.push(("DWELL_TEST_LIBRARY".into(), library.into()));
         self.test(&["--workspace"], variables)
     }

@@ -11,7 +11,7 @@ use crate::ci::{self, gasnet, install, linkage, published};
 use crate::process::{self, cargo};
 use crate::steps::{self, Step};
 use crate::workspace::Workspace;
-use crate::{aarch64, bench, book, deny, dist, fuzz, sanitize, truth, web};
+use crate::{aarch64, bench, book, bounds, deny, dist, fuzz, sanitize, truth, web};
 
 /// Seconds for each fuzz target.
 const FUZZ_SECONDS: u32 = 30;
@@ -48,6 +48,7 @@ const STEPS: &[Step<Workspace>] = &[
     Step { name: "launchers", run: |it| test(it, &["--release", "-p", "dwell", "--test", "record", "launched::", "--", "--ignored"]) },
     Step { name: "gasnet-counts", run: gasnet_counts },
     Step { name: "book-commands", run: |it| test(it, &["-p", "dwell", "--test", "book", "--", "--include-ignored"]) },
+    Step { name: "bounds", run: |it| bounds::run(it, &bounds::Options::default()) },
     Step { name: "truth", run: |it| truth::run(it, &truth::Options::all(None)) },
     Step { name: "truth-bounded", run: |it| truth::run(it, &truth::Options::all(Some("2%"))) },
     Step { name: "web", run: web::test_everything },

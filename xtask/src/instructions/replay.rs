@@ -83,7 +83,7 @@ impl fmt::Display for Archive {
 
 /// The example `replay` of `dwell-analyze`, which makes archives and replays them.
 pub(crate) struct Replay {
-    pub(crate) program: PathBuf,
+    program: PathBuf,
 }
 
 impl Replay {
