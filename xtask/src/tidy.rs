@@ -31,6 +31,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         architecture::check(&files),
         layout::check_names(workspace),
         layout::check_lints(workspace)?,
+        layout::check_modules(&files),
         layers::check(&files),
         modules::check(&files),
         links::check(&files),

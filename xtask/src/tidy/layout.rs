@@ -7,6 +7,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
+use super::sources::SourceFile;
 use super::{Check, Problem};
 use crate::workspace::{Package, Workspace};
 
@@ -28,6 +29,21 @@ pub(crate) fn check_names(workspace: &Workspace) -> Check {
         })
         .collect();
     Check::done("folder names", inside.len(), "crates", problems)
+}
+
+/// The file that cargo would take for a test program under another name.
+const SHARED: &str = "crates/dwell/tests/support/mod.rs";
+
+/// Checks that a module with others in it is a file beside their folder. `mod.rs` says nothing in the tab of an editor.
+pub(crate) fn check_modules(files: &[SourceFile]) -> Check {
+    let rust: Vec<&SourceFile> = files.iter().filter(|it| it.is_rust()).collect();
+    let named = |it: &&&SourceFile| it.path.ends_with("/mod.rs") && it.path != SHARED;
+    let problem = |it: &&SourceFile| {
+        let name = it.path.trim_end_matches("/mod.rs");
+        Problem::of(&it.path, format!("belongs into {name}.rs"))
+    };
+    let problems = rust.iter().filter(named).map(problem).collect();
+    Check::done("files of modules", rust.len(), "files of Rust", problems)
 }
 
 /// Checks that every crate inherits its lints from the workspace.

@@ -1,7 +1,7 @@
 #![allow(clippy::panic)]
 
 mod generated;
-#[path = "../../../../../tests/golden.rs"]
+#[path = "../../../../tests/golden.rs"]
 mod golden;
 
 use super::*;
