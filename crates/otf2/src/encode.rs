@@ -344,12 +344,13 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     /// Fails as [`Encoder::write`] does. It reports a full chunk up to 300 bytes earlier than the other methods, and then
     /// these may still find room for the events one by one; so does it in big endian, where it is not available.
     #[inline(always)]
-    pub fn write_both(
+    pub fn write_both<A: Part, B: Part>(
         &mut self,
         Time(time): Time,
-        first: impl Part,
-        second: impl Part,
+        first: A,
+        second: B,
     ) -> Result<(), EncodeError> {
+        const { assert!(A::EVENTS + B::EVENTS <= MOST_AT_ONCE) };
         if time < self.time {
             return Err(EncodeError::TimeWentBack);
         }
@@ -371,7 +372,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
             if let Some(place) = window.first_mut() {
                 publish(place, control::TIMESTAMP);
             }
-            count(front, events(first) + events(second));
+            count(front, A::EVENTS + B::EVENTS);
             self.moved(start + used, time);
             return Ok(());
         }
@@ -529,6 +530,10 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     }
 }
 
+/// Largest number of events that become part of a chunk by one store. A process that is killed right then has not counted
+/// them in the header.
+pub(crate) const MOST_AT_ONCE: u64 = 4;
+
 /// An event that can be written together with another by [`Encoder::write_both`]. The trait is sealed: its types are
 /// [`Plain`], [`Tagged`], references to [`Prepared`] events, and pairs of these.
 pub trait Part: sealed::Sealed + Copy {
@@ -603,12 +608,6 @@ impl<A: Part, B: Part> Part for (A, B) {
         self.0.encode(output);
         self.1.encode(output);
     }
-}
-
-/// Returns the number of events of a part.
-#[inline(always)]
-fn events<P: Part>(_: P) -> u64 {
-    P::EVENTS
 }
 
 impl Part for &Prepared {

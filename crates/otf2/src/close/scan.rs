@@ -11,7 +11,7 @@ use std::path::Path;
 use std::{fmt, io};
 
 use crate::chunk::{self, HEADER, Header, TIMESTAMP, control};
-use crate::encode::write_attributes;
+use crate::encode::{self, write_attributes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::files;
@@ -53,8 +53,8 @@ pub enum What {
     Nesting,
     /// There are more bytes behind the last event than a writer can have left there.
     Behind,
-    /// The number of events in a chunk differs from the number that its header states. One more than stated is no
-    /// damage, because a writer may die between writing an event and counting it.
+    /// The number of events in a chunk differs from the number that its header states. A few more than stated are no
+    /// damage, because a writer may die between writing events together and counting them.
     Count {
         /// Number of events that the header states.
         stated: u64,
@@ -504,7 +504,7 @@ impl Scanner<'_> {
             (None, _) => self.gap(offset, What::Header),
             (Some(_), None) => self.gap(offset + 2, What::Number),
             (Some(header), _) => {
-                // One event more than stated is the last of a writer that died: no chunk follows.
+                // Events beyond those that are stated are the last of a writer that died: no chunk follows.
                 let expected = self.scan.stated.unwrap_or(before).saturating_add(1);
                 let follows = !self.scan.is_sound() || header.first == before + 1;
                 if header.first != expected || !follows {
@@ -556,7 +556,7 @@ impl Scanner<'_> {
         };
         let found = self.found - self.begin.1;
         if let Some(stated) = stated
-            && !(found == stated || found == stated + 1)
+            && !(stated..=stated + encode::MOST_AT_ONCE).contains(&found)
         {
             self.scan.report(offset + chunk::LAST.start as u64, What::Count { stated, found });
         }

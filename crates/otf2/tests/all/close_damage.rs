@@ -95,6 +95,23 @@ fn gets(events: u64) -> u64 {
     events / 3
 }
 
+/// A writer dies between writing up to four events by one store and counting them.
+#[test]
+fn events_that_were_not_counted_are_no_damage() {
+    let (file, events) = killed(LARGE);
+    let folder = tempfile::tempdir().unwrap();
+    // The last event of the last chunk with events, behind which is a reserved one.
+    let place = file.len() - 2 * CHUNK + 10;
+    for uncounted in 0..6 {
+        let mut file = file.clone();
+        let number = file[place..].first_chunk_mut().unwrap();
+        *number = (u64::from_le_bytes(*number) - uncounted).to_le_bytes();
+        let (found, damaged) = recovered(folder.path(), &file);
+        assert_eq!(damaged, uncounted > 4, "{uncounted} of {events}");
+        assert_eq!(found, gets(events), "{uncounted} of {events}");
+    }
+}
+
 #[test]
 fn what_is_behind_a_damaged_page_is_found_again() {
     let (file, events) = killed(LARGE);
