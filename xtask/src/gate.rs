@@ -108,7 +108,7 @@ impl Tools {
         Ok(Self { dwell, library, folder, paced, computing, operations })
     }
 
-    /// Records and analyses a run that is slower by so many per cent, and returns its directory.
+    /// Records and analyses a run that is `slower` per cent slower, and returns its directory.
     fn record(&self, name: &str, program: Program, slower: u32) -> Result<PathBuf> {
         let factor = u64::from(100 + slower);
         match program {

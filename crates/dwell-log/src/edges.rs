@@ -42,7 +42,7 @@ pub struct Edges {
 }
 
 impl Edges {
-    /// Creates an empty list that takes at most so many bytes of memory.
+    /// Creates an empty list that takes at most `bytes` bytes of memory.
     pub fn new(scratch: Arc<Scratch>, side: Side, bytes: u64) -> Self {
         let most = ((bytes / size_of::<Edge>() as u64) as usize).max(LEAST);
         Self { scratch, side, list: Vec::new(), most, runs: Vec::new() }

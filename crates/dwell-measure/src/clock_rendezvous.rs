@@ -207,7 +207,7 @@ struct Schedule {
 /// process, so that a program whose calls become rarer is noticed early.
 const LOOKS: u64 = 4;
 
-/// A comparison takes at most one part in so many of the time since the last one.
+/// A comparison takes at most one part in this number of the time since the last one.
 const PART: u64 = 100;
 
 impl Schedule {

@@ -397,7 +397,7 @@ pub struct Selection {
     pub filter: Filter,
     /// Groups of calls that are recorded. Calls of other groups are followed or bypassed.
     pub groups: Groups,
-    /// Sampling rate: of each call site, one call in so many is recorded. 0 and 1 mean all.
+    /// Sampling rate: of each call site, one call in this number is recorded. 0 and 1 mean all.
     pub every: u32,
     /// Part of the time that recording may take, in parts of 10,000, or 0 if there is no bound. To keep it, short calls are
     /// summed up where nobody else needs to know of each of them.

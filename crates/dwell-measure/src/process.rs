@@ -179,7 +179,7 @@ pub struct Plan<'p> {
 /// Largest amount of heap memory of the recorder, in bytes: names and paths, communicators, windows.
 const HEAP: usize = 256 * 1024;
 
-/// Part of what is left of the budget that a file for filling chunks may take: one of so many.
+/// Part of what is left of the budget that a file for filling chunks may take, as a divisor.
 const STAGE_SHARE: u64 = 16;
 
 /// Marks the number of a call site where an address is expected.

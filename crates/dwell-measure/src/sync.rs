@@ -107,7 +107,7 @@ fn ask(up: &mut impl Upcalls, parent: u64, node: &str, share: u64) -> io::Result
     })
 }
 
-/// A clock gains or loses at most one part in so many: what Linux lets an adjusted clock do.
+/// Largest drift of a clock is one part in this number, the limit that Linux enforces on adjusted clocks.
 const DRIFT: u64 = 2000;
 
 /// Answers the questions of a child in the tree.

@@ -179,7 +179,7 @@ impl Server {
     }
 }
 
-/// Watches for SIGTERM, SIGINT and SIGHUP from now on, and returns the future number of the first that comes.
+/// Watches for SIGTERM, SIGINT and SIGHUP from now on, and returns a future that resolves to the first signal received.
 fn signalled() -> io::Result<impl Future<Output = i32>> {
     let listen = |kind| signal(kind).map(|signal| (kind.as_raw_value(), signal));
     let (terminate, mut a) = listen(SignalKind::terminate())?;

@@ -253,7 +253,7 @@ impl Index {
         Ok((list.len() <= most).then_some(list))
     }
 
-    /// Returns the first slices of a location, in the order of time, at most so many. Reads only the blocks that have them.
+    /// Returns the first slices of a location, in the order of time, at most `most`. Reads only the blocks that have them.
     ///
     /// # Errors
     /// If the index cannot be read.

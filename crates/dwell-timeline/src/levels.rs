@@ -78,7 +78,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Entry>> {
     rest.is_empty().then(|| entries.iter().map(Entry::decode).collect())
 }
 
-/// Numbers of entries of all levels of a location with so many blocks, the lowest first.
+/// Numbers of entries of all levels of a location with `blocks` blocks, the lowest first.
 pub(crate) fn counts(blocks: u64) -> Vec<u64> {
     let mut counts = vec![blocks];
     while let Some(&count) = counts.last()
@@ -89,7 +89,7 @@ pub(crate) fn counts(blocks: u64) -> Vec<u64> {
     counts
 }
 
-/// Size in bytes of the nodes of a level with so many entries.
+/// Size in bytes of the nodes of a level with `count` entries.
 pub(crate) fn bytes(count: u64) -> u64 {
     let sums = count.div_ceil(NODE as u64).saturating_mul(4);
     count.saturating_mul(ENTRY as u64).saturating_add(sums)

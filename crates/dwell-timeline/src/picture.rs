@@ -67,7 +67,7 @@ pub fn rows(index: &Index) -> Vec<Range<u32>> {
 }
 
 impl Scene {
-    /// Looks at rows of locations in a span of time, in so many columns, and at the longest waits among these locations.
+    /// Looks at rows of locations in a span of time, in `columns` columns, and at the longest waits among these locations.
     /// With a finding, only its waits count.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Scene {
         Ok(Self { span, begin: index.span().from, rows, tile, waits, critical, arrows, joined })
     }
 
-    /// Adds operations of the rows, at most so many arrows, and collectives as far as there are no more of them.
+    /// Adds operations of the rows, at most `most` arrows, and collectives as far as there are no more of them.
     #[must_use]
     pub fn with_operations(mut self, operations: &Operations, most: usize) -> Self {
         let row = |it: Location| self.row(it);
@@ -125,7 +125,7 @@ impl Scene {
         self.rows.iter().position(|it| it.contains(&location.0))
     }
 
-    /// Returns the times of the ruler: multiples of 1, 2 or 5 times a power of 10, at most so many.
+    /// Returns the times of the ruler: multiples of 1, 2 or 5 times a power of 10, at most `most`.
     fn ticks(&self, most: usize) -> Vec<(Time, String)> {
         let least = self.span.length() / most.max(1) as u64 + 1;
         let mut step = 1_u64;

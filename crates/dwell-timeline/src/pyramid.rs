@@ -23,7 +23,7 @@ const MOST_CELLS: usize = 1 << 23;
 /// Least number of bins.
 const LEAST_BINS: usize = 256;
 
-/// Returns the number of bins of each row of a level with so many rows, given the greatest number.
+/// Returns the number of bins of each row of a level with `rows` rows, given the greatest number.
 pub(crate) fn bins(rows: usize, most: usize) -> usize {
     let fit = MOST_CELLS / rows.max(1);
     let fit = if fit.is_power_of_two() { fit } else { fit.next_power_of_two() / 2 };
@@ -149,7 +149,7 @@ impl Bins {
         self.longest.iter_mut().zip(&more.longest).for_each(|(own, more)| *own = (*own).max(*more));
     }
 
-    /// Appends a row with so many bins, of so many locations.
+    /// Appends a row of `bins` bins that covers `locations` locations.
     pub(crate) fn encode(&self, bins: usize, locations: u64, to: &mut Vec<u8>) {
         let each = (self.sums.len() / bins.max(1)).max(1);
         let lists = self.sums.chunks(each).zip(self.longest.chunks(each));

@@ -325,7 +325,7 @@ impl ExactRow {
         }
     }
 
-    /// Returns the shares of so many locations.
+    /// Returns the shares of `locations` locations.
     fn shares(&self, locations: u128) -> Vec<u8> {
         let mut shares = Vec::with_capacity(self.sums.len() * CLASSES);
         let lengths = self.begins.windows(2).map(|it| match it {

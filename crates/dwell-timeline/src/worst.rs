@@ -32,7 +32,7 @@ enum Kind {
 }
 
 impl Index {
-    /// Returns the longest waits that overlap a rectangle and are `wanted`, the longest first, at most so many.
+    /// Returns the longest waits that overlap a rectangle and are `wanted`, the longest first, at most `most`.
     ///
     /// # Errors
     /// If the index cannot be read.

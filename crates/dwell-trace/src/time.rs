@@ -21,7 +21,7 @@ impl Time {
         self.0
     }
 
-    /// Returns the point that is so many nanoseconds after the beginning of the trace.
+    /// Returns the point at this number of nanoseconds after the beginning of the trace.
     pub const fn from_nanoseconds(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }

@@ -39,7 +39,7 @@ pub use files::{collate_files, place, remove_blocks};
 pub use part::part;
 pub use tree::{Collated, Heap, Write, collate};
 
-/// Bytes of parts that are worth a file of their own. A process that has gathered so many writes a block.
+/// Bytes of parts that are worth a file of their own. A process that has gathered them writes a block.
 pub const ENOUGH: usize = 4 << 20;
 
 /// Largest file of rows of a thread that is read, in bytes. The recorder never writes so much.

@@ -31,7 +31,7 @@ pub enum Number {
     Uncounted = 9,
     /// Number of calls that were summed up.
     Summed = 10,
-    /// Calls of at least so many nanoseconds were not summed up; 0 if none was.
+    /// Length in nanoseconds from which calls were not summed up; 0 if none was.
     Short = 11,
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Opens the dependency log of an archive with so many locations. If there is none, or that of another run, the archive is analysed
+/// Opens the dependency log of an archive with `locations` locations. If there is none, or that of another run, the archive is analysed
 /// once more to write it.
 pub(crate) fn open(path: &Path, locations: usize) -> anyhow::Result<DependencyLog> {
     let log = directory(path).join("dwell-dependencies");

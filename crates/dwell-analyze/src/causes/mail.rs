@@ -1,4 +1,4 @@
-//! Messages between workers of one program, each of which goes on until it has to be told something.
+//! Queues between the worker threads of one process. A worker runs until it needs a message.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -44,7 +44,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
     type Answers: Outboxes;
     /// Facts that all shards need to know before [`Self::conclude`].
     type Facts: Facts;
-    /// Results beside what is booked on call paths.
+    /// Results other than the severities booked on call paths.
     type Outcome: Debug + Send;
 
     /// Creates the state for the processes and locations of a shard.

@@ -642,7 +642,7 @@ impl<'p> Transport<'p> {
     }
 }
 
-/// Calls `work` once for every item, on at most so many threads: see [`Transport::run`].
+/// Calls `work` once for every item, on at most `threads` threads: see [`Transport::run`].
 pub(crate) fn run_on<S: Send, W: Send>(
     threads: usize,
     items: &mut [S],
@@ -669,7 +669,7 @@ pub(crate) fn run_on<S: Send, W: Send>(
     spaces.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Calls `work` once on each of so many threads, one of which is the caller's. This is compiled once: the code that
+/// Calls `work` once on each of `threads` threads, one of which is the caller's. This is compiled once: the code that
 /// starts a thread is large, and would be repeated for every kind of item.
 fn on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
     thread::scope(|scope| {

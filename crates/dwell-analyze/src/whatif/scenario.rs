@@ -28,7 +28,7 @@ pub enum Change {
     /// So many calls become one. The others take no time and wait for nobody; at the upper end of the error bar each takes what
     /// it takes longer than the fastest call of the path.
     Join(Selection, u64),
-    /// A lock that calls acquire becomes so many locks, which locations use in turn: the first location the first lock, and so
+    /// A lock that calls acquire becomes this number of locks, which locations use in turn: the first location the first lock, and so
     /// on.
     SplitLock(Selection, u64),
     /// Calls of runtimes take no time but for waits.

@@ -550,7 +550,7 @@ fn two_threads_in_the_target() {
     progress(&[vec![get()], vec![late, from_itself]], [200, 0, 0, 0]);
 }
 
-/// A loop of tests is ended by who changed the word that the last of them found changed.
+/// The process that changed the word ends the polling loop.
 #[test]
 fn a_loop_of_tests_is_ended_by_who_changed_the_word() {
     let poller = |found| {

@@ -39,7 +39,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Opens the trace in a directory, and keeps at most so many of its files open.
+    /// Opens the trace in a directory, and keeps at most `files` of its files open.
     ///
     /// # Errors
     /// If there is no archive, or its definitions cannot be read.

@@ -1,4 +1,4 @@
-//! Who left something: the streams of facts of one run, and the files that belong to none.
+//! Finds the fact streams of a run, and files that belong to no run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

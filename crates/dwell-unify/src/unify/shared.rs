@@ -232,7 +232,7 @@ macro_rules! kinds {
             /// Reads maps that [`encode`](Self::encode) wrote for a list with `counts` definitions.
             ///
             /// # Errors
-            /// If the bytes are not maps of exactly so many definitions.
+            /// If the bytes are not maps of exactly that number of definitions.
             pub fn decode(bytes: &[u8], counts: &Counts) -> Result<Self, Damaged> {
                 let mut input = Input::new(bytes);
                 let maps = Self::decode_from(&mut input, counts)?;

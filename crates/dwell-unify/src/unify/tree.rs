@@ -382,7 +382,7 @@ impl Answer {
     /// Reads a message that [`encode`](Self::encode) wrote for a process with `counts` definitions.
     ///
     /// # Errors
-    /// If the message is a refusal, or if the bytes are not an answer for so many definitions.
+    /// If the message is a refusal, or if the bytes are not an answer for that number of definitions.
     pub fn decode(bytes: &[u8], counts: &Counts) -> io::Result<Self> {
         let mut input = Input::new(bytes);
         match read_head(&mut input)? {

@@ -106,7 +106,7 @@ impl<'a> Input<'a> {
         Ok(before.wrapping_add_signed(step))
     }
 
-    /// Reads a number of items that take at least `least` bytes each. Fails if the input is too short for so many.
+    /// Reads a number of items that take at least `least` bytes each. Fails if the input is too short for them.
     pub(super) fn count(&mut self, least: usize, what: &'static str) -> Result<usize, Damaged> {
         let count = usize::try_from(self.number(what)?).map_err(|_| self.fault(what))?;
         if count > self.left() / least.max(1) { Err(self.fault(what)) } else { Ok(count) }

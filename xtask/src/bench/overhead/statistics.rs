@@ -49,7 +49,7 @@ impl Spread {
     }
 }
 
-/// Returns how many of so many values are outside of the interval on each side: the largest number for which it is less
+/// Returns how many of `values` values are outside of the interval on each side: the largest number for which it is less
 /// likely than 2.5 % that no more of the values are on one side of the median.
 fn outside(values: usize) -> usize {
     let (mut below, mut term) = (0.0, 0.5_f64.powi(values.try_into().unwrap_or(i32::MAX)));
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(verdicts, ["met", "undecided", "missed"]);
     }
 
-    /// As in tables of the sign test: the interval of n values leaves out so many on each side.
+    /// As in tables of the sign test: the interval of n values leaves out this number on each side.
     #[test]
     fn intervals_are_those_of_the_sign_test() {
         let found = [1, 5, 6, 8, 9, 12, 15, 17, 20, 25, 30].map(|count| (count, outside(count)));

@@ -239,7 +239,7 @@ pub(super) fn join_savers(all: &mut AllSavers, more: AllSavers) {
     }
 }
 
-/// Finds out who of a section could save time, given the savings of all locations of all ranks.
+/// Lists the locations of a section that could save time, given the savings of all locations of all ranks.
 pub(super) fn savers(
     ground: &Ground<'_>,
     own: &Own<'_>,
