@@ -172,7 +172,7 @@ impl Whole {
     fn of(source: &Source<'_>, seen: &[(LocationNumber, Seen)]) -> Self {
         let mut whole = Self::default();
         for (location, seen) in seen {
-            if is_alone(&source.layout, *location) {
+            if source.layout.is_alone(*location) {
                 whole.counted.insert(*location);
                 let messages = seen.messages.iter();
                 whole.messages.extend(messages.map(|(channel, it)| (*channel, it.clone())));
@@ -197,12 +197,6 @@ impl Whole {
         let after = list.partition_point(|it| it.end <= number);
         list.get(after).is_some_and(|it| it.contains(&number))
     }
-}
-
-/// Returns `true` if a location is the only one of its process.
-fn is_alone(layout: &Layout, location: LocationNumber) -> bool {
-    let all = layout.siblings(location);
-    all.start.place() + 1 == all.end.place()
 }
 
 /// Copies the global definitions, with the new numbers of events and the length of the span.

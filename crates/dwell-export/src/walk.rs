@@ -61,11 +61,10 @@ pub(crate) fn walk<S: Sink>(
             },
         })
         .collect();
-    let siblings = run.layout.siblings(location);
     let mut walker = Walker {
         run,
         me: location,
-        is_alone: siblings.start.place() + 1 == siblings.end.place(),
+        is_alone: run.layout.is_alone(location),
         paths,
         segments: log.segments_in_order()?,
         waits: log.waits_in_order()?,
@@ -296,13 +295,15 @@ where
     fn message(
         &mut self,
         time: u64,
-        kind: OperationKind,
+        what: &Record,
         message: Message,
         record: &EventRecord<'_>,
     ) -> Operation {
         let Message { communicator, tag, bytes, .. } = message;
+        let is_send = matches!(what, Record::Send(_));
+        let kind = if is_send { OperationKind::Send } else { OperationKind::Receive };
         let layout = &self.run.layout;
-        let channel = Channel::of(layout, &Record::of(&record.event), self.me).map(|it| it.0);
+        let channel = Channel::of(layout, what, self.me).map(|it| it.0);
         let partner = channel.map(|it| if it.is_send { it.receiver } else { it.sender }.place());
         // Threads of a process have no common order of messages.
         let number = channel
@@ -313,7 +314,8 @@ where
     }
 
     fn record(&mut self, time: u64, record: &EventRecord<'_>) -> Result<()> {
-        match Record::of(&record.event) {
+        let what = Record::of(&record.event);
+        match what {
             Record::Enter(region) => self.enter(time, region)?,
             Record::Leave => self.leave(time)?,
             Record::Issue(issue) => self.issue(time, issue),
@@ -342,7 +344,7 @@ where
                 }
             }
             Record::Send(message) => {
-                let send = self.message(time, OperationKind::Send, message, record);
+                let send = self.message(time, &what, message, record);
                 if self.calls.has_record() {
                     match message.request {
                         Some(request) => drop(self.requests.insert(request, (time, Some(send)))),
@@ -361,7 +363,7 @@ where
                     Some(request) => self.requests.remove(&request).map(|it| it.0),
                     None => self.enter_of_call(),
                 };
-                let receive = self.message(time, OperationKind::Receive, message, record);
+                let receive = self.message(time, &what, message, record);
                 if self.calls.has_record() {
                     let begin = begin.unwrap_or(time);
                     self.completed(Operation { begin, completion: Some(time), ..receive })?;

@@ -28,7 +28,7 @@ pub struct OfAll {
 pub fn of_process(archive: &Archive, layout: &Layout, location: LocationNumber) -> Vec<OfAll> {
     let threads = layout.siblings(location);
     let mut list = Vec::new();
-    if threads.end.place() > threads.start.place() + 1 {
+    if !layout.is_alone(location) {
         for location in LocationNumber::all(threads) {
             let Some(id) = layout.id(location) else { continue };
             let Ok(mut reader) = archive.events(id) else { continue };

@@ -51,6 +51,12 @@ impl Layout {
         LocationNumber(range.start as u32)..LocationNumber(range.end as u32)
     }
 
+    /// Returns `true` if a location is the only one of its process.
+    pub fn is_alone(&self, location: LocationNumber) -> bool {
+        let all = self.siblings(location);
+        all.start.place() + 1 == all.end.place()
+    }
+
     /// Converts ticks of the archive to a time of the analysis.
     pub fn time(&self, ticks: otf2::id::Time) -> Time {
         self.clock.time(ticks)

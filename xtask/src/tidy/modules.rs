@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::sources::SourceFile;
+use super::sources::{SourceFile, without_tests};
 use super::{Check, Problem};
 
 /// Largest number of files that may import each other in a circle.
@@ -92,7 +92,7 @@ fn graph(modules: &[(String, &SourceFile)]) -> Graph {
     let mut graph = Graph::new();
     for (module, file) in modules {
         let text = file.text.as_deref().unwrap_or_default();
-        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let text = without_tests(text);
         let mut anchors = vec!["crate", "super", "self"];
         if module.is_empty() {
             anchors.extend(names.iter().filter(|it| !it.is_empty() && !it.contains("::")));
@@ -310,7 +310,7 @@ fn neighbours<'a>(graph: &'a Graph, folder: &'a str) -> impl Iterator<Item = Str
 
 /// Iterates over the variants of an enum that a text names. Constants, which have no lower-case letters, are allowed.
 fn variants<'a>(text: &'a str, kind: &'a str) -> impl Iterator<Item = &'a str> + 'a {
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let code = without_tests(text);
     let lines = code.lines().filter(|it| !it.trim_start().starts_with("//"));
     lines.flat_map(move |line| line.match_indices(kind).map(move |(at, _)| (line, at))).filter_map(
         move |(line, at)| {

@@ -51,6 +51,11 @@ fn read(root: &Path, path: &str) -> Option<SourceFile> {
     Some(SourceFile { path: path.to_owned(), text: text.filter(|text| !text.contains('\0')) })
 }
 
+/// Returns the code of a file before its unit tests.
+pub(crate) fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default()
+}
+
 impl SourceFile {
     pub(crate) fn is_rust(&self) -> bool {
         Path::new(&self.path).extension().is_some_and(|extension| extension == "rs")

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::sources::SourceFile;
+use super::sources::{SourceFile, without_tests};
 use super::{Check, Problem};
 
 /// File with the bounds: name and greatest weight in each line.
@@ -81,7 +81,7 @@ fn weights(files: &[SourceFile]) -> Weights {
 
 /// Returns the number of lines of code, without comments, blank lines and unit tests.
 fn code(text: &str) -> usize {
-    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let text = without_tests(text);
     let is_code = |line: &&str| !line.is_empty() && !line.starts_with("//");
     text.lines().map(str::trim).filter(is_code).count()
 }

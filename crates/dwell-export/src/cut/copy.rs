@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use dwell_trace::channels::{Channel, Numbers};
 use dwell_trace::ids::LocationNumber;
-use dwell_trace::record::{Completion, Issue, Lock, Record};
+use dwell_trace::record::{Completion, Issue, Lock, Message, Record};
 use otf2::enums::{LockType, MeasurementMode};
 use otf2::event::{
     Enter, Leave, MeasurementOnOff, MpiCollectiveBegin, MpiIrecvRequest, MpiRequestCancelled,
@@ -171,11 +171,11 @@ impl Copying<'_> {
     }
 
     /// Keeps track of what is open, before the span and in it.
-    fn follow(&mut self, event: &Event<'_>) {
-        match Record::of(event) {
+    fn follow(&mut self, what: &Record, event: &Event<'_>) {
+        match *what {
             Record::ReceivePost(request) => drop(self.receives.insert(request)),
-            Record::Receive(message) => {
-                message.request.map(|request| self.receives.remove(&request));
+            Record::Receive(Message { request: Some(request), .. }) => {
+                self.receives.remove(&request);
             }
             Record::Cancel(request) => drop(self.receives.remove(&request)),
             Record::LockAcquire(lock, mode) => drop(self.locks.insert(lock, mode)),
@@ -256,8 +256,8 @@ impl Copying<'_> {
             }
             _ => {}
         }
-        self.follow(&record.event);
         let what = Record::of(&record.event);
+        self.follow(&what, &record.event);
         let number = Channel::of(layout, &what, self.me).map(|(channel, _)| {
             (channel, self.messages.next(channel, layout.skipped(record.attributes)))
         });
