@@ -4,6 +4,7 @@ mod cli;
 mod collate;
 mod config;
 mod doors;
+mod earlier;
 mod export;
 mod findings;
 mod mcp;
