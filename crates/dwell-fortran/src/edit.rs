@@ -4,6 +4,8 @@
 //! column, so that in fixed form no character crosses column 72. Markers (`# 12 "file"`) give each line of the source its
 //! number back.
 
+use std::collections::BTreeSet;
+
 use crate::scan::{COLUMNS, Form, Scan, Statement};
 
 /// Text to be inserted before the byte at an offset of the source.
@@ -63,11 +65,13 @@ pub(crate) struct Editor<'a> {
     pub(crate) form: Form,
     pub(crate) scan: &'a Scan,
     insertions: Vec<(usize, Phase, Vec<u8>)>,
+    /// Offsets at which lines are inserted behind a statement.
+    ends: BTreeSet<usize>,
 }
 
 impl<'a> Editor<'a> {
     pub(crate) fn new(source: &'a [u8], form: Form, scan: &'a Scan) -> Self {
-        Self { source, form, scan, insertions: Vec::new() }
+        Self { source, form, scan, insertions: Vec::new(), ends: BTreeSet::new() }
     }
 
     /// Returns all insertions, sorted by offset, one for each offset. The first byte gets a marker with the name of the
@@ -166,11 +170,8 @@ impl<'a> Editor<'a> {
             }
         };
         // A file that does not end in a newline gets one only once.
-        let known = self
-            .insertions
-            .iter()
-            .any(|(other, phase, _)| *other == at && *phase <= Phase::AfterConstruct);
-        let text = if known { text.trim_start_matches('\n').to_owned() } else { text };
+        let is_first = self.ends.insert(at);
+        let text = if is_first { text } else { text.trim_start_matches('\n').to_owned() };
         self.insertions.push((at, phase, text.into_bytes()));
     }
 

@@ -19,6 +19,10 @@ pub(crate) fn around(
     let mut at = it.whole.0;
     while let Some(open) = enclosing(text, at, piece.from) {
         at = open;
+        // Brackets behind a name hold subscripts. Most brackets are such, and looking into each takes long.
+        if text.get(open) != Some(&b'(') || crate::scan::is_name(before(text, open)) {
+            continue;
+        }
         let Some(close) = closing(text, open) else { continue };
         let parts = parts(text, open + 1, close);
         let control = parts.iter().find(|(from, to)| {
@@ -27,8 +31,7 @@ pub(crate) fn around(
                 && equals(text, *from) == Some(from + word.len())
                 && from + word.len() < *to
         });
-        let is_loop = text.get(open) == Some(&b'(') && !crate::scan::is_name(before(text, open));
-        let Some((from, _)) = control.filter(|_| is_loop && it.whole.1 < close) else { continue };
+        let Some((from, _)) = control.filter(|_| it.whole.1 < close) else { continue };
         if !matches!(piece.kind, Kind::Output(_) | Kind::Input(_)) || before(text, open) == b'[' {
             return Err("an array constructor has a loop over remote accesses");
         }

@@ -31,6 +31,9 @@ pub(crate) struct Instrumented {
 /// Files may include each other; this many levels are followed.
 const LEVELS: usize = 16;
 
+/// Largest source, in bytes. The sources of large codes are hundreds of times smaller.
+const LONGEST: u64 = 256 << 20;
+
 impl Sources {
     /// Makes an empty set. `folders` are those in which a compiler looks for included files, after that of the source.
     pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
@@ -39,7 +42,7 @@ impl Sources {
 
     /// Reads a source and the files that it includes, and notes the names that they declare.
     pub(crate) fn add(&mut self, path: &Path, form: Form) -> Result<()> {
-        let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+        let bytes = dwell_files::read(path, LONGEST).with_context(|| path.display().to_string())?;
         self.learn(path, form, bytes, LEVELS);
         Ok(())
     }
@@ -67,7 +70,7 @@ impl Sources {
         let folders = own.into_iter().chain(self.folders.iter().cloned());
         folders
             .map(|folder| folder.join(name))
-            .find_map(|path| Some((path.clone(), fs::read(&path).ok()?)))
+            .find_map(|path| Some((path.clone(), dwell_files::read(&path, LONGEST).ok()?)))
     }
 
     /// Instruments a source that was added. `shown` is its name in markers and messages. Statements on the lines

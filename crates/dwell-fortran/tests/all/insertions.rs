@@ -197,3 +197,15 @@ fn an_include_line_names_the_copy() {
     assert_eq!(text, expected);
     assert_eq!(it.report.includes, ["a/b.inc"]);
 }
+
+/// Subscripts that are themselves remote references, hundreds deep, take milliseconds. Looking into all brackets around
+/// each of them took minutes.
+#[test]
+fn deep_nesting_takes_no_time() {
+    let (open, close) = ("a(".repeat(500), ")[2]".repeat(500));
+    let source = format!("program p\n  integer :: a(9)[*]\n  a(1) = {open}1{close}\nend program\n");
+    let began = std::time::Instant::now();
+    instrument(source.as_bytes(), Form::Free, "p.f90", &Options::default());
+    let time = began.elapsed();
+    assert!(time.as_secs() < 10, "{time:?}");
+}

@@ -206,3 +206,19 @@ fn timelines_show_who_waits_when() {
         picture.starts_with("<svg") && picture.contains("Rank 2") && !picture.contains("Rank 3")
     );
 }
+
+/// A pipe that no process writes to and a device that never ends are refused as sources, and as included files.
+#[test]
+fn instrument_reads_regular_files_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.f90");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (source, what) in [(path(&pipe), "a named pipe"), ("/dev/zero", "a device")] {
+        let output = dwell(&["instrument", "--free", source]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(text(&output.stderr).contains(what), "{output:?}");
+    }
+    let source = folder.path().join("main.f90");
+    std::fs::write(&source, "program p\n  include 'pipe.f90'\nend program\n").unwrap();
+    assert!(dwell(&["instrument", path(&source)]).status.success());
+}
