@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use dwell_model::layer::Layer;
-use dwell_unify::patience::{Patience, Step};
+use dwell_unify::deadline::{Deadline, Step};
 use dwell_unify::unify::Upcalls;
 
 use crate::clock::monotonic;
@@ -71,7 +71,7 @@ pub fn before(layer: Layer) -> Option<u64> {
 
 /// Counts a collective over all processes that has returned, and compares clocks if a meeting is due. `before` is the
 /// result of [`before`], and `open` makes the communication with the other processes within a deadline.
-pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce(Patience) -> io::Result<U>) {
+pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce(Deadline) -> io::Result<U>) {
     // One inside of it has counted.
     if COUNT.load(Ordering::Relaxed) != before {
         return;
@@ -83,8 +83,8 @@ pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce(Patience) 
     }
     entry::keeping_errno(|| {
         // Until all have left it, since it serves others.
-        let patience = Patience::from_now(Step::CompareClocks, TIMEOUT.load(Ordering::Relaxed));
-        let met = || meet(&mut open(patience)?, count);
+        let deadline = Deadline::from_now(Step::CompareClocks, TIMEOUT.load(Ordering::Relaxed));
+        let met = || meet(&mut open(deadline)?, count);
         let met = as_region(REGION, layer, || stack::apart(stack::FOR_A_RUNTIME, met));
         if let Err(error) = met {
             entry::count(false);

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use dwell_model::layer::Ranks;
-use dwell_unify::course::Distance;
+use dwell_unify::clock_correction::Distance;
 use dwell_unify::facts::Fact;
 use dwell_unify::stream::{BLOCK, RunId};
 use otf2::enums::{Paradigm, RegionRole};
@@ -524,7 +524,7 @@ fn make_visible_to_all(prepare: bool) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use dwell_unify::local::Local;
+    use dwell_unify::process_facts::ProcessFacts;
     use otf2::enums::{ParameterType, Type};
 
     pub(crate) fn plan(folder: &Path) -> Plan<'_> {
@@ -580,7 +580,7 @@ pub(crate) mod tests {
         assert_eq!((parameter(0), parameter(room - 1)), (Some(0), Some(room - 1)));
         assert_eq!(process.counter("first", "s", Type::Double), first);
         assert!(process.failure().is_none());
-        let local = Local::read(&folder.path().join("0.facts"))?;
+        let local = ProcessFacts::read(&folder.path().join("0.facts"))?;
         assert_eq!(local.shared.parameters().len(), room as usize);
         Ok(())
     }
@@ -593,7 +593,7 @@ pub(crate) mod tests {
         // Also if the stream is in use by who fails.
         process.definitions(|_| process.fail("no space for definitions", &full));
         process.stop(Failure { what: "a second reason", errno: 0 });
-        let local = Local::read(&folder.path().join("0.facts"))?;
+        let local = ProcessFacts::read(&folder.path().join("0.facts"))?;
         assert_eq!(local.head.stopped, Some(format!("no space for definitions: {full}")));
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::{env, fs};
 use dwell_model::text::{visible, visible_lines};
 use dwell_model::units::bytes;
 
-use dwell_unify::numbers::{self, Number};
+use dwell_unify::statistics::{self, Statistic};
 use dwell_unify::unify::{Global, Process};
 
 use crate::cost;
@@ -159,8 +159,8 @@ pub(crate) struct Overhead {
 impl Overhead {
     /// Estimates the overhead of a run, of which `asked` was asked for, in parts of 10,000; 0 means that nothing was.
     pub(crate) fn of(global: &Global, asked: u32) -> Self {
-        let calls = numbers::total(global, Number::Calls) as f64;
-        let summed = numbers::total(global, Number::Summed) as f64;
+        let calls = statistics::total(global, Statistic::Calls) as f64;
+        let summed = statistics::total(global, Statistic::Summed) as f64;
         let length = |(_, it): (_, Process)| it.end.0.saturating_sub(it.begin.0);
         let longest = global.processes().map(length).max().unwrap_or(0);
         let cost = estimate(calls + cost::OF_A_SHORT_CALL * summed);
@@ -174,7 +174,7 @@ impl Overhead {
 /// The line at the end of a run.
 pub(crate) fn end(directory: &str, global: &Global, trace: bool, overhead: Overhead) {
     let shown = shown(directory);
-    let calls = numbers::total(global, Number::Calls);
+    let calls = statistics::total(global, Statistic::Calls);
     let processes = global.size();
     let stopped: Vec<&str> = global
         .shared()
@@ -189,12 +189,12 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool, overhead: Overh
     }
     let next = if trace { "analyze" } else { "report" };
     let (summed, short) =
-        (numbers::total(global, Number::Summed), numbers::most(global, Number::Short));
+        (statistics::total(global, Statistic::Summed), statistics::most(global, Statistic::Short));
     let Overhead { asked, reached } = overhead;
     let mut text = format!(
         "{shown}: {calls} calls of {processes} process{}, {}, about {reached:.1} % overhead. Next: dwell {next} {shown}",
         if processes == 1 { "" } else { "es" },
-        bytes(numbers::total(global, Number::Bytes) as f64),
+        bytes(statistics::total(global, Statistic::Bytes) as f64),
     );
     if summed > 0 {
         let short = short as f64 / 1e3;
@@ -207,17 +207,17 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool, overhead: Overh
             "\ndwell: that is more than the {asked} % asked for; dwell info {shown} says by which calls"
         );
     }
-    let left_out = numbers::total(global, Number::LeftOut);
+    let left_out = statistics::total(global, Statistic::LeftOut);
     if left_out > 0 {
         text += &format!("\ndwell: {left_out} more calls were seen and left out, as was asked");
     }
     for why in stopped {
         text += &format!("\ndwell: recording stopped early: {why}");
     }
-    if let Some(lost) = numbers::lost(global) {
+    if let Some(lost) = statistics::lost(global) {
         text += &format!("\ndwell: {lost} are lost");
     }
-    if let Some(unrecorded) = numbers::unrecorded(global) {
+    if let Some(unrecorded) = statistics::unrecorded(global) {
         text += &format!("\ndwell: not recorded: {unrecorded}");
     }
     say(&text);

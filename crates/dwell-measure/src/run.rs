@@ -3,7 +3,7 @@
 //! Both are collective: they talk to the other processes through the program's own runtime, between the
 //! start of the runtime and its end. Whatever fails at one process, it still takes part, so that the others do not wait
 //! for it in vain; and no process waits for another one without end, unless the runtime would do so too
-//! ([`patience`](dwell_unify::patience)).
+//! ([`deadline`](dwell_unify::deadline)).
 //!
 //! An archive is completed only if all processes take part in all of it. Otherwise everything stays where `dwell
 //! recover` looks for it.

@@ -12,7 +12,7 @@
 
 use std::io;
 
-use dwell_unify::course::Distance;
+use dwell_unify::clock_correction::Distance;
 use dwell_unify::unify::{Upcalls, below, parent, rounds};
 
 use crate::clock::monotonic;

@@ -17,8 +17,8 @@ use otf2::{def, files, map};
 use crate::collate;
 use crate::definitions;
 use crate::experiment::{PROFILE, rows};
-use crate::local::Local;
-use crate::numbers::{self, Number};
+use crate::process_facts::ProcessFacts;
+use crate::statistics::{self, Statistic};
 use crate::unify::{self, Property};
 
 /// Returns the options with which the recorder and recovery write archives: event chunks of `chunk` bytes, definition
@@ -47,7 +47,7 @@ fn realtime() -> u64 {
 /// # Errors
 /// If files cannot be moved or written.
 pub fn place(
-    local: &Local,
+    local: &ProcessFacts,
     first: LocationRef,
     maps: &unify::Maps,
     directory: &Path,
@@ -92,7 +92,7 @@ pub fn place(
 /// # Errors
 /// If the folder cannot be made or a file cannot be moved.
 pub fn place_rows(
-    local: &Local,
+    local: &ProcessFacts,
     first: LocationRef,
     directory: &Path,
     open_files: &Path,
@@ -111,7 +111,7 @@ pub fn place_rows(
 /// Reads the rows of the threads of a process and encodes each as a [part](collate::part()) in ids of the archive.
 /// Threads without a file of rows are skipped. A file that cannot be read, or is no profile, is an error in its place.
 pub fn parts<'a>(
-    local: &'a Local,
+    local: &'a ProcessFacts,
     first: LocationRef,
     maps: &unify::Maps,
     open_files: &'a Path,
@@ -188,19 +188,19 @@ pub fn properties(global: &unify::Global, state: &str) -> Vec<(String, String)> 
 /// Returns the properties that tell a reader of the archive about calls it does not contain: those lost because
 /// recording had stopped, and those of threads that were not recorded. Empty if nothing is missing.
 pub fn loss_properties(global: &unify::Global) -> impl Iterator<Item = (String, String)> {
-    let lost = numbers::lost(global).map(|lost| (archive::LOST.into(), lost));
-    let unrecorded = numbers::unrecorded(global);
+    let lost = statistics::lost(global).map(|lost| (archive::LOST.into(), lost));
+    let unrecorded = statistics::unrecorded(global);
     lost.into_iter().chain(unrecorded.map(|it| (archive::UNRECORDED.into(), it)))
 }
 
 /// Returns the properties about the clocks of the archive, in nanoseconds: the largest error bound of a process, and
 /// the shortest message times between nodes and within a node. Values that no process measured are left out.
 pub fn clock_properties(global: &unify::Global) -> Vec<(String, String)> {
-    let of = |number| numbers::of(global, number).filter(|value| *value > 0);
+    let of = |number| statistics::of(global, number).filter(|value| *value > 0);
     let told = [
-        (archive::CLOCK_RESIDUAL, of(Number::Residual).max()),
-        (archive::LATENCY, of(Number::HalfRoundTrip).min()),
-        (archive::LATENCY_ON_NODE, of(Number::HalfRoundTripOnNode).min()),
+        (archive::CLOCK_RESIDUAL, of(Statistic::Residual).max()),
+        (archive::LATENCY, of(Statistic::HalfRoundTrip).min()),
+        (archive::LATENCY_ON_NODE, of(Statistic::HalfRoundTripOnNode).min()),
     ];
     told.into_iter().filter_map(|(name, it)| Some((name.into(), it?.to_string()))).collect()
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::local::Local;
+use crate::process_facts::ProcessFacts;
 
 /// Returns the directory inside an experiment directory in which the recorder keeps the files that it is writing. It is
 /// there until the archive is complete.
@@ -39,6 +39,6 @@ pub const PROFILE: &str = "profile";
 
 /// Returns the path of the file of rows of thread `id` of a process in the folder `open_files`, where the recorder
 /// writes it. The name has the rank and the thread: `3.0.rows`.
-pub fn rows(local: &Local, id: u64, open_files: &Path) -> PathBuf {
+pub fn rows(local: &ProcessFacts, id: u64, open_files: &Path) -> PathBuf {
     open_files.join(format!("{}.{id}.rows", local.process.rank))
 }

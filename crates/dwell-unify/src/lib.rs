@@ -9,11 +9,11 @@
 //! | module | is | invariant |
 //! |---|---|---|
 //! | [`facts`], [`stream`] | facts that a process writes about itself, and the layout of their file | readable at any instant; any changed byte is noticed |
-//! | [`local`] | a process as its stream of facts describes it | numbers are bounded before lists are made of them |
-//! | [`course`] | the offset of the clock of a process from that of rank 0 | comes with a bound on its error |
+//! | [`process_facts`] | a process as its stream of facts describes it | numbers are bounded before lists are made of them |
+//! | [`clock_correction`] | the offset of the clock of a process from that of rank 0 | comes with a bound on its error |
 //! | [`unify`] | one set of definitions for all processes, along a tree or from files | the same bytes for any order of merging |
-//! | [`patience`] | deadlines of steps that wait for other processes | polling within a deadline |
-//! | [`numbers`] | numbers that each process reports about its recording | added up by rank 0 alone |
+//! | [`deadline`] | deadlines of steps that wait for other processes | polling within a deadline |
+//! | [`statistics`] | numbers that each process reports about its recording | added up by rank 0 alone |
 //! | [`definitions`] | the global definitions of an archive | the same ids for a finished and a recovered run |
 //! | [`collate`] | the profiles of all threads in a few files | a block has all rows of consecutive locations |
 //! | [`experiment`] | paths of files inside an experiment directory | |
@@ -29,15 +29,15 @@
 )]
 
 pub mod assemble;
+pub mod clock_correction;
 pub mod collate;
-pub mod course;
+pub mod deadline;
 pub mod definitions;
 pub mod experiment;
 pub mod facts;
-pub mod local;
-pub mod numbers;
-pub mod patience;
+pub mod process_facts;
 pub mod recover;
 pub mod stage;
+pub mod statistics;
 pub mod stream;
 pub mod unify;

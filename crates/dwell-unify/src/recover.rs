@@ -29,8 +29,8 @@ use otf2::id::LocationRef;
 use crate::assemble;
 use crate::collate;
 use crate::experiment::{self, PROFILE};
-use crate::local::{Local, Named};
-use crate::numbers::{self, Number};
+use crate::process_facts::{Named, ProcessFacts};
+use crate::statistics::{self, Statistic};
 use crate::unify::{Offline, Property};
 
 mod find;
@@ -321,12 +321,12 @@ fn strays(found: &Run, shape: &Shape, notes: &mut Notes) {
 
 /// Reads the facts of a process and moves its times to the clock of the archive. A process that left nothing gets a
 /// thread without events.
-fn read(rank: u64, found: Option<&Found>) -> Result<Local, Error> {
+fn read(rank: u64, found: Option<&Found>) -> Result<ProcessFacts, Error> {
     let mut local = match found {
         Some(Found { facts, .. }) => {
-            Local::read(facts).map_err(|error| Error::Io(facts.clone(), error))?
+            ProcessFacts::read(facts).map_err(|error| Error::Io(facts.clone(), error))?
         }
-        None => Local::default(),
+        None => ProcessFacts::default(),
     };
     local.process.rank = rank;
     local.process.stand_in();
@@ -334,14 +334,14 @@ fn read(rank: u64, found: Option<&Found>) -> Result<Local, Error> {
     let [residual, half, near] = local.doubt();
     let (lost, uncounted) = local.head.lost;
     let (threads, unseen) = local.head.missed;
-    local.process.numbers = numbers::list(&[
-        (Number::Lost, lost),
-        (Number::Uncounted, uncounted.into()),
-        (Number::Residual, residual),
-        (Number::HalfRoundTrip, half),
-        (Number::HalfRoundTripOnNode, near),
-        (Number::UnrecordedThreads, threads),
-        (Number::UnrecordedCalls, unseen),
+    local.process.numbers = statistics::list(&[
+        (Statistic::Lost, lost),
+        (Statistic::Uncounted, uncounted.into()),
+        (Statistic::Residual, residual),
+        (Statistic::HalfRoundTrip, half),
+        (Statistic::HalfRoundTripOnNode, near),
+        (Statistic::UnrecordedThreads, threads),
+        (Statistic::UnrecordedCalls, unseen),
     ]);
     if let Some(value) = local.head.stopped.clone() {
         local.shared.add_property(Property { name: "STOPPED".into(), value });

@@ -4,7 +4,7 @@
 //! and fields, with sums that are right, so that the fields are looked at.
 
 use dwell_unify::facts;
-use dwell_unify::local::Local;
+use dwell_unify::process_facts::ProcessFacts;
 use dwell_unify::stream::{BLOCK, Headed, RunId};
 use dwell_unify::unify::Offline;
 
@@ -24,7 +24,7 @@ fn framed(mut data: &[u8]) -> Vec<u8> {
 pub(crate) fn run(data: &[u8]) {
     let [kind, rest @ ..] = data else { return };
     let stream = if kind % 2 == 0 { framed(rest) } else { rest.to_vec() };
-    let Ok(mut local) = Local::parse(&stream) else { return };
+    let Ok(mut local) = ProcessFacts::parse(&stream) else { return };
     local.process.stand_in();
     local.shift(i64::from(*kind));
     let mut offline = Offline::default();

@@ -8,9 +8,9 @@ use dwell_model::archive;
 use dwell_unify::assemble;
 use dwell_unify::collate::{self, Collated};
 use dwell_unify::experiment;
-use dwell_unify::local::Local;
-use dwell_unify::numbers::{self, Number};
+use dwell_unify::process_facts::ProcessFacts;
 use dwell_unify::stage;
+use dwell_unify::statistics::{self, Statistic};
 use dwell_unify::unify::{self, Property, Upcalls};
 use otf2::id::LocationRef;
 
@@ -37,7 +37,7 @@ impl Conclusion<'_> {
         // Each process takes all steps that others wait for, whatever goes wrong with its own part of them.
         let (local, read) = match own(|| Ok(self.local(process))) {
             Ok(local) => (local, Ok(())),
-            Err(error) => (Local::default(), Err(error)),
+            Err(error) => (ProcessFacts::default(), Err(error)),
         };
         let unified = unify::unify(up, local.shared.clone(), local.process.clone());
         together::agree(up, read.and(everyone_is_there(&unified)))?;
@@ -91,7 +91,7 @@ impl Conclusion<'_> {
     fn collate(
         &self,
         up: &mut impl Upcalls,
-        local: &Local,
+        local: &ProcessFacts,
         unified: &unify::Unified,
     ) -> io::Result<Collated> {
         let Recording { agreement, open_files, settings, .. } = self.recording;
@@ -118,13 +118,13 @@ impl Conclusion<'_> {
     }
 
     /// Moves the rows of this process to the profile folder of the experiment.
-    fn place_rows(&self, local: &Local, first: LocationRef) -> io::Result<()> {
+    fn place_rows(&self, local: &ProcessFacts, first: LocationRef) -> io::Result<()> {
         let Recording { agreement, open_files, .. } = self.recording;
         assemble::place_rows(local, first, Path::new(&agreement.directory), open_files)
     }
 
     /// Removes the facts of this process, once the archive has them, and its rows, if blocks have them.
-    fn clean_up(&self, local: &Local, collated: bool) {
+    fn clean_up(&self, local: &ProcessFacts, collated: bool) {
         let Recording { open_files, settings, .. } = self.recording;
         if collated {
             for id in 0..local.process.threads.len() {
@@ -141,14 +141,14 @@ impl Conclusion<'_> {
     }
 
     /// Reads the definitions of this process from its stream. A process that never began has none.
-    fn local(&self, process: Option<&Process>) -> Local {
+    fn local(&self, process: Option<&Process>) -> ProcessFacts {
         let failure = self.recording.failure.clone();
         let mut local = match process {
             Some(process) => {
                 let path = self.recording.open_files.join(format!("{}.facts", process.rank()));
-                Local::read(&path).unwrap_or_default()
+                ProcessFacts::read(&path).unwrap_or_default()
             }
-            None => Local::default(),
+            None => ProcessFacts::default(),
         };
         local.shift(self.recording.agreement.shift());
         for closed in self.closed.iter().flatten() {
@@ -162,19 +162,19 @@ impl Conclusion<'_> {
         let [residual, half, near] = local.doubt();
         let (threads, unseen) = process.map(Process::unrecorded).unwrap_or_default();
         let (lost, uncounted) = process.map(|process| process.head.lost()).unwrap_or_default();
-        local.process.numbers = numbers::list(&[
-            (Number::Calls, calls),
-            (Number::LeftOut, left_out),
-            (Number::Lost, lost),
-            (Number::Uncounted, u64::from(uncounted || failure.is_some())),
-            (Number::Residual, residual),
-            (Number::HalfRoundTrip, half),
-            (Number::HalfRoundTripOnNode, near),
-            (Number::Bytes, self.bytes(&local)),
-            (Number::UnrecordedThreads, threads),
-            (Number::UnrecordedCalls, unseen),
-            (Number::Summed, sum(|closed| closed.summed)),
-            (Number::Short, process.map_or(0, |process| process.short)),
+        local.process.numbers = statistics::list(&[
+            (Statistic::Calls, calls),
+            (Statistic::LeftOut, left_out),
+            (Statistic::Lost, lost),
+            (Statistic::Uncounted, u64::from(uncounted || failure.is_some())),
+            (Statistic::Residual, residual),
+            (Statistic::HalfRoundTrip, half),
+            (Statistic::HalfRoundTripOnNode, near),
+            (Statistic::Bytes, self.bytes(&local)),
+            (Statistic::UnrecordedThreads, threads),
+            (Statistic::UnrecordedCalls, unseen),
+            (Statistic::Summed, sum(|closed| closed.summed)),
+            (Statistic::Short, process.map_or(0, |process| process.short)),
         ]);
         let stopped = process.and_then(Process::failure).map(|failure| failure.to_string());
         for value in stopped.into_iter().chain(failure) {
@@ -184,7 +184,7 @@ impl Conclusion<'_> {
     }
 
     /// Returns the total size of the files of this process. Each process asks for its own, to spare rank 0.
-    fn bytes(&self, local: &Local) -> u64 {
+    fn bytes(&self, local: &ProcessFacts) -> u64 {
         let open_files = &self.recording.open_files;
         let length = |path: PathBuf| path.metadata().map_or(0, |it| it.len());
         let ids = 0..local.process.threads.len() as u64;
@@ -196,7 +196,7 @@ impl Conclusion<'_> {
     }
 
     /// Moves the files of this process to their places in the archive.
-    fn place(&self, local: &Local, unified: &unify::Unified) -> io::Result<()> {
+    fn place(&self, local: &ProcessFacts, unified: &unify::Unified) -> io::Result<()> {
         let Recording { agreement, open_files, chunk, .. } = self.recording;
         let directory = Path::new(&agreement.directory);
         let options = assemble::options(*chunk, unified.locations);
@@ -219,7 +219,7 @@ impl Conclusion<'_> {
     fn complete(
         &self,
         global: &unify::Global,
-        local: &Local,
+        local: &ProcessFacts,
         unification: &str,
         overhead: Overhead,
         collated: Option<&Collated>,
@@ -236,12 +236,14 @@ impl Conclusion<'_> {
             options.properties.push(("DWELL::BYPASSED".into(), value));
         }
         options.properties.extend(assemble::clock_properties(global));
-        let left_out = numbers::total(global, Number::LeftOut);
+        let left_out = statistics::total(global, Statistic::LeftOut);
         if left_out > 0 {
             options.properties.push(("DWELL::LEFT_OUT".into(), format!("{left_out} calls")));
         }
-        let (summed, short) =
-            (numbers::total(global, Number::Summed), numbers::most(global, Number::Short));
+        let (summed, short) = (
+            statistics::total(global, Statistic::Summed),
+            statistics::most(global, Statistic::Short),
+        );
         if short > 0 {
             options.properties.push((archive::SHORT.into(), short.to_string()));
             options.properties.push((archive::SUMMED_CALLS.into(), summed.to_string()));

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dwell_model::layer::Ranks;
+use dwell_unify::deadline::{Deadline, Step};
 use dwell_unify::facts::Fact;
-use dwell_unify::patience::{Patience, Step};
 use dwell_unify::unify::Upcalls;
 
 use super::conclude::Conclusion;
@@ -29,7 +29,7 @@ use crate::together;
 pub fn finish<U: Upcalls>(
     hook: &'static Hook,
     ending: Ending,
-    open: impl Fn(Patience) -> io::Result<U>,
+    open: impl Fn(Deadline) -> io::Result<U>,
 ) -> bool {
     let Some(part) = take_part() else { return true };
     let timeout = match &part {
@@ -37,8 +37,8 @@ pub fn finish<U: Upcalls>(
         Part::Recorder(recording) => recording.settings.peer_timeout,
     };
     let arrival = match ending {
-        Ending::Collective => Patience::endless(Step::End),
-        Ending::Alone => Patience::from_now(Step::End, timeout),
+        Ending::Collective => Deadline::endless(Step::End),
+        Ending::Alone => Deadline::from_now(Step::End, timeout),
     };
     let arrived = AtomicBool::new(false);
     let ended = guarded(Entry::Finish, || {
@@ -95,7 +95,7 @@ fn finish_together<U: Upcalls>(
     let closed = process.map(Process::end).unwrap_or_default();
     let ended = arrived.and_then(|(mut up, arrived)| {
         arrived?;
-        up.set_patience(Patience::from_now(Step::End, timeout));
+        up.set_deadline(Deadline::from_now(Step::End, timeout));
         let distance = sync::measure(&mut up, &recording.agreement.clock(), COMPARISON);
         if let (Some(process), Ok(distance)) = (process, &distance) {
             guarded(Entry::Sample, || process.sample_distance(distance));

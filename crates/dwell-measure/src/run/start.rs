@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use dwell_unify::deadline::{Deadline, Step};
 use dwell_unify::experiment;
 use dwell_unify::facts::Fact;
-use dwell_unify::patience::{Patience, Step};
 use dwell_unify::unify::Upcalls;
 
 use super::{COMPARISON, Part, Recording, Runtime, STARTED, set_part, speaks};
@@ -31,7 +31,7 @@ use crate::sync;
 pub fn start<U: Upcalls>(
     hook: &'static Hook,
     began: Past,
-    open: impl FnOnce(Patience) -> io::Result<U>,
+    open: impl FnOnce(Deadline) -> io::Result<U>,
     about: impl FnOnce(&Wanted) -> Runtime,
 ) {
     if STARTED.swap(true, Ordering::Relaxed) {
@@ -48,7 +48,7 @@ pub fn start<U: Upcalls>(
     });
     let (settings, complaints) = read.unwrap_or_else(|| Settings::read(|_| None));
     let timeout = settings.peer_timeout;
-    let mut up = match open(Patience::from_now(Step::Start, timeout)) {
+    let mut up = match open(Deadline::from_now(Step::Start, timeout)) {
         Ok(up) => up,
         Err(error) => {
             // Others may have got through, and will wait for this process at the end.

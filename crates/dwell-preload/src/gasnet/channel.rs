@@ -19,7 +19,7 @@ use std::sync::{Mutex, OnceLock};
 
 use dwell_measure::counters::Wanted;
 use dwell_measure::run::Runtime;
-use dwell_unify::patience::{Patience, Step};
+use dwell_unify::deadline::{Deadline, Step};
 use dwell_unify::unify::Upcalls;
 
 use super::handlers::{self, Handler};
@@ -211,30 +211,30 @@ fn take(from: u32, step: u32, piece: &[u8]) -> Option<()> {
 /// Connection to the recorders of all other processes.
 pub(super) struct Channel {
     gasnet: &'static Gasnet,
-    patience: Patience,
+    deadline: Deadline,
 }
 
 impl Channel {
     /// Opens the connection. The first time, the handler is registered, and all processes wait for each other, because a
     /// message to a process without the handler would end the program.
-    pub(super) fn open(patience: Patience) -> io::Result<Self> {
+    pub(super) fn open(deadline: Deadline) -> io::Result<Self> {
         let absent = || io::Error::other("GASNet has not started");
         let gasnet = gasnet().ok_or_else(absent)?;
         if INDEX.load(Ordering::Relaxed) == 0 {
-            if patience.step() != Step::Start || !register() {
+            if deadline.step() != Step::Start || !register() {
                 return Err(io::Error::other("GASNet did not register a handler"));
             }
             let mut event = 0;
-            patience.wait(None, || {
+            deadline.wait(None, || {
                 // SAFETY: GASNet has started, and there is a place for the event.
                 Ok((unsafe { (gasnet.meet)(&raw mut event) } != 0).then_some(()))
             })?;
         }
-        Ok(Self { gasnet, patience })
+        Ok(Self { gasnet, deadline })
     }
 
     fn count(&self, with: u64, sent: bool) -> u64 {
-        let key = (with as u32, self.patience.step() as u32, sent);
+        let key = (with as u32, self.deadline.step() as u32, sent);
         let Ok(mut counts) = COUNTS.lock() else { return 0 };
         let count = counts.entry(key).or_default();
         *count += 1;
@@ -263,7 +263,7 @@ impl Upcalls for Channel {
                 piece.extend_from_slice(&head.to_le_bytes());
             }
             piece.extend_from_slice(part);
-            let (index, step) = (INDEX.load(Ordering::Relaxed), self.patience.step() as u32);
+            let (index, step) = (INDEX.load(Ordering::Relaxed), self.deadline.step() as u32);
             // SAFETY: the rank exists, the handler is registered there, and GASNet has copied the data on return.
             let code = unsafe {
                 let (data, length) = (piece.as_ptr().cast(), piece.len());
@@ -281,8 +281,8 @@ impl Upcalls for Channel {
 
     fn receive(&mut self, from: u64) -> io::Result<Vec<u8>> {
         let number = self.count(from, false);
-        let key = (from as u32, self.patience.step() as u32, number);
-        self.patience.wait(Some(from), || {
+        let key = (from as u32, self.deadline.step() as u32, number);
+        self.deadline.wait(Some(from), || {
             // SAFETY: GASNet is between its start and its end.
             unsafe { (self.gasnet.poll)() };
             let Ok(mut inbox) = INBOX.lock() else {
@@ -293,8 +293,8 @@ impl Upcalls for Channel {
         })
     }
 
-    fn set_patience(&mut self, patience: Patience) {
-        self.patience = patience;
+    fn set_deadline(&mut self, deadline: Deadline) {
+        self.deadline = deadline;
     }
 }
 

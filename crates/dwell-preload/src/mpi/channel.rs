@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dwell_unify::patience::Patience;
+use dwell_unify::deadline::Deadline;
 use dwell_unify::unify::Upcalls;
 
 use super::abi::abi;
@@ -27,7 +27,7 @@ static BEING_MADE: Mutex<Option<&'static mut Making>> = Mutex::new(None);
 struct Making {
     comm: usize,
     request: usize,
-    patience: Patience,
+    deadline: Deadline,
 }
 
 /// Size of a message in bytes. Libraries send 4 KiB including their own header eagerly.
@@ -68,15 +68,15 @@ pub(super) struct Channel {
     rank: u64,
     size: u64,
     comm: usize,
-    patience: Patience,
+    deadline: Deadline,
 }
 
 impl Channel {
     /// Opens the connection. The first time, all processes create the communicator together.
-    pub(super) fn open(patience: Patience) -> io::Result<Self> {
+    pub(super) fn open(deadline: Deadline) -> io::Result<Self> {
         let mut comm = OWN.load(Ordering::Relaxed);
         if comm == 0 {
-            comm = make(patience)?;
+            comm = make(deadline)?;
             set_own(comm);
         }
         let (mut rank, mut size) = (0, 0);
@@ -86,11 +86,11 @@ impl Channel {
             succeeded(pmpi::comm_size(comm, &raw mut size), "MPI_Comm_size")?;
         }
         let number = |of: c_int| u64::from(of.cast_unsigned());
-        Ok(Self { rank: number(rank), size: number(size), comm, patience })
+        Ok(Self { rank: number(rank), size: number(size), comm, deadline })
     }
 
     fn tag(&self) -> c_int {
-        TAG + self.patience.step() as c_int
+        TAG + self.deadline.step() as c_int
     }
 
     /// Sends at most [`PIECE`] bytes as one message.
@@ -102,7 +102,7 @@ impl Channel {
             pmpi::isend(at, count, abi().byte, to as c_int, self.tag(), self.comm, &raw mut request)
         };
         succeeded(code, "MPI_Isend")?;
-        let sent = self.patience.wait(Some(to), || is_complete(&mut request));
+        let sent = self.deadline.wait(Some(to), || is_complete(&mut request));
         if sent.is_err() {
             // The library may still read from it.
             std::mem::forget(bytes);
@@ -120,7 +120,7 @@ impl Channel {
             pmpi::irecv(at, count, byte, from_rank, self.tag(), self.comm, &raw mut request)
         };
         succeeded(code, "MPI_Irecv")?;
-        let received = self.patience.wait(Some(from), || is_complete(&mut request));
+        let received = self.deadline.wait(Some(from), || is_complete(&mut request));
         if received.is_err() {
             // SAFETY: a request that is not complete. If it cannot be cancelled any more the library may still write to
             // the place, which is why that stays.
@@ -144,18 +144,18 @@ fn is_complete(request: &mut usize) -> io::Result<Option<()>> {
 }
 
 /// Duplicates `MPI_COMM_WORLD`. If the duplicate is not complete in time, the next attempt waits for it again.
-fn make(patience: Patience) -> io::Result<usize> {
+fn make(deadline: Deadline) -> io::Result<usize> {
     let failed = || io::Error::other("the recorder's communicator is being made by another thread");
     let mut being_made = BEING_MADE.lock().map_err(|_| failed())?;
-    let (making, patience) = match being_made.take() {
+    let (making, deadline) = match being_made.take() {
         // Where one process gave up at the start, others need not have: it is waited for as long as then.
         Some(making) => {
-            let patience = making.patience.renewed();
-            (making, patience)
+            let deadline = making.deadline.renewed();
+            (making, deadline)
         }
-        None => (begin(patience)?, patience),
+        None => (begin(deadline)?, deadline),
     };
-    match patience.wait(None, || is_complete(&mut making.request)) {
+    match deadline.wait(None, || is_complete(&mut making.request)) {
         Ok(()) => Ok(abi().handle(making.comm)),
         Err(error) => {
             *being_made = Some(making);
@@ -165,9 +165,9 @@ fn make(patience: Patience) -> io::Result<usize> {
     }
 }
 
-fn begin(patience: Patience) -> io::Result<&'static mut Making> {
+fn begin(deadline: Deadline) -> io::Result<&'static mut Making> {
     // The library stores the handle when it has made the communicator, which may be never.
-    let making = Box::leak(Box::new(Making { comm: 0, request: abi().request_null, patience }));
+    let making = Box::leak(Box::new(Making { comm: 0, request: abi().request_null, deadline }));
     let world = abi().comm_world;
     // SAFETY: the library is between its start and its end, and the places for the answers stay for ever.
     unsafe {
@@ -193,8 +193,8 @@ impl Upcalls for Channel {
         self.size
     }
 
-    fn set_patience(&mut self, patience: Patience) {
-        self.patience = patience;
+    fn set_deadline(&mut self, deadline: Deadline) {
+        self.deadline = deadline;
     }
 
     fn send(&mut self, to: u64, bytes: &[u8]) -> io::Result<()> {

@@ -28,7 +28,7 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{Ordering, fence};
 
-use dwell_unify::patience::{Patience, Step};
+use dwell_unify::deadline::{Deadline, Step};
 use dwell_unify::unify::{Upcalls, rounds};
 
 use super::real;
@@ -98,7 +98,7 @@ static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 pub(super) struct Mailbox {
     rank: u64,
     size: u64,
-    patience: Patience,
+    deadline: Deadline,
     kept: Kept,
     putmem: unsafe extern "C-unwind" fn(*mut c_void, *const c_void, usize, c_int),
     p: unsafe extern "C-unwind" fn(*mut c_long, c_long, c_int),
@@ -146,7 +146,7 @@ impl Progress {
 
 impl Mailbox {
     /// Takes the mailbox of this process. The first time, all processes allocate it together.
-    pub(super) fn open(patience: Patience) -> io::Result<Self> {
+    pub(super) fn open(deadline: Deadline) -> io::Result<Self> {
         let rank = real!("shmem_my_pe": fn() -> c_int)?;
         let size = real!("shmem_n_pes": fn() -> c_int)?;
         let progress = Progress::find()?;
@@ -158,8 +158,8 @@ impl Mailbox {
         let (rank, size) = (u64::from(rank.cast_unsigned()), u64::from(size.cast_unsigned()));
         let kept = KEPT.lock().ok().and_then(|mut kept| kept.take());
         let kept = kept.map_or_else(|| Kept::allocate(size), Ok)?;
-        let mut mailbox = Self { rank, size, patience, kept, putmem, p, fence, progress };
-        mailbox.set_patience(patience);
+        let mut mailbox = Self { rank, size, deadline, kept, putmem, p, fence, progress };
+        mailbox.set_deadline(deadline);
         Ok(mailbox)
     }
 
@@ -200,7 +200,7 @@ impl Mailbox {
         word: *mut u64,
         is_there: impl Fn(u64) -> bool,
     ) -> io::Result<u64> {
-        self.patience.wait(Some(partner), || {
+        self.deadline.wait(Some(partner), || {
             // SAFETY: both words are in symmetric memory of this process, which stays allocated.
             let (value, gone) =
                 unsafe { (word.read_volatile(), (&raw mut (*slot).gone).read_volatile()) };
@@ -219,7 +219,7 @@ impl Mailbox {
 
     /// Sends one piece and waits until the partner has taken it.
     fn send_piece(&mut self, to: u64, bytes: &[u8]) -> io::Result<()> {
-        let step = self.patience.step();
+        let step = self.deadline.step();
         let place = self.outgoing(to)?;
         let (slot, counters) = self.incoming(to)?;
         let tag = Counters::next(&mut counters.sent, step);
@@ -237,7 +237,7 @@ impl Mailbox {
     /// Receives one piece. `known` is the number of bytes of the message in it; if it is `None`, the piece begins with
     /// the length of the message.
     fn receive_piece(&mut self, from: u64, known: Option<usize>) -> io::Result<Vec<u8>> {
-        let step = self.patience.step();
+        let step = self.deadline.step();
         let place = self.outgoing(from)?;
         let (slot, counters) = self.incoming(from)?;
         let tag = Counters::next(&mut counters.received, step);
@@ -319,10 +319,10 @@ impl Upcalls for Mailbox {
         self.size
     }
 
-    fn set_patience(&mut self, patience: Patience) {
-        self.patience = patience;
-        if self.kept.step != Some(patience.step()) {
-            self.kept.step = Some(patience.step());
+    fn set_deadline(&mut self, deadline: Deadline) {
+        self.deadline = deadline;
+        if self.kept.step != Some(deadline.step()) {
+            self.kept.step = Some(deadline.step());
             // Pieces are numbered anew, since a step that was abandoned has left partners with different numbers.
             for counters in &mut self.kept.counters {
                 (counters.sent, counters.received, counters.tells) = (0, 0, 0);
@@ -357,7 +357,7 @@ impl Upcalls for Mailbox {
 
     /// Sends a number as a single word. Only the receiver waits for its arrival.
     fn tell(&mut self, to: u64, number: u64) -> io::Result<()> {
-        let step = self.patience.step();
+        let step = self.deadline.step();
         let place = self.outgoing(to)?;
         let (_, counters) = self.incoming(to)?;
         counters.tells += 1;
@@ -372,7 +372,7 @@ impl Upcalls for Mailbox {
     }
 
     fn hear(&mut self, from: u64) -> io::Result<u64> {
-        let step = self.patience.step() as usize;
+        let step = self.deadline.step() as usize;
         let (slot, counters) = self.incoming(from)?;
         let heard = counters.heard.get(step).copied().unwrap_or(0);
         // SAFETY: a place inside the slot; the value of a step is below their number.

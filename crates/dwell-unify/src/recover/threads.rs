@@ -16,7 +16,7 @@ use crate::collate::MOST_ROWS;
 use crate::definitions::{self, CUT};
 use crate::experiment;
 use crate::facts;
-use crate::local::Local;
+use crate::process_facts::ProcessFacts;
 use crate::stage::{self, Staged};
 
 /// Attributes of the events that recovery adds to a damaged file.
@@ -27,7 +27,7 @@ const MARKS: Marks = Marks {
 
 /// A process whose files are being closed.
 pub(super) struct Closing<'c> {
-    pub(super) local: &'c mut Local,
+    pub(super) local: &'c mut ProcessFacts,
     pub(super) folder: &'c Path,
     pub(super) directory: &'c Path,
     /// The location of its first thread.
@@ -209,7 +209,11 @@ impl Closing<'_> {
 }
 
 /// Returns `true` if the facts of a process define every id that an event uses.
-fn is_defined(local: &mut Local, event: &Event<'_>, attributes: List<'_, Attribute>) -> bool {
+fn is_defined(
+    local: &mut ProcessFacts,
+    event: &Event<'_>,
+    attributes: List<'_, Attribute>,
+) -> bool {
     let mut defined = true;
     let mut see = |value: Value<'_>| {
         if let Value::Ref(kind, id) = value

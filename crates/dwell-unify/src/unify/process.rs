@@ -33,7 +33,7 @@ pub struct Process {
     /// Cores that the process may use, as the [words](dwell_model::cores::Cores::words) of the set. Empty if they are
     /// not known.
     pub cores: Vec<u64>,
-    /// Numbers that the recorder reports about itself. [`Number`](crate::numbers::Number) says what each position
+    /// Numbers that the recorder reports about itself. [`Statistic`](crate::statistics::Statistic) says what each position
     /// means; unification does not look at them.
     pub numbers: Vec<u64>,
 }

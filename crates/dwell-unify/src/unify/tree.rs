@@ -25,7 +25,7 @@ use std::io;
 
 use otf2::id::LocationRef;
 
-use crate::patience::Patience;
+use crate::deadline::Deadline;
 
 use super::process::{Global, Process, Rows};
 use super::shared::{Counts, Maps, Shared};
@@ -53,7 +53,7 @@ pub trait Upcalls {
     /// Waits for the next message from the process of rank `from` and returns its bytes.
     ///
     /// # Errors
-    /// If the communication layer fails, or if the deadline of [`set_patience`](Self::set_patience) passes.
+    /// If the communication layer fails, or if the deadline of [`set_deadline`](Self::set_deadline) passes.
     fn receive(&mut self, from: u64) -> io::Result<Vec<u8>>;
 
     /// Sends a number to the process of rank `to` as a single message. The comparison of clocks measures round trips
@@ -79,7 +79,7 @@ pub trait Upcalls {
 
     /// Sets the step that the following messages belong to, and the deadline until which this process waits for them. A
     /// message of another step must never be received. Implementations without deadlines may ignore the call.
-    fn set_patience(&mut self, _: Patience) {}
+    fn set_deadline(&mut self, _: Deadline) {}
 
     /// Tells the neighbours of this process in the tree that it takes part in no further step, so that they stop
     /// waiting for it. Implementations that cannot tell them may ignore the call.

@@ -2,8 +2,8 @@
 //!
 //! The recorder talks to other processes when a run starts, when it ends, and when clocks are compared. Each of
 //! these steps has a deadline: a process that died, hangs, or was never measured must not hold up a program that
-//! would go on without Dwell. What waits is always a loop that asks "is it there yet?" ([`Patience::wait`]), never a
-//! blocking call of the runtime, from which nobody can return.
+//! continue without Dwell. The recorder always waits by polling ([`Deadline::wait`]), never in a blocking call of the
+//! runtime, which cannot be interrupted.
 //!
 //! Only the arrival at a collective end of the runtime has no deadline: there a late process is waited for as the
 //! runtime itself would wait for it.
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// step share the deadline, so that a process can delay a program by one deadline for each step and not for each
 /// message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Deadline {
     step: Step,
     /// The deadline, and its distance from the beginning of the step; `None` if the step waits without a deadline.
     limit: Option<(Instant, Duration)>,
@@ -54,7 +54,7 @@ impl fmt::Display for Step {
 /// Number of polls that follow each other at once before the loop begins to yield the processor after each.
 const EAGER: u32 = 200;
 
-impl Patience {
+impl Deadline {
     /// Makes a step without a deadline. It suits only the collective end of the runtime, at which the program itself
     /// would wait for a late process.
     pub const fn endless(step: Step) -> Self {
@@ -126,9 +126,9 @@ mod tests {
 
     #[test]
     fn waits_until_the_answer_is_there() {
-        let patience = Patience::from_now(Step::End, 60_000_000_000);
+        let deadline = Deadline::from_now(Step::End, 60_000_000_000);
         let mut polls = 0;
-        let answer = patience.wait(Some(3), || {
+        let answer = deadline.wait(Some(3), || {
             polls += 1;
             Ok((polls == 1000).then_some(polls))
         });
@@ -137,21 +137,21 @@ mod tests {
 
     #[test]
     fn gives_up_at_the_deadline_and_says_for_whom_it_waited() {
-        let patience = Patience::from_now(Step::CompareClocks, 20_000_000);
+        let deadline = Deadline::from_now(Step::CompareClocks, 20_000_000);
         let began = Instant::now();
-        let error = patience.wait::<()>(Some(7), || Ok(None)).map_err(|error| error.to_string());
+        let error = deadline.wait::<()>(Some(7), || Ok(None)).map_err(|error| error.to_string());
         assert!(began.elapsed() >= Duration::from_millis(20));
         assert_eq!(error, Err("waited 20ms for process 7 to compare clocks".into()));
         // The deadline is that of the step, not of a single wait.
         let began = Instant::now();
-        assert!(patience.wait::<()>(None, || Ok(None)).is_err());
+        assert!(deadline.wait::<()>(None, || Ok(None)).is_err());
         assert!(began.elapsed() < Duration::from_millis(20));
     }
 
     #[test]
     fn an_error_ends_the_wait() {
-        let patience = Patience::endless(Step::Start);
-        let error = patience.wait::<()>(None, || Err(io::Error::other("gone")));
+        let deadline = Deadline::endless(Step::Start);
+        let error = deadline.wait::<()>(None, || Err(io::Error::other("gone")));
         assert_eq!(error.map_err(|error| error.to_string()), Err("gone".into()));
     }
 }

@@ -1,4 +1,4 @@
-//! The course of a clock against that of rank 0, computed from measurements at some moments.
+//! Correction of the clock of a process to that of rank 0, computed from measurements at some moments.
 //!
 //! Between two measurements a clock is assumed to drift evenly; the distance of each measurement from the line between
 //! its neighbours shows how far that is from the truth. The archive has the result as clock offsets, which every reader
@@ -21,13 +21,13 @@ pub struct Distance {
 
 /// Offset of a clock from that of rank 0 as a function of time, interpolated between measurements.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
+pub struct ClockCorrection {
     /// Measurements at ascending times.
     points: Vec<Distance>,
 }
 
-impl Course {
-    /// Makes a course from measurements in the order of time. Of two measurements that contradict each other, because
+impl ClockCorrection {
+    /// Makes a correction from measurements in the order of time. Of two measurements that contradict each other, because
     /// no clock drifts as fast as they say, only the one with the smaller error bound is kept. Measurements that are
     /// far less exact than their neighbours and agree with them are dropped too.
     pub fn of(measured: &[Distance]) -> Self {
@@ -51,9 +51,9 @@ impl Course {
                 points.push(*point);
             }
         }
-        let mut course = Self { points };
-        course.drop_disturbed();
-        course
+        let mut correction = Self { points };
+        correction.drop_disturbed();
+        correction
     }
 
     /// Drops measurements that are far less exact than both neighbours and do not contradict them.
@@ -186,30 +186,34 @@ mod tests {
     #[test]
     fn clocks_drift_evenly_between_measurements() {
         let points = [at(1_000, 50, 0), at(2_000, -50, 0), at(4_000, -50, 0)];
-        let two = Course::of(&points[..2]);
+        let two = ClockCorrection::of(&points[..2]);
         for (time, offset) in [(0, 150), (1_000, 50), (1_500, 0), (2_000, -50), (3_000, -150)] {
             assert_eq!(two.offset_at(time), offset, "{time}");
         }
-        let three = Course::of(&points);
+        let three = ClockCorrection::of(&points);
         // Outside, by the whole.
         for (time, offset) in [(400, 70), (1_500, 0), (3_000, -50), (4_300, -60)] {
             assert_eq!(three.offset_at(time), offset, "{time}");
         }
-        assert_eq!(Course::of(&points[..1]).offset_at(5_000), 50);
-        assert_eq!(Course::of(&[]).offset_at(5_000), 0);
+        assert_eq!(ClockCorrection::of(&points[..1]).offset_at(5_000), 50);
+        assert_eq!(ClockCorrection::of(&[]).offset_at(5_000), 0);
     }
 
     #[test]
     fn a_contradiction_is_settled_for_the_better_measurement() {
-        let course = Course::of(&[at(1_000, 0, 10), at(1_100, -900, 500), at(9_000, 8, 10)]);
-        assert_eq!(course.times().collect::<Vec<_>>(), [1_000, 9_000]);
-        let course = Course::of(&[at(1_000, 0, 500), at(1_100, -900, 10), at(9_000, -908, 10)]);
-        assert_eq!(course.times().collect::<Vec<_>>(), [1_100, 9_000]);
+        let correction =
+            ClockCorrection::of(&[at(1_000, 0, 10), at(1_100, -900, 500), at(9_000, 8, 10)]);
+        assert_eq!(correction.times().collect::<Vec<_>>(), [1_000, 9_000]);
+        let correction =
+            ClockCorrection::of(&[at(1_000, 0, 500), at(1_100, -900, 10), at(9_000, -908, 10)]);
+        assert_eq!(correction.times().collect::<Vec<_>>(), [1_100, 9_000]);
         // Disturbed, and nothing new; precise, and something new.
-        let course = Course::of(&[at(0, 0, 10), at(50_000, 90, 100), at(100_000, 0, 10)]);
-        assert_eq!(course.times().count(), 2);
-        let course = Course::of(&[at(0, 0, 10), at(50_000, 90, 30), at(100_000, 0, 10)]);
-        assert_eq!(course.times().count(), 3);
+        let correction =
+            ClockCorrection::of(&[at(0, 0, 10), at(50_000, 90, 100), at(100_000, 0, 10)]);
+        assert_eq!(correction.times().count(), 2);
+        let correction =
+            ClockCorrection::of(&[at(0, 0, 10), at(50_000, 90, 30), at(100_000, 0, 10)]);
+        assert_eq!(correction.times().count(), 3);
     }
 
     /// A clock whose drift changes once, anywhere, is never further off than is said; with a first and a
@@ -222,19 +226,22 @@ mod tests {
                 let (before, after) = (time.min(turn), time.saturating_sub(turn));
                 (before / 1000).cast_signed() - (after / 500).cast_signed()
             };
-            let worst = |course: &Course| {
+            let worst = |correction: &ClockCorrection| {
                 let times = (0..=span).step_by(100_000);
-                times.map(|time| course.offset_at(time).abs_diff(truth(time))).max().unwrap_or(0)
+                times
+                    .map(|time| correction.offset_at(time).abs_diff(truth(time)))
+                    .max()
+                    .unwrap_or(0)
             };
             for steps in [3, 4, 9] {
                 let times = (0..=steps).map(|at| at * span / steps);
                 let points: Vec<_> = times.map(|time| at(time, truth(time), 3)).collect();
-                let course = Course::of(&points);
-                let (worst, residual) = (worst(&course), course.residual());
+                let correction = ClockCorrection::of(&points);
+                let (worst, residual) = (worst(&correction), correction.residual());
                 assert!(worst <= residual, "{turn}, {steps}: {worst} and {residual}");
                 assert!(residual <= 2 * span / steps / 300 + 6, "{turn}, {steps}: {residual}");
             }
-            let ends = Course::of(&[at(0, truth(0), 3), at(span, truth(span), 3)]);
+            let ends = ClockCorrection::of(&[at(0, truth(0), 3), at(span, truth(span), 3)]);
             let inside = (10_000_000..70_000_000).contains(&turn);
             assert!(!inside || worst(&ends) > 10 * ends.residual(), "{turn}");
         }

@@ -1,14 +1,14 @@
-//! Numbers that each process reports about its recording, and the statements that an archive makes from them.
+//! Statistics that each process reports about its recording, and the sentences about them in an archive.
 //!
 //! The numbers travel with the row of a process ([`Process::numbers`](crate::unify::Process)), as a list in the order
-//! of [`Number`], so that rank 0 can add them up without opening a file of another process.
+//! of [`Statistic`], so that rank 0 can add them up without opening a file of another process.
 
 use crate::unify::Global;
 
 /// A number that a process reports about its recording. The discriminant is the position in the list that travels, so
 /// new numbers must be added at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
+pub enum Statistic {
     /// Number of calls that were recorded.
     Calls = 0,
     /// Number of calls that a filter excluded after the recorder had followed them.
@@ -36,10 +36,10 @@ pub enum Number {
 }
 
 /// Number of entries in the list.
-const COUNT: usize = Number::Short as usize + 1;
+const COUNT: usize = Statistic::Short as usize + 1;
 
-/// Makes the list of numbers of a process, in the order of [`Number`], from those that are known. All others are 0.
-pub fn list(known: &[(Number, u64)]) -> Vec<u64> {
+/// Makes the list of numbers of a process, in the order of [`Statistic`], from those that are known. All others are 0.
+pub fn list(known: &[(Statistic, u64)]) -> Vec<u64> {
     let mut list = vec![0; COUNT];
     for &(number, value) in known {
         if let Some(place) = list.get_mut(number as usize) {
@@ -51,25 +51,25 @@ pub fn list(known: &[(Number, u64)]) -> Vec<u64> {
 
 /// Iterates over the values of one number, in the order of ranks. Processes whose list is too short to have it are
 /// skipped: missing processes have no list at all.
-pub fn of(global: &Global, number: Number) -> impl Iterator<Item = u64> {
+pub fn of(global: &Global, number: Statistic) -> impl Iterator<Item = u64> {
     global.processes().filter_map(move |(_, it)| it.numbers.get(number as usize).copied())
 }
 
 /// Returns the sum of one number over all processes that report it.
-pub fn total(global: &Global, number: Number) -> u64 {
+pub fn total(global: &Global, number: Statistic) -> u64 {
     of(global, number).sum()
 }
 
 /// Returns the largest value of one number among all processes that report it.
-pub fn most(global: &Global, number: Number) -> u64 {
+pub fn most(global: &Global, number: Statistic) -> u64 {
     of(global, number).max().unwrap_or(0)
 }
 
 /// Describes in words, for the archive, how many calls are lost because recording had stopped. Returns `None` if none
 /// are lost.
 pub fn lost(global: &Global) -> Option<String> {
-    let uncounted = total(global, Number::Uncounted) > 0;
-    match (total(global, Number::Lost), uncounted) {
+    let uncounted = total(global, Statistic::Uncounted) > 0;
+    match (total(global, Statistic::Lost), uncounted) {
         (0, false) => None,
         (0, true) => Some("an unknown number of calls".into()),
         (calls, false) => Some(format!("{calls} calls")),
@@ -80,7 +80,7 @@ pub fn lost(global: &Global) -> Option<String> {
 /// Describes in words, for the archive, how many threads were not recorded and how many calls they made. Returns `None`
 /// if all threads were recorded.
 pub fn unrecorded(global: &Global) -> Option<String> {
-    let threads = total(global, Number::UnrecordedThreads);
-    let calls = total(global, Number::UnrecordedCalls);
+    let threads = total(global, Statistic::UnrecordedThreads);
+    let calls = total(global, Statistic::UnrecordedCalls);
     (threads > 0).then(|| format!("{calls} calls of {threads} threads"))
 }

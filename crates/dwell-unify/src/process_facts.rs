@@ -12,7 +12,7 @@ use otf2::enums::{MappingType, Paradigm, RegionRole};
 use otf2::files;
 use otf2::id::Time;
 
-use crate::course::{Course, Distance};
+use crate::clock_correction::{ClockCorrection, Distance};
 use crate::facts::{self, DEPTH, Fact, STATIC_DATA};
 use crate::stream::{self, Headed};
 use crate::unify::{
@@ -23,10 +23,10 @@ use crate::unify::{
 /// Contents of the stream of facts of one process: its definitions, its row, and the tables that translate the ids in
 /// its events.
 #[derive(Clone, Debug, Default)]
-pub struct Local {
+pub struct ProcessFacts {
     /// Definitions that other processes may have too.
     pub shared: Shared,
-    /// Row of the process: definitions that only it has. Times are on the clock of its node until [`Local::shift`]
+    /// Row of the process: definitions that only it has. Times are on the clock of its node until [`ProcessFacts::shift`]
     /// moves them.
     pub process: Process,
     /// Number of processes of the run, as this process knew it.
@@ -34,7 +34,7 @@ pub struct Local {
     /// Path of the program that the process ran.
     pub program: String,
     /// Clock offsets of the process, ascending: a time on the clock of the recorder, and the value to add to get that
-    /// of the node, or that of the archive after [`Local::shift`]. In nanoseconds.
+    /// of the node, or that of the archive after [`ProcessFacts::shift`]. In nanoseconds.
     pub clock: Vec<(u64, i64)>,
     /// Measurements of the offset of the node's clock from that of rank 0.
     pub(crate) distances: Vec<Distance>,
@@ -59,7 +59,7 @@ pub struct Local {
     counters: Vec<u32>,
     texts: Vec<u32>,
     modules: Vec<Loaded>,
-    /// Number of ids of each space that the events use: see [`Local::name`].
+    /// Number of ids of each space that the events use: see [`ProcessFacts::name`].
     named: [usize; SPACES.len()],
     numbers: Vec<(String, String)>,
 }
@@ -72,7 +72,7 @@ struct Loaded {
     id: ModuleId,
 }
 
-/// Id spaces of events in which each process has its own numbers, in the order of [`Local::tables`].
+/// Id spaces of events in which each process has its own numbers, in the order of [`ProcessFacts::tables`].
 const SPACES: [MappingType; 8] = [
     MappingType::String,
     MappingType::Region,
@@ -94,7 +94,7 @@ pub(crate) struct Named {
 /// Number of damaged places that are described; further ones are counted.
 const LISTED: usize = 8;
 
-impl Local {
+impl ProcessFacts {
     /// Reads the stream of facts of a process from its file. Damaged facts are skipped and described in `damage`.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Local {
         Self::parse(&files::read(path, stream::MOST)?)
     }
 
-    /// Reads a stream of facts from its bytes, as [`Local::read`] does from a file.
+    /// Reads a stream of facts from its bytes, as [`ProcessFacts::read`] does from a file.
     ///
     /// # Errors
     /// If the bytes are not a stream of facts.
@@ -362,12 +362,12 @@ impl Local {
         true
     }
 
-    /// Returns which ids events [use](Local::name), for another copy of this process that is read later.
+    /// Returns which ids events [use](ProcessFacts::name), for another copy of this process that is read later.
     pub(crate) fn named(&self) -> Named {
         Named { threads: self.process.threads.len() as u64, ids: self.named }
     }
 
-    /// Restores the result of [`Local::named`] in another copy of the process.
+    /// Restores the result of [`ProcessFacts::named`] in another copy of the process.
     pub(crate) fn name_again(&mut self, named: Option<&Named>) {
         if let Some(named) = named {
             self.named = named.ids;
@@ -410,11 +410,11 @@ impl Local {
     /// Moves the times of this process to the clock of the archive: by the measured offsets, or by `ahead` nanoseconds
     /// if nothing was measured. Must be called once, before the row and the clock offsets are used.
     pub fn shift(&mut self, ahead: i64) {
-        let course = Course::of(&self.distances);
+        let correction = ClockCorrection::of(&self.distances);
         let measured = !self.distances.is_empty();
-        self.residual = course.residual();
-        course.times().for_each(|time| self.split_clock(time));
-        let by = |time: u64| if measured { course.offset_at(time) } else { ahead };
+        self.residual = correction.residual();
+        correction.times().for_each(|time| self.split_clock(time));
+        let by = |time: u64| if measured { correction.offset_at(time) } else { ahead };
         for (time, offset) in &mut self.clock {
             *offset = offset.wrapping_add(by(time.wrapping_add_signed(*offset)));
         }
@@ -442,7 +442,7 @@ impl Local {
 
     /// Returns three numbers in nanoseconds: the bound on the error of the times relative to those of rank 0, half of
     /// the shortest round trip to another node, and half of the shortest one on the same node; 0 where nothing was
-    /// measured. The bound is known after [`Local::shift`].
+    /// measured. The bound is known after [`ProcessFacts::shift`].
     pub fn doubt(&self) -> [u64; 3] {
         let least = |of: fn(&Distance) -> Option<u64>| self.distances.iter().filter_map(of).min();
         [self.residual, least(|it| it.half).unwrap_or(0), least(|it| it.near).unwrap_or(0)]
