@@ -30,7 +30,7 @@ const UNDER_MIRI: &[(&str, &[&str])] = &[
             "mpi::handles",
             "mpi::pending",
             "call::",
-            "together::",
+            "recorder_collectives::",
             "--skip",
             "clock",
         ],

@@ -1,4 +1,4 @@
-//! The atomics of [`busy`](crate::busy) and [`slot`](crate::slot), which models replace by those of `loom`.
+//! The atomics of [`reentrancy`](crate::reentrancy) and [`slot`](crate::slot), which models replace by those of `loom`.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 

@@ -19,7 +19,7 @@ use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::{self, CallArgs, Hook, Made, Who, paradigm};
 use crate::process::Process;
 use crate::recorder::{Access, Lock, LockRecord, Place, Recorder, WindowCollective};
-use crate::thread::{Call, Frame, begin_brief, enter_at};
+use crate::thread::{Call, Frame, begin_aggregated, enter_at};
 use crate::windows::{Strided, Window};
 
 /// Begins a call that moves `bytes` bytes between this process and the rank `target`. `address` is the address at the
@@ -45,9 +45,9 @@ fn begin_transfer(
     context: usize,
 ) -> Option<Call> {
     // A put that may be a signal is recorded.
-    if hook.is_summed_up()
+    if hook.is_aggregated()
         && (hook.meaning.operation == Operation::Get || bytes > SMALL)
-        && let Some(call) = begin_brief(hook, target, bytes, address, context)
+        && let Some(call) = begin_aggregated(hook, target, bytes, address, context)
     {
         return Some(call);
     }
@@ -122,7 +122,9 @@ fn complete_transfer(call: Call) {
             return thread.release();
         }
     }
-    let Some(thread) = thread.end_brief().and_then(|thread| call.resumed(thread)) else { return };
+    let Some(thread) = thread.end_aggregated().and_then(|thread| call.resumed(thread)) else {
+        return;
+    };
     let mut recorder = Recorder::now(thread);
     let Frame { blocking, window, id, .. } = *recorder.thread.frame();
     if blocking {

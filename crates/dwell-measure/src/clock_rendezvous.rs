@@ -32,11 +32,11 @@ use crate::clock::monotonic;
 use crate::entry;
 use crate::guard::{Entry, guarded};
 use crate::process;
+use crate::recorder_collectives::{broadcast, numbers, reduce};
 use crate::report;
 use crate::stack;
 use crate::sync;
 use crate::thread::as_region;
-use crate::together::{broadcast, numbers, reduce};
 
 /// Number of barriers and other collectives over all processes so far.
 static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -9,7 +9,7 @@ use otf2::{Attribute, AttributeValue};
 
 use crate::clock::{Clock, Source};
 
-/// Cost of a call that is summed up, as a part of that of a call that is recorded: by instructions, as the example
+/// Cost of a call that is aggregated, as a part of that of a call that is recorded: by instructions, as the example
 /// `record_cost` counts them.
 pub(crate) const OF_A_SHORT_CALL: f64 = 0.5;
 

@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use crate::arch::{self, PAGE};
-use crate::busy::Switch;
+use crate::reentrancy::Switch;
 
 /// First field of the state of a thread, by whose address everybody else knows the state. Only [`crate::thread`] knows
 /// what follows it.

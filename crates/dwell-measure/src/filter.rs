@@ -343,8 +343,8 @@ pub(crate) enum Decision {
     Record,
     /// Some calls of each call site are recorded.
     Sample,
-    /// Calls are recorded if they are long, and summed up if they are short.
-    SumUp,
+    /// Calls are recorded if they are long, and aggregated if they are short.
+    Aggregate,
     /// Calls are followed and not written: their effects on requests, communicators and numbers of collectives matter
     /// to other calls.
     Follow,
@@ -400,7 +400,7 @@ pub struct Selection {
     /// Sampling rate: of each call site, one call in this number is recorded. 0 and 1 mean all.
     pub every: u32,
     /// Part of the time that recording may take, in parts of 10,000, or 0 if there is no bound. To keep it, short calls are
-    /// summed up where nobody else needs to know of each of them.
+    /// aggregated where no other process depends on each of them.
     pub overhead: u32,
     /// Details of GASNet that are recorded.
     pub details: Details,
@@ -418,7 +418,7 @@ impl Selection {
         if self.groups.has(operation) && !self.filter.excludes(None, name, name) {
             return match self.every {
                 2.. => Decision::Sample,
-                _ if self.overhead > 0 && concerns_nobody(layer, row) => Decision::SumUp,
+                _ if self.overhead > 0 && concerns_nobody(layer, row) => Decision::Aggregate,
                 _ => Decision::Record,
             };
         }

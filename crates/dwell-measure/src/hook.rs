@@ -13,7 +13,7 @@ use crate::filter::Decision;
 
 const FOLLOWED: u8 = 1;
 const SAMPLED: u8 = 2;
-const SUMMED_UP: u8 = 3;
+const AGGREGATED: u8 = 3;
 
 /// A hooked function: its row in the table of its runtime, and the region that events know it by. Hooks are static; the
 /// recorder changes them only through atomics.
@@ -22,7 +22,7 @@ const SUMMED_UP: u8 = 3;
 pub struct Hook {
     /// Not 0 if calls bypass the hook.
     bypass: AtomicU8,
-    /// Not 0 if only some calls are recorded, or none and all are followed, or short ones are summed up.
+    /// Not 0 if only some calls are recorded, or none and all are followed, or short ones are aggregated.
     partial: AtomicU8,
     /// Layer of the table that the function is in.
     pub layer: Layer,
@@ -60,7 +60,7 @@ impl Hook {
         let partial = match decision {
             Decision::Record => 0,
             Decision::Sample => SAMPLED,
-            Decision::SumUp => SUMMED_UP,
+            Decision::Aggregate => AGGREGATED,
             Decision::Follow | Decision::Bypass => FOLLOWED,
         };
         self.partial.store(partial, Ordering::Relaxed);
@@ -78,9 +78,9 @@ impl Hook {
         self.partial.load(Ordering::Relaxed) == SAMPLED
     }
 
-    /// Returns `true` if calls are summed up when they are short.
-    pub(crate) fn is_summed_up(&self) -> bool {
-        self.partial.load(Ordering::Relaxed) == SUMMED_UP
+    /// Returns `true` if calls are aggregated when they are short.
+    pub(crate) fn is_aggregated(&self) -> bool {
+        self.partial.load(Ordering::Relaxed) == AGGREGATED
     }
 
     /// Returns `true` if calls bypass the hook.

@@ -17,12 +17,12 @@
 //! | `locations` | the list of all locations of the process | knows a location by its first field only |
 //! | [`mpi`] | the calls of MPI and of layers over it: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
 //! | [`stack`] | a stack of the recorder's own, for rare work that needs room | the thread stays the same; unwinding passes |
-//! | `busy` | who uses the state of a thread, and the switch | checked with models of the memory: `tests/all/models.rs` |
+//! | `reentrancy` | which thread uses the state of a thread, and the switch | checked with models of the memory: `tests/all/models.rs` |
 //! | `slot` | a place of a table that threads read without a lock | checked with models of the memory, too |
 //! | [`process`] | the state that all threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
 //! | [`clock_rendezvous`] | barriers and other collectives over all processes, at which clocks of nodes are compared | counted alike by all, whatever is recorded |
-//! | `together` | collective operations of the recorders, made of messages | within a deadline, by polling |
+//! | `recorder_collectives` | collective operations of the recorders, made of messages | within a deadline, by polling |
 //! | [`memory`], [`stream`] | files that survive the process | readable at any instant |
 //! | [`settings`] | the table of everything that can be set | flags, environment, file and properties come from it |
 //! | [`run`] | the beginning and the end of a recording | collective: a process that fails still takes part |
@@ -35,10 +35,8 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
-mod agree;
 mod arch;
 mod atomics;
-mod busy;
 pub mod call;
 pub mod clock;
 pub mod clock_rendezvous;
@@ -52,15 +50,19 @@ pub mod filter;
 #[path = "../../../tests/golden.rs"]
 mod golden;
 pub mod guard;
+mod handshake;
 pub mod hook;
 mod locations;
 mod lock;
 pub mod memory;
 mod modules;
+pub mod modulo;
 pub mod mpi;
 pub mod process;
 mod profile;
 pub mod recorder;
+mod recorder_collectives;
+mod reentrancy;
 mod report;
 pub mod run;
 pub mod settings;
@@ -72,7 +74,5 @@ mod symmetric;
 mod sync;
 mod text;
 pub mod thread;
-mod together;
 mod unwind;
 mod windows;
-pub mod wrap;

@@ -7,13 +7,13 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicBool;
 
-use crate::busy;
 use crate::faults::{Entry, pass};
+use crate::reentrancy;
 
 /// A value that one thread at a time may use.
 #[derive(Debug)]
 pub(crate) struct Lock<T> {
-    held: busy::Held,
+    held: reentrancy::Held,
     value: UnsafeCell<T>,
 }
 
@@ -22,7 +22,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
     pub(crate) const fn new(value: T) -> Self {
-        Self { held: busy::Held::of(AtomicBool::new(false)), value: UnsafeCell::new(value) }
+        Self { held: reentrancy::Held::of(AtomicBool::new(false)), value: UnsafeCell::new(value) }
     }
 
     /// Uses the value. Must not be called from inside `action` with the same lock. A panic of `action`

@@ -52,7 +52,7 @@ pub struct Process {
     pub(crate) rules: Option<Rules>,
     /// Selection of the calls to record.
     pub(crate) selection: Selection,
-    /// Calls that take less than this, in nanoseconds, may be summed up; 0 if none is.
+    /// Calls that take less than this, in nanoseconds, may be aggregated; 0 if none are.
     pub(crate) short: u64,
     pub(crate) has_trace: bool,
     pub(crate) has_profile: bool,

@@ -26,8 +26,8 @@ use otf2::event::{
 use otf2::value::MetricValue;
 
 use crate::memory::{self, Memory};
+use crate::modulo::Modulo;
 use crate::sites;
-use crate::wrap::Wrap;
 
 /// Bytes that a file grows by.
 pub(crate) const BLOCK: usize = 256 * 1024;
@@ -374,12 +374,12 @@ impl Profile {
     #[inline(always)]
     fn partner(&mut self, key: (u64, u64)) -> u32 {
         let place = (key.1 >> 32) as usize ^ (key.0 >> 32) as usize;
-        let (first, second, row) = *self.recent.wrap(place);
+        let (first, second, row) = *self.recent.modulo(place);
         if (first, second) == key {
             return row;
         }
         let row = self.find(key);
-        *self.recent.wrap_mut(place) = (key.0, key.1, row);
+        *self.recent.modulo_mut(place) = (key.0, key.1, row);
         row
     }
 
@@ -388,10 +388,10 @@ impl Profile {
     pub(crate) fn add(&mut self, row: u32, amount: &Amount) -> u32 {
         let record = self.record(row);
         if row != 0 {
-            *record.wrap_mut(amount.operations) += 1;
-            *record.wrap_mut(amount.first.0) += amount.first.1;
+            *record.modulo_mut(amount.operations) += 1;
+            *record.modulo_mut(amount.first.0) += amount.first.1;
             // Place 0 of an amount is none: nothing is added to the first word.
-            *record.wrap_mut(amount.second.0) += amount.second.1;
+            *record.modulo_mut(amount.second.0) += amount.second.1;
         }
         let (kind, context, rank) = amount.partner;
         if kind == 0 {

@@ -167,7 +167,7 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     fn write_then_leave(mut self, event: impl AnyEvent + Counted + Copy) {
-        if self.thread.sum_up_complete(self.time) {
+        if self.thread.aggregate_complete(self.time) {
             return self.thread.release();
         }
         self.write(event);

@@ -15,8 +15,8 @@ use std::sync::atomic::AtomicBool;
 
 use dwell_unify::unify::parent;
 
-use crate::agree::Agreement;
 use crate::counters::Variable;
+use crate::handshake::Agreement;
 use crate::settings::Settings;
 
 mod conclude;

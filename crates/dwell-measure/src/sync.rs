@@ -16,7 +16,7 @@ use dwell_unify::clock_correction::Distance;
 use dwell_unify::unify::{Upcalls, below, parent, rounds};
 
 use crate::clock::monotonic;
-use crate::together::numbers;
+use crate::recorder_collectives::numbers;
 
 /// Largest number of times that a process asks for the time.
 const TRIES: u32 = 16;

@@ -10,10 +10,10 @@
 //! | `enter`, `leave` | calls are entered, continued after the real function, and left |
 //! | `frame` | an open call |
 //! | `location` | life of a location |
-//! | `merged` | polls that find nothing, as one region |
+//! | `aggregate_polls` | aggregation of polls that find nothing |
 //! | `mute_and_profile` | calls that write nothing, the profile, counters |
 //! | `operations` | one-sided operations that may be outstanding, and their windows |
-//! | `short` | short calls that are summed up |
+//! | `aggregate_short` | aggregation of short calls |
 //! | `user` | what the program reports itself |
 //!
 //! # Busy
@@ -33,15 +33,15 @@
 //! nothing. Its effects on requests and communicators, and the numbers of collectives, are as they would be.
 #![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
 
+mod aggregate_polls;
+mod aggregate_short;
 mod chunks;
 mod enter;
 mod frame;
 mod leave;
 mod location;
-mod merged;
 mod mute_and_profile;
 mod operations;
-mod short;
 mod user;
 
 use std::cell::UnsafeCell;
@@ -56,17 +56,22 @@ use otf2::id::{AttributeRef, RegionRef, Time};
 use otf2::{Attribute, AttributeValue};
 
 use crate::arch;
-use crate::busy::{Flag, Taken};
 use crate::clock::Clock;
 use crate::counters::Readings;
 use crate::entry::{self, Anchor, Words, keeping_errno, words};
 use crate::faults::{Entry, pass};
 use crate::memory::Memory;
+use crate::modulo::Modulo;
 use crate::process::Process;
 use crate::profile::{Counted, Profile};
+use crate::reentrancy::{Flag, Taken};
 use crate::unwind::Stack;
-use crate::wrap::Wrap;
 
+use aggregate_polls::AggregatedPolls;
+pub(crate) use aggregate_polls::enter_again;
+pub use aggregate_polls::{Counted as CountedOnly, count_only};
+pub(crate) use aggregate_short::begin_aggregated;
+use aggregate_short::{Stretch, Unframed};
 pub(crate) use enter::{Held, enter, enter_at};
 use enter::{Opened, missed};
 pub(crate) use frame::Frame;
@@ -74,11 +79,6 @@ use frame::NO_FRAME;
 pub use leave::Call;
 pub use location::Closed;
 use location::{FilePath, register};
-use merged::Merged;
-pub(crate) use merged::enter_again;
-pub use merged::{Counted as CountedOnly, count_only};
-pub(crate) use short::begin_brief;
-use short::{Brief, Stretch};
 pub(crate) use user::as_region;
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
@@ -244,14 +244,14 @@ pub(crate) struct Thread {
     /// When a window of recording begins or ends next.
     turns_at: u64,
     /// The region that goes on if the same call is made again.
-    merged: Merged,
+    polls: AggregatedPolls,
     /// Set if nothing was written of the open call so far, because it may turn out to be short.
-    held_back: bool,
+    aggregated: bool,
     /// The open call, if it is a transfer of which nothing was written or looked up so far.
-    brief: Option<Brief>,
-    /// Short calls that are summed up.
+    unframed: Option<Unframed>,
+    /// Short calls that are aggregated.
     stretch: Stretch,
-    /// Number of calls that were summed up.
+    /// Number of calls that were aggregated.
     summed: u64,
     /// Set if operations on the window of the last operation were outstanding before it.
     was_outstanding: bool,
@@ -297,7 +297,7 @@ struct Place {
     return_address: usize,
     region: u32,
     /// Number of calls since the last recorded one, if every Nth call is recorded; number of all calls, if short ones are
-    /// summed up.
+    /// aggregated.
     skipped: u32,
     /// Row of the call in the profile, valid if the call around it has the row `parent`.
     row: u32,
@@ -360,7 +360,7 @@ pub fn is_inside(layer: Layer) -> bool {
     let stack = arch::stack_pointer();
     let open = thread.frames.iter().take(thread.depth);
     // A call that never returned is not one that the thread is inside of.
-    let inside = thread.brief.is_some()
+    let inside = thread.unframed.is_some()
         || open.filter(|frame| frame.layer == 1 << layer as u32).any(|it| it.is_alive(stack));
     thread.release();
     inside
@@ -383,13 +383,13 @@ impl Thread {
     /// Returns the frame of the call that was entered last.
     #[inline(always)]
     pub(crate) fn frame(&mut self) -> &mut Frame {
-        self.frames.wrap_mut(self.depth.wrapping_sub(1))
+        self.frames.modulo_mut(self.depth.wrapping_sub(1))
     }
 
     /// Returns the frame of the call that was entered at this depth.
     #[inline(always)]
     pub(crate) fn frame_at(&self, depth: usize) -> &Frame {
-        self.frames.wrap(depth)
+        self.frames.modulo(depth)
     }
 
     /// Writes an event. Returns `false` if there was no room for it.
@@ -457,7 +457,7 @@ impl Thread {
     }
 }
 
-/// Returns where a thread looks for a call site first, in a table that [wraps](Wrap).
+/// Returns where a thread looks for a call site first, in a table that is indexed [modulo](Modulo) its length.
 #[inline(always)]
 fn place_of(return_address: usize) -> usize {
     return_address ^ (return_address >> 8)

@@ -26,9 +26,9 @@ use crate::arch;
 pub(crate) use crate::arch::Place;
 use crate::lock::Lock;
 use crate::modules;
+use crate::modulo::Modulo;
 use crate::sites::Sites;
 use crate::stack;
-use crate::wrap::Wrap;
 
 /// Frames that are looked at, at most.
 pub(crate) use dwell_unify::facts::DEPTH;
@@ -201,7 +201,7 @@ fn mapping(address: usize) -> Option<Stack> {
                 (b'\n', _) => (numbers, which) = ([0; 2], 0),
                 (b'-', _) if which == 0 => which = 1,
                 (_, Some(digit)) if which < 2 => {
-                    let number = numbers.wrap_mut(which);
+                    let number = numbers.modulo_mut(which);
                     *number = *number << 4 | digit as usize;
                 }
                 _ if which == 1 => {

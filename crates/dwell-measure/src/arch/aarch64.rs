@@ -69,7 +69,7 @@ pub(crate) fn stack_pointer() -> usize {
 }
 
 /// Stores the stack pointer. The compiler moves no access to memory across this. The processor may: see
-/// [`busy`](crate::busy), whose protocol allows for it.
+/// [`reentrancy`](crate::reentrancy), whose protocol allows for it.
 #[inline(always)]
 pub(crate) fn store_stack_pointer(to: &AtomicUsize) {
     // SAFETY: stores a word to where one is, in one instruction, as a relaxed `AtomicUsize::store` does.

@@ -22,8 +22,8 @@ use otf2::enums::Paradigm;
 
 use super::map::Map;
 use crate::lock::Lock;
+use crate::modulo::Modulo;
 use crate::process::Process;
-use crate::wrap::Wrap;
 
 /// A communicator that the program uses. It is never freed, because events and other threads may refer to it after the
 /// program has freed its handle.
@@ -81,7 +81,7 @@ impl<T: Copy> ByLayer<T> {
 
     /// Returns the value of a layer, and makes it first if the layer has none.
     pub(super) fn get_or_make(&self, layer: Layer, make: impl FnOnce() -> T) -> T {
-        *self.0.wrap(layer as usize).get_or_init(make)
+        *self.0.modulo(layer as usize).get_or_init(make)
     }
 }
 
@@ -225,12 +225,12 @@ pub struct Window {
 impl Window {
     /// Opens an epoch with a group.
     pub(crate) fn open(&self, exposure: bool, group: u32) {
-        self.epochs.wrap(usize::from(exposure)).store(group + 1, Ordering::Relaxed);
+        self.epochs.modulo(usize::from(exposure)).store(group + 1, Ordering::Relaxed);
     }
 
     /// Returns the group of the open epoch, and closes the epoch if `end` is set.
     pub(crate) fn group(&self, exposure: bool, end: bool) -> Option<u32> {
-        let epoch = self.epochs.wrap(usize::from(exposure));
+        let epoch = self.epochs.modulo(usize::from(exposure));
         let group =
             if end { epoch.swap(0, Ordering::Relaxed) } else { epoch.load(Ordering::Relaxed) };
         group.checked_sub(1)
@@ -304,7 +304,7 @@ impl<T> Near<T> {
     #[inline(always)]
     fn find(&mut self, all: &Known<T>, handle: usize) -> Option<&'static T> {
         let edition = all.edition.load(Ordering::Acquire);
-        let place = self.places.wrap_mut(handle ^ handle >> 4 ^ handle >> 9);
+        let place = self.places.modulo_mut(handle ^ handle >> 4 ^ handle >> 9);
         if place.0 == handle && place.1 == edition {
             return place.2;
         }

@@ -3,7 +3,7 @@
 //! Operations of a thread on one window and target share a number until they are complete, as other tools
 //! have it: a flush then is one record, however many operations it completes.
 
-use crate::wrap::Wrap;
+use crate::modulo::Modulo;
 
 /// Operations on one window and target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Pending {
     /// Returns the number for an operation on a window and target: that of others outstanding there, or `new`.
     #[inline]
     pub(super) fn add(&mut self, window: u32, target: u32, new: impl FnOnce() -> u64) -> u64 {
-        let near = self.near.wrap_mut((window ^ target) as usize);
+        let near = self.near.modulo_mut((window ^ target) as usize);
         let is = |entry: &Entry| entry.window == window && entry.target == target;
         if let Some(entry) = self.list.get_mut(usize::from(*near)).filter(|entry| is(entry)) {
             entry.local = true;

@@ -38,7 +38,7 @@ impl Process {
                     match decision {
                         Decision::Record => "",
                         Decision::Sample => archive::SAMPLED,
-                        Decision::SumUp => archive::SUMMED_UP,
+                        Decision::Aggregate => archive::SUMMED_UP,
                         Decision::Follow | Decision::Bypass => archive::LEFT_OUT,
                     }
                 ));

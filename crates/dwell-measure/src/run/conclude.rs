@@ -17,9 +17,9 @@ use otf2::id::LocationRef;
 use super::Recording;
 use crate::guard::{self, Entry, guarded};
 use crate::process::Process;
+use crate::recorder_collectives;
 use crate::report::{self, Overhead};
 use crate::thread::Closed;
-use crate::together;
 
 /// The steps that processes take together after the recording has ended.
 pub(super) struct Conclusion<'e> {
@@ -40,7 +40,7 @@ impl Conclusion<'_> {
             Err(error) => (ProcessFacts::default(), Err(error)),
         };
         let unified = unify::unify(up, local.shared.clone(), local.process.clone());
-        together::agree(up, read.and(everyone_is_there(&unified)))?;
+        recorder_collectives::agree(up, read.and(everyone_is_there(&unified)))?;
         let unified = unified?;
         let collated = self.collate(up, &local, &unified);
         let placed = match &collated {
@@ -55,7 +55,7 @@ impl Conclusion<'_> {
         };
         // The archive is complete when all files are in their places, so rank 0 writes its anchor after that; and
         // each process removes what it was made from after that.
-        together::agree(up, placed)?;
+        recorder_collectives::agree(up, placed)?;
         let asked = self.recording.settings.selection.overhead;
         let overhead = unified.global.as_ref().map(|global| Overhead::of(global, asked));
         let written = unified.global.as_ref().zip(overhead).map_or(Ok(()), |(global, overhead)| {
@@ -63,9 +63,9 @@ impl Conclusion<'_> {
             let how = format!("{} rounds, {received} bytes received by rank 0", unified.rounds);
             own(|| self.complete(global, &local, &how, overhead, collated.as_ref().ok()))
         });
-        together::agree(up, written)?;
+        recorder_collectives::agree(up, written)?;
         guarded(Entry::Close, || self.clean_up(&local, collated.is_ok()));
-        let cleaned = together::agree(up, Ok(()));
+        let cleaned = recorder_collectives::agree(up, Ok(()));
         if let Some((global, overhead)) = unified.global.as_ref().zip(overhead) {
             let directory = &self.recording.agreement.directory;
             let _ = fs::remove_file(experiment::run_file(Path::new(directory)));

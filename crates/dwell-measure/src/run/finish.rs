@@ -16,9 +16,9 @@ use crate::guard::{self, Entry, guarded};
 use crate::hook::{CallArgs, Hook, Who};
 use crate::mpi;
 use crate::process::{self, Process};
+use crate::recorder_collectives;
 use crate::report;
 use crate::sync;
-use crate::together;
 
 /// Ends the recording while the runtime still runs, and makes the archive together with all other processes. `hook` is
 /// the call that will end the runtime; it is recorded with the barrier of its arrival. `open` makes the communication
@@ -53,7 +53,7 @@ pub fn finish<U: Upcalls>(
         if !arrived.load(Ordering::Relaxed) {
             let failed = Err(guard::error());
             let up = open(arrival);
-            let _ = up.and_then(|mut up| together::agree(&mut up, failed));
+            let _ = up.and_then(|mut up| recorder_collectives::agree(&mut up, failed));
         }
         false
     })
@@ -73,7 +73,7 @@ fn finish_together<U: Upcalls>(
     };
     let arrive = || {
         let mut up = open()?;
-        let arrived = together::agree(&mut up, able);
+        let arrived = recorder_collectives::agree(&mut up, able);
         if arrived.is_err() {
             up.leave();
         }

@@ -11,13 +11,13 @@ use dwell_unify::facts::Fact;
 use dwell_unify::unify::Upcalls;
 
 use super::{COMPARISON, Part, Recording, Runtime, STARTED, set_part, speaks};
-use crate::agree::{self, Agreement};
 use crate::call::{self, Past};
 use crate::clock::{self, Sample};
 use crate::clock_rendezvous;
 use crate::control;
 use crate::counters::{Counting, Wanted};
 use crate::guard::{self, Entry, guarded};
+use crate::handshake::{self, Agreement};
 use crate::hook::{Hook, paradigm};
 use crate::process::{self, Plan, Process};
 use crate::report;
@@ -150,7 +150,7 @@ fn begin(
         None => experiment::open_files(directory),
     };
     let path = open_files.to_str().ok_or_else(|| io::Error::other("a path is not UTF-8"))?;
-    let program = agree::program();
+    let program = handshake::program();
     let (rank, size) = (up.rank(), up.size());
     let process = Process::prepare(&Plan {
         run: agreement.run,

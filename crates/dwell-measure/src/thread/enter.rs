@@ -11,8 +11,8 @@ use super::{Busy, DEPTH, NO_PLACE, NOT_RECORDED, Place, Thread, place_of, take, 
 use crate::arch;
 use crate::entry::{self, Words, keeping_errno, words};
 use crate::hook::Hook;
+use crate::modulo::Modulo;
 use crate::process;
-use crate::wrap::Wrap;
 
 /// Enters a call: the thread is busy until what is returned is released. `None` if the call is not to be recorded. If the
 /// enter event is held back, [`Thread::write_held`] or [`Thread::write_held_and`] must write it before the thread is
@@ -147,7 +147,7 @@ impl Thread {
     #[inline(always)]
     pub(super) fn prepared(&self, region: u32, site: usize) -> Option<Held> {
         let at = place_of(site);
-        let place = self.sites.wrap(at);
+        let place = self.sites.modulo(at);
         let known = place.return_address == site && place.region == region;
         (known && place.events.is_some()).then_some(Held(at))
     }
@@ -167,7 +167,7 @@ impl Thread {
     #[cfg_attr(not(debug_assertions), inline(always))] // Without optimisation each copy would take stack.
     pub(crate) fn write_held_and(&mut self, held: Held, time: u64, event: impl Part) {
         for _ in 0..2 {
-            let place = self.sites.wrap(held.0);
+            let place = self.sites.modulo(held.0);
             // Both are there: an enter event is held back only if it is prepared, and nothing is written before it.
             if let (Some((enter, _)), Some(encoder)) = (&place.events, &mut self.encoder)
                 && encoder.write_both(Time(time), enter, event).is_ok()
@@ -247,7 +247,7 @@ impl Thread {
         if self.encoder.is_none() {
             return self.profile.is_some();
         }
-        let place = self.sites.wrap(place_of(return_address));
+        let place = self.sites.modulo(place_of(return_address));
         let known = place.return_address == return_address && place.region == region;
         if let (true, Some((enter, _)), Some(encoder)) = (known, &place.events, &mut self.encoder)
             && encoder.write_prepared(Time(time), enter).is_ok()
@@ -280,7 +280,7 @@ impl Thread {
             let enter = encoder.prepare(List::from([site].as_slice()), event);
             let leave = encoder.prepare(List::default(), Leave { region: RegionRef(region) });
             let events = enter.zip(leave);
-            let place = self.sites.wrap_mut(place_of(return_address));
+            let place = self.sites.modulo_mut(place_of(return_address));
             let known = place.return_address == return_address && place.region == region;
             if !known {
                 *place = Place { return_address, region, ..NO_PLACE };
@@ -296,9 +296,9 @@ impl Thread {
     #[cold]
     #[inline(never)]
     pub(super) fn nest(&mut self, stack: usize, layer: u32) -> bool {
-        self.write_brief();
-        if self.held_back {
-            self.write_held_back();
+        self.write_unframed();
+        if self.aggregated {
+            self.write_aggregated();
         }
         let open = self.frames.get(..self.depth).unwrap_or_default();
         let dead = open.iter().rev().take_while(|frame| !frame.is_alive(stack)).count();

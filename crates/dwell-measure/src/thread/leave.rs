@@ -12,7 +12,7 @@ use super::frame::Frame;
 use super::{Busy, DEPTH, Location, Thread, place_of};
 use crate::entry::{self, Quiet};
 use crate::faults::{Entry, pass};
-use crate::wrap::Wrap;
+use crate::modulo::Modulo;
 
 /// A recorded call that has been entered. The hook must leave it after the real function has returned, on the same
 /// thread.
@@ -68,7 +68,7 @@ impl Thread {
         if self.flags.aside && self.leave_aside(time) {
             return true;
         }
-        let place = self.sites.wrap(place_of(site));
+        let place = self.sites.modulo(place_of(site));
         // Whoever called from there, the region is what matters.
         let known = match (&place.events, &mut self.encoder) {
             (Some((_, leave)), Some(encoder)) if place.region == region => {
@@ -96,11 +96,12 @@ impl Thread {
     /// needs more work than writing it.
     #[cfg_attr(not(debug_assertions), inline(always))] // Without optimisation each copy would take stack.
     pub(crate) fn leave_frame(&mut self, depth: usize, time: u64, event: impl Part) -> bool {
-        let Frame { region, layer, site, muted, hidden, parameter, .. } = *self.frames.wrap(depth);
+        let Frame { region, layer, site, muted, hidden, parameter, .. } =
+            *self.frames.modulo(depth);
         if muted || parameter != 0 {
             return false;
         }
-        let place = self.sites.wrap(place_of(site));
+        let place = self.sites.modulo(place_of(site));
         let written = match (&place.events, &mut self.encoder) {
             (Some((_, leave)), Some(encoder)) if place.region == region => {
                 encoder.write_both(Time(time), event, leave).is_ok()

@@ -17,10 +17,9 @@ use otf2::event::Leave;
 use otf2::id::{LocationRef, RegionRef, Time};
 
 use super::{
-    Busy, DEPTH, Flags, Frame, Location, Merged, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Stretch,
-    Thread, WINDOWS, abandon,
+    AggregatedPolls, Busy, DEPTH, Flags, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES,
+    Stretch, Thread, WINDOWS, abandon,
 };
-use crate::busy::Flag;
 use crate::counters::Readings;
 use crate::entry::{self, Anchor, keeping_errno, words};
 use crate::faults::pass;
@@ -28,6 +27,7 @@ use crate::guard::{self, guarded};
 use crate::memory::{self, Memory};
 use crate::process::{self, Process};
 use crate::profile::{self, Profile};
+use crate::reentrancy::Flag;
 use crate::stack;
 use crate::text::Text;
 use crate::unwind::Stack;
@@ -46,7 +46,7 @@ pub struct Closed {
     pub bypassed: u64,
     /// Number of calls that a filter or a pause excluded.
     pub left_out: u64,
-    /// Number of calls that were summed up because they were short.
+    /// Number of calls that were aggregated because they were short.
     pub summed: u64,
 }
 
@@ -122,9 +122,9 @@ impl Location {
                 ..Flags::default()
             },
             turns_at: 0,
-            merged: Merged::NONE,
-            held_back: false,
-            brief: None,
+            polls: AggregatedPolls::NONE,
+            aggregated: false,
+            unframed: None,
             stretch: Stretch::NONE,
             summed: 0,
             was_outstanding: false,
@@ -195,9 +195,9 @@ impl Thread {
         if self.flags.unsettled {
             self.settle();
         }
-        self.write_brief();
-        if self.held_back {
-            self.write_held_back();
+        self.write_unframed();
+        if self.aggregated {
+            self.write_aggregated();
         }
         let none = self.told(location);
         let now = self.now();

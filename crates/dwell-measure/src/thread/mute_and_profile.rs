@@ -12,10 +12,10 @@ use crate::arch;
 use crate::counters;
 use crate::entry::{self, Quiet, keeping_errno};
 use crate::hook::Hook;
+use crate::modulo::Modulo;
 use crate::process;
 use crate::profile::Amount;
 use crate::unwind::{self, Place as Caller};
-use crate::wrap::Wrap;
 
 /// Muting.
 impl Thread {
@@ -37,22 +37,22 @@ impl Thread {
         self.flags.aside = muted | self.profile.is_some() | self.process.counting.get().is_some();
     }
 
-    /// Continues a call that is muted or held back, or was called by such a one, or that is added to a profile.
+    /// Continues a call that is muted or may be aggregated, or was called by such a call, or that is added to a profile.
     #[inline(never)]
     pub(super) fn return_aside(&mut self, muted: bool) {
         if muted != self.flags.muted {
             self.set_muted(muted);
         }
-        if self.held_back {
-            self.write_held_back_if_long();
+        if self.aggregated {
+            self.write_aggregated_if_long();
         }
     }
 
     /// Does what is left to do before the leave event of the open call: samples counters, and books the call in the
-    /// profile. Returns `true` if the call was summed up, and has no leave event.
+    /// profile. Returns `true` if the call was aggregated, and has no leave event.
     #[inline(never)]
     pub(super) fn leave_aside(&mut self, time: u64) -> bool {
-        if self.held_back && self.sum_up(time) {
+        if self.aggregated && self.aggregate(time) {
             return true;
         }
         let Frame { layer, .. } = *self.frame();
@@ -99,9 +99,9 @@ impl Thread {
     #[inline(never)]
     pub(super) fn open_partly(&mut self, hook: &Hook, time: u64, frame: Frame) -> Opened {
         let Frame { region, site, .. } = frame;
-        if !self.flags.off && hook.is_summed_up() {
-            if self.is_summed_up(region, site) {
-                self.hold_back(time, frame);
+        if !self.flags.off && hook.is_aggregated() {
+            if self.is_aggregated(region, site) {
+                self.open_aggregated(time, frame);
                 return Opened::Yes;
             }
             if self.flags.unsettled {
@@ -118,7 +118,7 @@ impl Thread {
     #[inline(never)]
     fn skips(&mut self, region: u32, return_address: usize) -> bool {
         let every = self.process.selection.every;
-        let place = self.sites.wrap_mut(place_of(return_address));
+        let place = self.sites.modulo_mut(place_of(return_address));
         if place.return_address != return_address || place.region != region {
             // A place that is called for the first time is recorded then.
             *place = Place { return_address, region, ..NO_PLACE };
@@ -190,7 +190,7 @@ impl Thread {
     #[inline(always)]
     pub(super) fn set_aside(&mut self, amount: Option<Amount>, tagged: bool) -> bool {
         // An attribute says something that others need.
-        if self.flags.muted || self.held_back && self.keeps(amount.filter(|_| !tagged)) {
+        if self.flags.muted || self.aggregated && self.keeps(amount.filter(|_| !tagged)) {
             return true;
         }
         if let Some(amount) = &amount {
@@ -203,7 +203,7 @@ impl Thread {
     #[inline(always)]
     pub(super) fn count(&mut self, amount: &Amount) {
         let Some(profile) = &mut self.profile else { return };
-        let frame = self.frames.wrap_mut(self.depth.wrapping_sub(1));
+        let frame = self.frames.modulo_mut(self.depth.wrapping_sub(1));
         let partner = profile.add(frame.row, amount);
         if frame.partner == 0 {
             frame.partner = partner;
@@ -218,7 +218,7 @@ impl Thread {
             0 => profile.program(time, process::PROGRAM.0),
             _ => self.row_around(time),
         };
-        let place = self.sites.wrap(place_of(return_address));
+        let place = self.sites.modulo(place_of(return_address));
         let known = place.return_address == return_address && place.region == region;
         if known && place.parent == parent && place.row != 0 {
             return place.row;
@@ -265,7 +265,7 @@ impl Thread {
                 return 0;
             }
             let row = profile.path(parent, region, site);
-            let place = self.sites.wrap_mut(place_of(return_address));
+            let place = self.sites.modulo_mut(place_of(return_address));
             if place.return_address != return_address || place.region != region {
                 *place = Place { return_address, region, ..NO_PLACE };
             }

@@ -31,14 +31,14 @@ mod atomics {
 }
 
 #[allow(dead_code)] // Models do without what only panics need.
-#[path = "../../src/busy.rs"]
-mod busy;
+#[path = "../../src/reentrancy.rs"]
+mod reentrancy;
 
 #[path = "../../src/slot.rs"]
 mod slot;
 
 use atomics::{AtomicBool, AtomicU8, AtomicUsize, Ordering, barrier};
-use busy::{Flag, Held, Switch, Taken};
+use reentrancy::{Flag, Held, Switch, Taken};
 use slot::Slot;
 
 /// A state with the flag that says who uses it. Loom fails a model in which two threads use a cell at a time, or one

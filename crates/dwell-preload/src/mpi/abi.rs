@@ -5,8 +5,8 @@ use core::ops::Deref;
 use std::sync::OnceLock;
 
 use dwell_measure::hook::Passed;
+use dwell_measure::modulo::Modulo;
 use dwell_measure::mpi::Status;
-use dwell_measure::wrap::Wrap;
 use dwell_model::mpi::abi::{self as model, VERSION};
 pub(crate) use dwell_model::mpi::abi::{Family, STATUS};
 
@@ -64,7 +64,7 @@ fn sizes() -> [(usize, u64); SIZES] {
     for (name, size) in TYPES {
         let datatype = variable(name);
         if datatype != 0 {
-            *sizes.wrap_mut(place_of(datatype)) = (datatype, *size);
+            *sizes.modulo_mut(place_of(datatype)) = (datatype, *size);
         }
     }
     sizes
@@ -156,7 +156,7 @@ impl Abi {
         if self.family == Family::Mpich && datatype >> 24 == 0x4c {
             return (datatype >> 8 & 0xff) as u64;
         }
-        match *self.sizes.wrap(place_of(datatype)) {
+        match *self.sizes.modulo(place_of(datatype)) {
             (known, size) if known == datatype && known != 0 => size,
             _ => self.ask_for_size(datatype),
         }

@@ -1,7 +1,7 @@
 //! The protocol between a thread that records and the thread that ends the recording.
 //!
 //! The state of a thread has one user at a time: its own thread, or, after recording has been switched off, the thread
-//! that closes its files. A flag says who uses it ([`Flag`]), a byte says whether calls are recorded ([`Switch`]). The
+//! that closes its files. A flag identifies the user ([`Flag`]), a byte states whether calls are recorded ([`Switch`]). The
 //! thread announces itself in the flag and then looks at the switch; the other one turns the switch off and then looks
 //! at the flag. So one of the two sees the other, if neither look can be made before the store that precedes it. The
 //! recording thread must not pay for that at every call, so the other one pays for both, with a barrier that the kernel
@@ -47,12 +47,12 @@ pub(crate) enum Taken {
     Off,
 }
 
-/// Says who uses the state of a thread: the stack pointer of the user, or 0.
+/// Identifies the user of the state of a thread: the stack pointer of the user, or 0.
 #[derive(Debug)]
 pub(crate) struct Flag(AtomicUsize);
 
 impl Flag {
-    /// A flag of a state that nobody uses.
+    /// Makes the flag of a state that is not in use.
     pub(crate) fn new() -> Self {
         Self(AtomicUsize::new(0))
     }
@@ -96,8 +96,8 @@ impl Flag {
     /// Ends the use of the state.
     #[inline(always)]
     pub(crate) fn release(&self) {
-        // What was written to the state is there for whoever sees that nobody uses it. Signal handlers of this thread
-        // see it in the same order.
+        // A thread that sees that the state is not in use also sees everything that was written to it. Signal handlers of
+        // this thread see the stores in the same order.
         self.0.store(0, Ordering::Release);
     }
 

@@ -1,7 +1,7 @@
 //! Collective operations among the recorders of all processes, made of messages along the tree of unification.
 //!
-//! The runtime's own collectives block until all processes have come, so that nobody could give up waiting. These
-//! wait message by message, each within the deadline of the step.
+//! The runtime's own collectives block until all processes have arrived, and cannot be given up. These wait for one
+//! message after the other, each within the deadline of the step.
 
 use std::io;
 
@@ -60,7 +60,8 @@ pub(crate) fn numbers<const N: usize>(bytes: &[u8]) -> io::Result<[u64; N]> {
     Ok(numbers)
 }
 
-/// Reasons that are longer are cut in the middle, where a path stands: what went wrong comes last.
+/// Longest reason of a failure, in bytes. Longer ones are shortened in the middle, where a path is written: the cause of
+/// the failure is at the end.
 const LONGEST: usize = 400;
 
 /// Returns success at all processes if all of them pass success. Otherwise all get the error of one of them, which

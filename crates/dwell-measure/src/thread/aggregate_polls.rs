@@ -1,17 +1,17 @@
-//! Calls that find nothing again and again, such as polls in a loop: consecutive ones are one region.
+//! Aggregation of calls that find nothing again and again, such as polls in a loop: consecutive ones are one region.
 //!
 //! A program may poll a million times a second. The end of a call that found nothing is not written at once: if the next
-//! thing that the thread records is the same call from the same place, less than [`APART`] after it, the region goes on.
-//! Everything else ends the region at the time at which its last call ended. Its leave event says how many calls it stands
-//! for.
+//! thing that the thread records is the same call from the same place, less than [`APART`] after it, the region continues.
+//! Everything else ends the region at the time at which its last call ended. Its leave event states the number of calls.
 //!
-//! Now and then the thread loses its core between two calls, to another thread or to an interrupt. That is no reason to end
-//! the region, because the program did nothing meanwhile. The processor time of the thread tells of other threads. It takes
-//! long to read: so it is read when a region begins to be merged, every [`RENEWED`] of it, and where the next call seems to
-//! be late. Interrupts count as time of the thread: so calls may be late for a [`PART`] of the region, whatever the reason.
+//! Now and then the thread loses its core between two calls, to another thread or to an interrupt. That does not end the
+//! region, because the program did nothing meanwhile. The processor time of the thread shows how long other threads ran.
+//! Reading it is slow, so it is read when a region begins to be aggregated, every [`RENEWED`] of it, and when the next call
+//! seems to be late. Interrupts count as time of the thread, so calls may be late for a [`PART`] of the region, whatever the
+//! reason.
 //!
-//! A region that is merged stays the innermost frame between its calls, with its end in [`Merged::until`]. So whoever gets
-//! hold of a thread settles it first.
+//! An aggregated region stays the innermost frame between its calls, with its end in [`AggregatedPolls::until`]. So every
+//! other user of the thread settles it first.
 #![allow(unsafe_code)] // Reads the processor time of the thread.
 
 use dwell_unify::definitions::attribute;
@@ -26,7 +26,7 @@ use crate::entry::{self, Words, words};
 use crate::hook::Hook;
 
 /// Calls that begin less than this after the end of the one before, in nanoseconds, are one region. A process that does
-/// something else between its polls serves nobody meanwhile, and the analysis has to see that.
+/// something else between its polls does not serve other processes meanwhile, and the analysis has to see that.
 const APART: u64 = 1_000;
 
 /// Part of a region, as a divisor, in which its thread may have done something else than its calls: 2 %.
@@ -34,22 +34,22 @@ const PART: u64 = 50;
 /// Time in nanoseconds after which the processor time is read again.
 const RENEWED: u64 = 100_000;
 
-/// The region that may go on.
+/// The region that the next call may continue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Merged {
+pub(super) struct AggregatedPolls {
     /// Time and processor time of the thread when they were read last, in nanoseconds.
     read: (u64, u64),
     /// End of its last call, if the region is open although the call is over; otherwise 0.
     pub(super) until: u64,
     /// Time between calls that were late, for other reasons than other threads.
     late: u64,
-    /// Number of calls that it stands for.
+    /// Number of calls in the region.
     count: u64,
     /// Number of calls that the thread has recorded, this region included.
     calls: u64,
 }
 
-impl Merged {
+impl AggregatedPolls {
     pub(super) const NONE: Self = Self { read: (0, 0), until: 0, late: 0, count: 0, calls: 0 };
 
     /// Returns `true` if a call at this time follows the last one of a region that began at `begin`, with hardly anything
@@ -95,7 +95,7 @@ pub(crate) fn enter_again(hook: &'static Hook) -> Option<Busy> {
     let words = words();
     let Some(mut thread) = take_as_it_is(words) else { return missed() };
     if thread.flags.unsettled {
-        if thread.merged.until != 0 && thread.goes_on(hook, words) {
+        if thread.polls.until != 0 && thread.goes_on(hook, words) {
             return Some(thread);
         }
         thread.settle();
@@ -104,17 +104,17 @@ pub(crate) fn enter_again(hook: &'static Hook) -> Option<Busy> {
         thread.release();
         return None;
     }
-    thread.merged = Merged { count: 1, calls: thread.calls, ..Merged::NONE };
+    thread.polls = AggregatedPolls { count: 1, calls: thread.calls, ..AggregatedPolls::NONE };
     Some(thread)
 }
 
 impl Busy {
-    /// Leaves a call that [`enter_again`] entered, at `time`. Its region may go on if the call found nothing.
+    /// Leaves a call that [`enter_again`] entered, at `time`. If the call found nothing, the next one may continue its region.
     #[inline]
     pub(crate) fn leave_again(mut self, time: u64, found_nothing: bool) {
-        self.merged.until = time;
+        self.polls.until = time;
         self.flags.unsettled = true;
-        let recorded_inside = self.merged.calls != self.calls;
+        let recorded_inside = self.polls.calls != self.calls;
         if !found_nothing || recorded_inside || self.flags.muted || time == 0 {
             self.settle();
         }
@@ -155,14 +155,14 @@ const COUNTERS: [[&str; 2]; 3] = [
 ];
 
 impl Thread {
-    /// Does what was put off until the next event: leaves the region that is open although its call is over, and writes what
-    /// was only counted.
+    /// Writes the events that were deferred: leaves the region that is open although its call is over, and writes the values
+    /// of operations that were only counted.
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self) {
         self.flags.unsettled = false;
-        if self.merged.until != 0 {
-            self.end_merged();
+        if self.polls.until != 0 {
+            self.end_polls();
         }
         self.end_stretch();
         for (counted, [operations, bytes]) in
@@ -188,18 +188,19 @@ impl Thread {
         if !same
             || time >= self.turns_at
             || entry::is_quiet() != self.flags.off
-            || !self.merged.is_followed_at(time, enter)
+            || !self.polls.is_followed_at(time, enter)
         {
             return false;
         }
-        self.merged.until = 0;
-        self.merged.count += 1;
+        self.polls.until = 0;
+        self.polls.count += 1;
         true
     }
 
     /// Leaves the region that is open although its call is over, at the time at which the call ended.
-    fn end_merged(&mut self) {
-        let Merged { until, count, .. } = std::mem::replace(&mut self.merged, Merged::NONE);
+    fn end_polls(&mut self) {
+        let AggregatedPolls { until, count, .. } =
+            std::mem::replace(&mut self.polls, AggregatedPolls::NONE);
         let Frame { region, layer, muted, hidden, row, .. } = *self.frame();
         if count <= 1 || muted {
             self.leave_last(until);

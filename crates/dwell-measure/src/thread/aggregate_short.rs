@@ -1,20 +1,21 @@
-//! Short calls that are summed up, so that recording takes no more than a stated part of the time.
+//! Aggregation of short calls, so that recording takes no more than a stated part of the time.
 //!
-//! With `--overhead` a call of which nobody else has to know ([`Decision::SumUp`](crate::filter::Decision)) is held back:
-//! nothing is written when it begins. If it takes at least [`Process::short`](crate::process::Process) or writes a record
-//! that others need, it is written as any other call, with the time at which it began. Otherwise it is added to a
-//! *stretch*: calls that follow each other within that time, from a few places of the program. A stretch is written when
-//! something else is, when the next call is too far away, or when it has become long: one region for each place, which says
-//! how many calls it stands for, and how long they took. A stretch of one call is written as that call.
+//! With `--overhead` a call that no other process depends on ([`Decision::Aggregate`](crate::filter::Decision)) may be
+//! aggregated: nothing is written when it begins. If it takes at least [`Process::short`](crate::process::Process) or
+//! writes a record that the analysis of other processes needs, it is written like any other call, with the time at which
+//! it began. Otherwise it is added to a *stretch*: calls that follow each other within that time, from a few places of the
+//! program. A stretch is written before any other event, when the next call is too far away, or when it has become long.
+//! It has one region for each place, which states the number of calls and the time that they took. A stretch of one call
+//! is written as that call.
 //!
-//! That time is the cost of recording a call, divided by the part that recording may take. So whatever is written is far
-//! enough from what was written before it. What remains is the cost of looking at short calls.
+//! That time is the cost of recording a call, divided by the part that recording may take. So there is always enough time
+//! between two written calls. The remaining cost is that of deciding about short calls.
 //!
-//! The first calls of each place are recorded in any case, and calls inside of other calls too, because their caller says
-//! when it began.
+//! The first calls of each place are always recorded. So are calls inside other recorded calls, because the enter event of
+//! the outer call has to be written before them.
 //!
-//! Transfers of a program whose functions are not recorded are most frequent, so they have a way of their own ([`Brief`]),
-//! which takes fewer instructions: they have no frame until something has to be written of them.
+//! Transfers of a program whose own functions are not recorded are the most frequent case. They take fewer instructions,
+//! because they have no frame until an event is written about them ([`Unframed`]).
 #![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
 
 use dwell_model::operation::{Mode, Operation};
@@ -27,46 +28,46 @@ use super::{
     Busy, Call, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, Place, Thread, place_of,
 };
 use crate::arch;
-use crate::busy::Taken;
 use crate::entry::{self, words};
 use crate::faults::{Entry, pass};
 use crate::hook::Hook;
+use crate::modulo::Modulo;
 use crate::profile::{Access, Amount};
-use crate::wrap::Wrap;
+use crate::reentrancy::Taken;
 
-/// Calls of each place that are recorded before any is summed up.
+/// Number of calls of each place that are recorded before the first one is aggregated.
 const FIRST: u32 = 100;
-/// Places of the program whose calls are in one stretch, at most.
+/// Largest number of places of the program whose calls are in one stretch.
 const PLACES: usize = 8;
-/// Length of a stretch, at most, as a multiple of the time up to which calls are short. What is lost if the process is
-/// killed is no longer than this.
+/// Largest length of a stretch, as a multiple of the time up to which calls are short. A process that is killed loses at
+/// most one stretch.
 const LONGEST: u64 = 100;
 
-/// Calls that are summed up, and not written yet.
+/// Aggregated calls that are not written yet.
 #[derive(Debug)]
 pub(super) struct Stretch {
-    /// When the first call began and the last one ended.
+    /// Times at which the first call began and the last one ended.
     from: u64,
     until: u64,
     calls: u64,
     /// The first call, which is written as it was if no other joins it.
     first: Single,
-    /// Operation of the call that is held back.
+    /// Operation of the open call, if that may still be aggregated.
     kept: Option<Access>,
     sums: [Sum; PLACES],
     places: usize,
 }
 
-/// What is written of a call that stays alone.
+/// Contents of a stretch of one call, which is written as that call.
 #[derive(Clone, Copy, Debug)]
 struct Single {
     operation: Option<Access>,
     blocking: bool,
 }
 
-/// A transfer that is open, and of which nothing was written or looked up so far.
+/// An open transfer that may be aggregated, without a frame: no event was written and no window looked up for it yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Brief {
+pub(super) struct Unframed {
     hook: &'static Hook,
     target: u32,
     bytes: u64,
@@ -79,9 +80,9 @@ pub(super) struct Brief {
     stack: usize,
 }
 
-/// Begins a transfer that may turn out to be short. Returns `None` if the call has to be begun in the ordinary way.
+/// Begins a transfer that is aggregated if it is short. Returns `None` if the call has to be begun in the ordinary way.
 #[inline(never)]
-pub(crate) fn begin_brief(
+pub(crate) fn begin_aggregated(
     hook: &'static Hook,
     target: u32,
     bytes: u64,
@@ -100,7 +101,7 @@ pub(crate) fn begin_brief(
     }
     let mut thread = Busy { location };
     let return_address = words.return_address.get();
-    let Some(region) = thread.may_be_brief(hook, return_address) else {
+    let Some(region) = thread.may_be_aggregated(hook, return_address) else {
         thread.release();
         return None;
     };
@@ -112,9 +113,9 @@ pub(crate) fn begin_brief(
         thread.settle();
     }
     let stack = words.stack.get();
-    let brief =
-        Brief { hook, target, bytes, address, context, enter, region, return_address, stack };
-    thread.brief = Some(brief);
+    let unframed =
+        Unframed { hook, target, bytes, address, context, enter, region, return_address, stack };
+    thread.unframed = Some(unframed);
     thread.layers = hook.layer_bit;
     let call = Call { location: location.into(), depth: 0 };
     thread.release();
@@ -122,27 +123,28 @@ pub(crate) fn begin_brief(
 }
 
 impl Busy {
-    /// Ends a call that [`begin_brief`] began, if it is still one and short. Otherwise it has to be ended in the ordinary
+    /// Ends a call that [`begin_aggregated`] began, if it is still one and short. Otherwise it has to be ended in the ordinary
     /// way.
     #[inline]
-    pub(crate) fn end_brief(mut self) -> Option<Self> {
-        let Some(Brief { hook, enter, region, return_address, bytes, .. }) = self.brief else {
+    pub(crate) fn end_aggregated(mut self) -> Option<Self> {
+        let Some(Unframed { hook, enter, region, return_address, bytes, .. }) = self.unframed
+        else {
             return Some(self);
         };
         let time = self.now();
         let length = time - enter;
         if length >= self.process.short {
-            self.write_brief();
+            self.write_unframed();
             return Some(self);
         }
         let place = self.place_in_stretch(return_address, region);
         if self.stretch.calls == 0 {
-            let operation = self.brief.map(|brief| self.operation_of(&brief));
+            let operation = self.unframed.map(|unframed| self.operation_of(&unframed));
             let blocking = hook.meaning.mode == Mode::Blocking;
             self.stretch.from = enter;
             self.stretch.first = Single { operation, blocking };
         }
-        self.brief = None;
+        self.unframed = None;
         self.layers = 0;
         self.add_to_stretch(place, length, bytes, time);
         self.release();
@@ -187,14 +189,14 @@ impl Stretch {
 }
 
 impl Thread {
-    /// Returns `true` if a call of this place is to be held back.
+    /// Returns `true` if a call of this place may be aggregated.
     #[inline]
-    pub(super) fn is_summed_up(&mut self, region: u32, site: usize) -> bool {
-        // A caller that is recorded would have to be written before the calls inside it.
+    pub(super) fn is_aggregated(&mut self, region: u32, site: usize) -> bool {
+        // The enter event of a recorded caller has to be written before the calls inside it.
         if self.layers != 0 || self.encoder.is_none() {
             return false;
         }
-        let place = self.sites.wrap_mut(place_of(site));
+        let place = self.sites.modulo_mut(place_of(site));
         if place.return_address != site || place.region != region {
             *place = Place { return_address: site, region, ..NO_PLACE };
         }
@@ -202,30 +204,30 @@ impl Thread {
         place.skipped > FIRST
     }
 
-    /// Opens a call of which nothing is written for now.
+    /// Opens a call that is aggregated if it is short. Nothing is written for now.
     #[inline]
-    pub(super) fn hold_back(&mut self, time: u64, frame: Frame) {
+    pub(super) fn open_aggregated(&mut self, time: u64, frame: Frame) {
         if self.stretch.calls > 0 && time - self.stretch.until > self.process.short {
             self.settle();
         }
         let row = self.enter_path(time, frame.region, frame.site);
         self.push(Frame { row, enter: time, ..frame });
         self.stretch.kept = None;
-        self.held_back = true;
+        self.aggregated = true;
         self.flags.aside = true;
     }
 
-    /// Does what was put off until the next event, unless the next event is a call that may join the stretch.
+    /// Writes the events that were deferred, unless the next event is a call that may join the stretch.
     #[cold]
     #[inline(never)]
     pub(super) fn settle_unless_short(&mut self, hook: &Hook) {
-        if self.stretch.calls == 0 || !hook.is_summed_up() || self.layers != 0 {
+        if self.stretch.calls == 0 || !hook.is_aggregated() || self.layers != 0 {
             self.settle();
         }
     }
 
-    /// Keeps the operation of a call that is held back. Returns `false` if the event cannot be kept: the call is written
-    /// now, and the event has to be.
+    /// Keeps the operation of the open call, which may be aggregated. Returns `false` if it cannot be kept: then the call
+    /// is written now, and the caller has to write the event.
     #[inline]
     pub(super) fn keeps(&mut self, amount: Option<Amount>) -> bool {
         let operation = amount.and_then(|amount| amount.access());
@@ -233,15 +235,15 @@ impl Thread {
             self.stretch.kept = operation;
             return true;
         }
-        self.write_held_back();
+        self.write_aggregated();
         false
     }
 
     /// Writes the beginning of the open call, of which nothing was written so far.
     #[cold]
     #[inline(never)]
-    pub(super) fn write_held_back(&mut self) {
-        self.held_back = false;
+    pub(super) fn write_aggregated(&mut self) {
+        self.aggregated = false;
         self.set_muted(false);
         if self.flags.unsettled {
             self.settle();
@@ -271,11 +273,12 @@ impl Thread {
         }
     }
 
-    /// Writes the beginning of a call that is held back and returns now, if it is not short. Records of its end follow.
+    /// Writes the beginning of the open call, which returns now, if it is too long to be aggregated. Records of its end
+    /// follow.
     #[inline]
-    pub(super) fn write_held_back_if_long(&mut self) {
+    pub(super) fn write_aggregated_if_long(&mut self) {
         if self.now() - self.frame().enter >= self.process.short {
-            self.write_held_back();
+            self.write_aggregated();
         }
     }
 
@@ -287,17 +290,17 @@ impl Thread {
         }
     }
 
-    /// Ends a call that is held back, and leaves it, if it is short. Otherwise its beginning is written, and its end has to
-    /// be.
+    /// Aggregates the open call and leaves it, if it is short. Otherwise writes its beginning and returns `false`: then the
+    /// caller has to write its end.
     #[inline]
-    pub(super) fn sum_up(&mut self, time: u64) -> bool {
+    pub(super) fn aggregate(&mut self, time: u64) -> bool {
         let Frame { enter, region, site, layer, hidden, window, blocking, .. } = *self.frame();
         let length = time - enter;
         if length >= self.process.short {
-            self.write_held_back();
+            self.write_aggregated();
             return false;
         }
-        self.held_back = false;
+        self.aggregated = false;
         self.flags.aside = self.profile.is_some();
         let operation = self.stretch.kept.take();
         if operation.is_some() {
@@ -346,20 +349,20 @@ impl Thread {
         }
     }
 
-    /// Returns the region of a call that may be [`Brief`], and counts it.
+    /// Returns the region of a call that may be [`Unframed`], and counts it.
     #[inline]
-    fn may_be_brief(&mut self, hook: &Hook, return_address: usize) -> Option<u32> {
+    fn may_be_aggregated(&mut self, hook: &Hook, return_address: usize) -> Option<u32> {
         let region = hook.region()?;
         let usual = self.depth == 0
             && self.layers == 0
             && !self.flags.aside
             && !self.flags.unwinds
             && self.encoder.is_some()
-            && self.merged.until == 0
+            && self.polls.until == 0
             && self.time < self.turns_at
             && entry::is_quiet() == self.flags.off
             && !self.flags.off;
-        let place = self.sites.wrap_mut(place_of(return_address));
+        let place = self.sites.modulo_mut(place_of(return_address));
         let known = place.return_address == return_address && place.region == region;
         if !usual || !known || place.skipped < FIRST {
             return None;
@@ -371,44 +374,44 @@ impl Thread {
     /// Returns the operation of a call.
     #[cold]
     #[inline(never)]
-    fn operation_of(&mut self, brief: &Brief) -> Access {
-        let Brief { hook, target, bytes, address, context, .. } = *brief;
+    fn operation_of(&mut self, unframed: &Unframed) -> Access {
+        let Unframed { hook, target, bytes, address, context, .. } = *unframed;
         let window = self.window(context);
         let window = self.window_at(window, address);
         let is_put = hook.meaning.operation == Operation::Put;
         Access { is_put, window, rank: target, bytes }
     }
 
-    /// Makes the open call, of which nothing was written so far, an ordinary one.
+    /// Gives the open call, if it is [`Unframed`], a frame and writes its beginning.
     #[cold]
     #[inline(never)]
-    pub(super) fn write_brief(&mut self) {
-        let Some(brief) = self.brief.take() else { return };
+    pub(super) fn write_unframed(&mut self) {
+        let Some(unframed) = self.unframed.take() else { return };
         self.layers = 0;
         if self.flags.unsettled {
             self.settle();
         }
-        let Brief { hook, enter, region, return_address, .. } = brief;
-        let stack = arch::return_place(brief.stack, return_address);
+        let Unframed { hook, enter, region, return_address, .. } = unframed;
+        let stack = arch::return_place(unframed.stack, return_address);
         let (site, layer) = (return_address, hook.layer_bit);
         let frame = Frame { stack, return_address, site, region, layer, ..NO_FRAME };
         if !self.open(enter, frame) {
             return;
         }
-        let operation = self.operation_of(&brief);
+        let operation = self.operation_of(&unframed);
         let blocking = hook.meaning.mode == Mode::Blocking;
         let id = self.operation(operation.window, blocking, operation.is_put);
         self.write_operation(enter, operation, id);
     }
 
-    /// Ends a call that is held back and whose own operation is complete, if it is short. Otherwise the completion and the
-    /// end of the call have to be written.
+    /// Aggregates the open call, whose own operation is complete, if it is short. Otherwise returns `false`: then the caller
+    /// has to write the completion and the end of the call.
     #[inline]
-    pub(crate) fn sum_up_complete(&mut self, time: u64) -> bool {
-        self.held_back && self.stretch.kept.is_some() && self.sum_up(time)
+    pub(crate) fn aggregate_complete(&mut self, time: u64) -> bool {
+        self.aggregated && self.stretch.kept.is_some() && self.aggregate(time)
     }
 
-    /// Adds a call that is summed up to the profile, if there is one.
+    /// Adds an aggregated call to the profile, if there is one.
     fn book(&mut self, operation: Option<Access>, time: u64) {
         if self.profile.is_some() {
             if let Some(amount) = operation.map(Amount::from) {

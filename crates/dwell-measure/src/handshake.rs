@@ -1,7 +1,7 @@
-//! The agreement that all processes must reach before they record: the directory, and the clock.
+//! The handshake of all processes before they record: they agree on the directory and the clock.
 //!
-//! Independent processes cannot agree on a time or a name, so rank 0 decides, makes the directories, and tells the
-//! others along the tree.
+//! Independent processes cannot agree on a time or a name, so rank 0 decides, makes the directories, and sends its
+//! decision to the others along the tree.
 
 use std::fs;
 use std::io;
@@ -13,9 +13,9 @@ use dwell_unify::stream::RunId;
 use dwell_unify::unify::Upcalls;
 
 use crate::clock;
+use crate::recorder_collectives::broadcast;
 use crate::report::{say, shown};
 use crate::settings::Settings;
-use crate::together::broadcast;
 
 /// The decision of rank 0 about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct Agreement {
 }
 
 impl Agreement {
-    /// Lets rank 0 decide, and tells all processes. The error is the same everywhere.
+    /// Lets rank 0 decide, and sends its decision to all processes. The error is the same everywhere.
     pub(crate) fn reach(up: &mut impl Upcalls, settings: &Settings) -> io::Result<Self> {
         let mine = (up.rank() == 0).then(|| match Self::decide(settings) {
             Ok(agreement) => agreement.encode(),
