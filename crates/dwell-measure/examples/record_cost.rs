@@ -13,7 +13,7 @@ use dwell_measure::call::{begin, end, end_transfer, transfer};
 use dwell_measure::clock::Source;
 use dwell_measure::entry::called_from;
 use dwell_measure::filter::Selection;
-use dwell_measure::hook::{CallArgs, Hook};
+use dwell_measure::hook::{Address, Bytes, CallArgs, Context, Hook, Rank, Transfer};
 use dwell_measure::memory::Filling;
 use dwell_measure::process::{Plan, Process};
 use dwell_model::shmem;
@@ -29,7 +29,7 @@ fn main() -> std::io::Result<()> {
     let mode = arguments.next().unwrap_or_default();
     let profile = mode == "profile";
     // A put that could be a signal is not summed up.
-    let bytes = if mode == "overhead" { 128 } else { 8 };
+    let bytes = Bytes(if mode == "overhead" { 128 } else { 8 });
     dwell_measure::clock::prepare();
     let plan = Plan {
         run: RunId::random(),
@@ -59,7 +59,7 @@ fn main() -> std::io::Result<()> {
     let (get, put) = (hook("shmem_getmem"), hook("shmem_putmem"));
     process.begin(get);
     // A block of the symmetric heap, for the puts to go to.
-    let (malloc, facts) = (hook("shmem_malloc"), CallArgs { bytes: 4096, ..CallArgs::NONE });
+    let (malloc, facts) = (hook("shmem_malloc"), CallArgs { bytes: Bytes(4096), ..CallArgs::NONE });
     if let Some(call) = begin(malloc, &facts) {
         end(call, malloc, &facts, HEAP as u64);
     }
@@ -70,7 +70,9 @@ fn main() -> std::io::Result<()> {
         // SAFETY: a word on this stack that stays what it is as long as calls are made.
         unsafe { called_from(site, (&raw const began) as usize, 0) };
         for call in 0..calls {
-            if let Some(call) = transfer(hook, (call & 1) as u32, bytes, HEAP + 64, 0) {
+            let target = Rank((call & 1) as u32);
+            let (address, context) = (Address(HEAP + 64), Context::DEFAULT);
+            if let Some(call) = transfer(hook, Transfer { target, bytes, address, context }) {
                 end_transfer(call);
             }
         }

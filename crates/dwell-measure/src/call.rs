@@ -12,87 +12,80 @@ use dwell_model::table::{Row, Success, Watch};
 use otf2::encode::Plain;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::event::RmaOpCompleteBlocking;
-use otf2::id::{LockId, MatchingId, Rank, RmaWinRef};
+use otf2::id::{LockId, Rank, RmaWinRef};
 
 use crate::clock::Sample;
 use crate::guard::{Entry, guarded, guarded_option};
-use crate::hook::{self, CallArgs, Hook, Made, Who, paradigm};
+use crate::hook::{self, Address, Bytes, CallArgs, Context, Hook, Made, Transfer, Who, paradigm};
 use crate::process::Process;
 use crate::recorder::{Access, Lock, LockRecord, Place, Recorder, WindowCollective};
-use crate::thread::{Call, Frame, begin_aggregated, enter_at};
+use crate::thread::{AtTarget, Call, Frame, begin_aggregated, enter_at};
 use crate::windows::{Strided, Window};
 
-/// Begins a call that moves `bytes` bytes between this process and the rank `target`. `address` is the address at the
-/// target. Returns `None` if the call is not recorded; otherwise the hook must pass the result to [`end_transfer`].
+/// Begins a call that makes a transfer. Returns `None` if the call is not recorded; otherwise the hook must pass the
+/// result to [`end_transfer`].
 #[inline(always)]
-pub fn transfer(
-    hook: &'static Hook,
-    target: u32,
-    bytes: u64,
-    address: usize,
-    context: usize,
-) -> Option<Call> {
+pub fn transfer(hook: &'static Hook, it: Transfer) -> Option<Call> {
+    let Transfer { target, bytes, address, context } = it;
     let begin = move || begin_transfer(hook, target, bytes, address, context);
     guarded_option(Entry::Before, begin)
 }
 
+/// Begins a [`Transfer`], whose parts are passed one by one: a call passes these in registers, but a larger value in
+/// memory.
 #[inline(never)]
 fn begin_transfer(
     hook: &'static Hook,
-    target: u32,
-    bytes: u64,
-    address: usize,
-    context: usize,
+    target: Rank,
+    bytes: Bytes,
+    address: Address,
+    context: Context,
 ) -> Option<Call> {
     // A put that may be a signal is recorded.
     if hook.is_aggregated()
-        && (hook.meaning.operation == Operation::Get || bytes > SMALL)
+        && (hook.meaning.operation == Operation::Get || bytes.0 > SMALL)
         && let Some(call) = begin_aggregated(hook, target, bytes, address, context)
     {
         return Some(call);
     }
     let mut recorder = Recorder::enter(hook)?;
     let window = recorder.thread.window(context);
-    record_transfer(&mut recorder, hook, window, target, bytes, address);
+    record_transfer(&mut recorder, hook, window, Transfer { target, bytes, address, context });
     Some(recorder.entered())
 }
 
 #[inline(always)]
-fn record_transfer(
-    recorder: &mut Recorder,
-    hook: &Hook,
-    window: u32,
-    target: u32,
-    bytes: u64,
-    address: usize,
-) {
+fn record_transfer(recorder: &mut Recorder, hook: &Hook, window: RmaWinRef, it: Transfer) {
+    let Transfer { target, bytes: Bytes(bytes), address, .. } = it;
     let thread = &mut recorder.thread;
     let symmetric = &thread.process.symmetric;
-    let on_heap = symmetric.heap_offset(address);
-    let offset = || on_heap.unwrap_or_else(|| symmetric.offset(address));
+    let on_heap = symmetric.heap_offset(address.0);
+    let offset = || on_heap.unwrap_or_else(|| symmetric.offset(address.0));
     let window = if on_heap.is_some() { window } else { thread.window_at(window, address) };
-    let blocking = hook.meaning.mode == Mode::Blocking;
+    let mode = hook.meaning.mode;
+    let outstanding_unless = |complete: bool| match complete {
+        true => AtTarget::Complete,
+        false => AtTarget::Outstanding,
+    };
     let operation = hook.meaning.operation;
     match operation {
         Operation::Get => {
-            let id = MatchingId(thread.operation(window, blocking, !blocking));
-            let (window, target, sent, received) = (RmaWinRef(window), Rank(target), bytes, 0);
-            recorder.write_get(&Access { window, target, sent, received, id });
+            let at_target = outstanding_unless(mode == Mode::Blocking);
+            let id = thread.operation(window, mode, at_target);
+            recorder.write_get(&Access { window, target, bytes, fetched: 0, id });
         }
         Operation::Atomic(which) => {
-            let outstanding = !(blocking && which.fetches());
-            let id = MatchingId(thread.operation(window, blocking, outstanding));
+            let at_target = outstanding_unless(mode == Mode::Blocking && which.fetches());
+            let id = thread.operation(window, mode, at_target);
             let place = Place::memory(offset());
-            let sent = u64::from(which.operands()) * bytes;
-            let received = if which.fetches() { bytes } else { 0 };
-            let (window, target) = (RmaWinRef(window), Rank(target));
-            let it = Access { window, target, sent, received, id };
+            let fetched = if which.fetches() { bytes } else { 0 };
+            let bytes = u64::from(which.operands()) * bytes;
+            let it = Access { window, target, bytes, fetched, id };
             recorder.write_atomic_at(which, &it, place);
         }
         _ => {
-            let id = MatchingId(thread.operation(window, blocking, true));
-            let (window, target, sent, received) = (RmaWinRef(window), Rank(target), bytes, 0);
-            let it = Access { window, target, sent, received, id };
+            let id = thread.operation(window, mode, AtTarget::Outstanding);
+            let it = Access { window, target, bytes, fetched: 0, id };
             if bytes <= SMALL {
                 let place = Place::memory(offset());
                 recorder.write_put_at(&it, place);
@@ -114,8 +107,7 @@ pub fn end_transfer(call: Call) {
 fn complete_transfer(call: Call) {
     let Some(mut thread) = call.retaken() else { return };
     if let Some(depth) = call.plain_depth(&thread) {
-        let Frame { blocking, window, id, .. } = *thread.frame_at(depth);
-        let (win, matching_id) = (RmaWinRef(window), MatchingId(id));
+        let Frame { blocking, window: win, id: matching_id, .. } = *thread.frame_at(depth);
         let time = thread.now();
         let event = Plain(RmaOpCompleteBlocking { win, matching_id });
         if blocking && thread.leave_frame(depth, time, event) {
@@ -126,9 +118,8 @@ fn complete_transfer(call: Call) {
         return;
     };
     let mut recorder = Recorder::now(thread);
-    let Frame { blocking, window, id, .. } = *recorder.thread.frame();
+    let Frame { blocking, window: win, id: matching_id, .. } = *recorder.thread.frame();
     if blocking {
-        let (win, matching_id) = (RmaWinRef(window), MatchingId(id));
         recorder.write_and_leave(RmaOpCompleteBlocking { win, matching_id });
     } else {
         recorder.leave();
@@ -140,7 +131,6 @@ fn complete_transfer(call: Call) {
 fn complete_own(recorder: &mut Recorder) {
     let Frame { blocking, window, id, .. } = *recorder.thread.frame();
     if blocking {
-        let (window, id) = (RmaWinRef(window), MatchingId(id));
         recorder.write_completed_in_call(window, id);
     }
 }
@@ -164,19 +154,19 @@ const WORLD: RmaWinRef = RmaWinRef(0);
 fn record_begin(recorder: &mut Recorder, hook: &Hook, args: &CallArgs) {
     let process = recorder.thread.process;
     match hook.meaning.operation {
-        Operation::Put if args.signal != 0 => put_with_signal(recorder, hook, args),
+        Operation::Put if args.signal != Address::NULL => put_with_signal(recorder, hook, args),
         Operation::Put | Operation::Get | Operation::Atomic(_) => {
             let window = recorder.thread.window(args.context);
-            record_transfer(recorder, hook, window, args.target, args.bytes, args.address);
+            record_transfer(recorder, hook, window, args.transfer());
         }
         Operation::Signal => {
-            let window = RmaWinRef(recorder.thread.window(args.context));
-            let offset = process.symmetric.offset(args.address);
-            recorder.write_notification(window, Rank(args.target), offset);
+            let window = recorder.thread.window(args.context);
+            let offset = process.symmetric.offset(args.address.0);
+            recorder.write_notification(window, args.target, offset);
         }
         Operation::WaitChange => {
             // At the beginning, as Score-P does it: a process that is killed in the wait has said for what it waits.
-            let offset = || process.symmetric.offset(args.address);
+            let offset = || process.symmetric.offset(args.address.0);
             recorder.write_wait(WORLD, waits_for_one(hook.row).then(offset));
         }
         Operation::Lock => recorder.write_lock(&lock(process, args), LockRecord::Request),
@@ -222,21 +212,20 @@ fn record_end(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, result: u64
                 && hook.row.places.success != Success::Unsaid
                 && waits_for_one(hook.row) =>
         {
-            recorder.write_wait(WORLD, Some(process.symmetric.offset(args.address)));
+            recorder.write_wait(WORLD, Some(process.symmetric.offset(args.address.0)));
         }
         Operation::Allocate | Operation::Reallocate => {
-            process.symmetric.allocated(result as usize, args.bytes);
+            process.symmetric.allocated(result as usize, args.bytes.0);
         }
         _ => {}
     }
     if hook.meaning.completes_remote {
         // A barrier completes what the default context has outstanding, whoever takes part.
-        let window = if is_collective(hook, args) { 0 } else { frame.window };
+        let window = if is_collective(hook, args) { WORLD } else { frame.window };
         let of_static_data = recorder.thread.known_static_window(window);
         for window in [Some(window), of_static_data].into_iter().flatten() {
             if let Some(last) = recorder.thread.complete(window) {
-                let (window, id) = (RmaWinRef(window), MatchingId(last));
-                recorder.write_completed_at_target(window, id);
+                recorder.write_completed_at_target(window, last);
             }
         }
     }
@@ -299,7 +288,7 @@ fn succeeded(hook: &Hook, result: u64) -> bool {
 
 /// Returns the lock of a call, whose number is the same at every process.
 fn lock(process: &Process, args: &CallArgs) -> Lock {
-    let id = LockId(process.symmetric.offset(args.address));
+    let id = LockId(process.symmetric.offset(args.address.0));
     Lock { window: WORLD, target: Rank::UNDEFINED, id, kind: LockType::Exclusive }
 }
 
@@ -307,16 +296,14 @@ fn put_with_signal(recorder: &mut Recorder, hook: &Hook, args: &CallArgs) {
     let thread = &mut recorder.thread;
     let window = thread.window(args.context);
     let window = thread.window_at(window, args.address);
-    let blocking = hook.meaning.mode == Mode::Blocking;
-    let id = MatchingId(thread.operation(window, blocking, true));
-    let place = Place::signal(thread.process.symmetric.offset(args.signal));
-    let (window, target) = (RmaWinRef(window), Rank(args.target));
-    let (sent, received) = (args.bytes, 0);
-    recorder.write_put_at(&Access { window, target, sent, received, id }, place);
+    let id = thread.operation(window, hook.meaning.mode, AtTarget::Outstanding);
+    let place = Place::signal(thread.process.symmetric.offset(args.signal.0));
+    let (target, bytes) = (args.target, args.bytes.0);
+    recorder.write_put_at(&Access { window, target, bytes, fetched: 0, id }, place);
 }
 
 /// Returns the window of the processes that take part in a collective operation.
-fn group_window(process: &Process, hook: &Hook, who: Who, world: Strided) -> u32 {
+fn group_window(process: &Process, hook: &Hook, who: Who, world: Strided) -> RmaWinRef {
     let group = match who {
         Who::Caller | Who::World => world,
         Who::ActiveSet { start, log_stride, size } => {
@@ -327,16 +314,16 @@ fn group_window(process: &Process, hook: &Hook, who: Who, world: Strided) -> u32
     process.window(Window { paradigm: paradigm(hook.layer).into(), group, context: 0 })
 }
 
-fn end_collective(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, window: u32) {
+fn end_collective(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, window: RmaWinRef) {
     let process = recorder.thread.process;
     let group = process.windows.get(window).map_or(process.world(), |window| window.group);
-    let is_root = group.rank(process.rank()) == Some(args.root);
+    let is_root = group.rank(process.rank()) == Some(args.root.0);
     let memory = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
     let (op, sent, received, level) = match hook.meaning.operation {
         Operation::Collective(which) => {
             let level = if which == Collective::Sync { RmaSyncLevel::PROCESS } else { memory };
             let (op, sent, received) =
-                hook::collective(which, args.bytes, group.size.into(), is_root);
+                hook::collective(which, args.bytes.0, group.size.into(), is_root);
             (op, sent, received, level)
         }
         Operation::Allocate | Operation::Reallocate => {
@@ -347,11 +334,10 @@ fn end_collective(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, window:
         _ => (CollectiveOp::Barrier, 0, 0, memory),
     };
     let root = match args.root {
-        u32::MAX => CollectiveRoot::None,
-        rank => CollectiveRoot::Rank(rank),
+        Rank::UNDEFINED => CollectiveRoot::None,
+        Rank(rank) => CollectiveRoot::Rank(rank),
     };
     let sequence = process.windows.count(window);
-    let window = RmaWinRef(window);
     let it = WindowCollective { window, op, level, root, sent, received, sequence };
     recorder.write_collective_end(&it);
 }
@@ -359,7 +345,7 @@ fn end_collective(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, window:
 /// Registers contexts and groups that a call created, and forgets those that it destroyed.
 fn learn(process: &Process, hook: &Hook, args: &CallArgs) {
     match hook.meaning.operation {
-        Operation::DestroyContext => process.windows.forget(args.context),
+        Operation::DestroyContext => process.windows.forget(args.context.0),
         Operation::DestroyGroup => {
             if let Who::Handle(handle) = args.who {
                 process.windows.forget(handle);

@@ -8,6 +8,7 @@ use dwell_model::layer::Layer;
 use dwell_model::operation::{Atomic, Collective, Operation, Shape};
 use dwell_model::table::{Row, Table};
 use otf2::enums::{CollectiveOp, Paradigm, RegionRole, RmaAtomicType};
+pub use otf2::id::Rank;
 
 use crate::filter::Decision;
 
@@ -164,24 +165,62 @@ pub fn paradigm(layer: Layer) -> Paradigm {
     }
 }
 
+/// Number of bytes that a call moves or allocates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct Bytes(pub u64);
+
+/// Address in the memory of the program, which the recorder compares and never follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Address(pub usize);
+
+impl Address {
+    /// The null address, for calls that have no such argument.
+    pub const NULL: Self = Self(0);
+}
+
+/// Handle of an OpenSHMEM context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Context(pub usize);
+
+impl Context {
+    /// The default context.
+    pub const DEFAULT: Self = Self(0);
+}
+
+/// A put, get or atomic operation of OpenSHMEM, as the arguments of its call describe it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Rank of the process that the operation acts on.
+    pub target: Rank,
+    /// Number of bytes that a put sends or a get fetches, or size of the value that an atomic operation acts on.
+    pub bytes: Bytes,
+    /// Address at the target.
+    pub address: Address,
+    /// Context of the operation.
+    pub context: Context,
+}
+
 /// Arguments of one call, as far as the recorder needs them. A hook fills in the fields for which the row of its
 /// function has places, and takes the others from [`CallArgs::NONE`].
 #[derive(Clone, Copy, Debug)]
 pub struct CallArgs {
-    /// Rank of the process that the call acts on, or `u32::MAX` if there is none.
-    pub target: u32,
+    /// Rank of the process that the call acts on, or [`Rank::UNDEFINED`] if there is none.
+    pub target: Rank,
     /// Number of bytes that the call moves or allocates.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// Address at the target, of the value that the call waits for, or of the lock.
-    pub address: usize,
-    /// Address of the signal of a put with signal; 0 for other calls.
-    pub signal: usize,
-    /// Handle of the OpenSHMEM context; 0 is the default context.
-    pub context: usize,
+    pub address: Address,
+    /// Address of the signal of a put with signal; null for other calls.
+    pub signal: Address,
+    /// Context of the call.
+    pub context: Context,
     /// Processes that take part in a collective operation, and [`Who::Caller`] for calls that are not collective.
     pub who: Who,
-    /// Root of a collective operation, as a rank of its group.
-    pub root: u32,
+    /// Root of a collective operation, as a rank of its group, or [`Rank::UNDEFINED`] if it has none.
+    pub root: Rank,
     /// Contexts and groups that the call creates, with the addresses at which it stores their handles.
     pub made: [Made; 2],
 }
@@ -298,16 +337,23 @@ pub enum Made {
 }
 
 impl CallArgs {
-    /// CallArgs of a call of which nothing is known: no target, no bytes, no addresses, the default context. Hooks use it
+    /// Returns the transfer that the call makes.
+    #[inline(always)]
+    pub(crate) const fn transfer(&self) -> Transfer {
+        let Self { target, bytes, address, context, .. } = *self;
+        Transfer { target, bytes, address, context }
+    }
+
+    /// Arguments of a call of which nothing is known: no target, no bytes, no addresses, the default context. Hooks use it
     /// to fill the fields that they do not set.
     pub const NONE: Self = Self {
-        target: u32::MAX,
-        bytes: 0,
-        address: 0,
-        signal: 0,
-        context: 0,
+        target: Rank::UNDEFINED,
+        bytes: Bytes(0),
+        address: Address::NULL,
+        signal: Address::NULL,
+        context: Context::DEFAULT,
         who: Who::Caller,
-        root: u32::MAX,
+        root: Rank::UNDEFINED,
         made: [Made::Nothing; 2],
     };
 }

@@ -14,7 +14,7 @@ use dwell_unify::clock_correction::Distance;
 use dwell_unify::facts::Fact;
 use dwell_unify::stream::{BLOCK, RunId};
 use otf2::enums::{Paradigm, RegionRole};
-use otf2::id::RegionRef;
+use otf2::id::{RegionRef, RmaWinRef};
 
 use crate::clock::{self, Clock};
 use crate::cost;
@@ -289,8 +289,8 @@ impl Process {
         if hook.layer.ranks() == Ranks::Own {
             let window =
                 Window { paradigm: paradigm(hook.layer).into(), group: self.world(), context: 0 };
-            if self.windows.claim(0, window) {
-                self.define_window(0, window);
+            if self.windows.claim(RmaWinRef(0), window) {
+                self.define_window(RmaWinRef(0), window);
             }
         }
     }

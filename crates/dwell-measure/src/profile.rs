@@ -23,8 +23,10 @@ use otf2::event::{
     RmaWinDestroy,
 };
 
+use otf2::id::{Rank, RmaWinRef};
 use otf2::value::MetricValue;
 
+use crate::hook::Bytes;
 use crate::memory::{self, Memory};
 use crate::modulo::Modulo;
 use crate::sites;
@@ -60,9 +62,9 @@ pub(crate) struct Amount {
 pub(crate) struct Access {
     /// Set for a put; otherwise it is a get.
     pub(crate) is_put: bool,
-    pub(crate) window: u32,
-    pub(crate) rank: u32,
-    pub(crate) bytes: u64,
+    pub(crate) window: RmaWinRef,
+    pub(crate) target: Rank,
+    pub(crate) bytes: Bytes,
 }
 
 impl Amount {
@@ -71,9 +73,9 @@ impl Amount {
         let (kind, window, rank) = self.partner;
         matches!(kind, 1 | 2).then_some(Access {
             is_put: kind == 1,
-            window,
-            rank,
-            bytes: self.first.1,
+            window: RmaWinRef(window),
+            target: Rank(rank),
+            bytes: Bytes(self.first.1),
         })
     }
 }
@@ -82,8 +84,8 @@ impl From<Access> for Amount {
     fn from(it: Access) -> Self {
         let (operations, bytes, kind) =
             if it.is_put { (PUTS, BYTES_PUT, 1) } else { (GETS, BYTES_GET, 2) };
-        let partner = (kind, it.window, it.rank);
-        Self { operations, first: (bytes, it.bytes), partner, ..NONE }
+        let partner = (kind, it.window.0, it.target.0);
+        Self { operations, first: (bytes, it.bytes.0), partner, ..NONE }
     }
 }
 

@@ -222,9 +222,9 @@ pub(crate) struct Access {
     /// Target of the operation, in the group of the window.
     pub(crate) target: Rank,
     /// Number of bytes that a put or an atomic operation sends to the target, or that a get fetches from it.
-    pub(crate) sent: u64,
-    /// Number of bytes that an atomic operation brings back from the target.
-    pub(crate) received: u64,
+    pub(crate) bytes: u64,
+    /// Number of bytes that an atomic operation fetches from the target; 0 for puts and gets.
+    pub(crate) fetched: u64,
     /// Number by which the records of completion name the operation.
     pub(crate) id: MatchingId,
 }
@@ -232,14 +232,14 @@ pub(crate) struct Access {
 impl Access {
     #[inline(always)]
     fn put(&self) -> RmaPut {
-        let Self { window: win, target: remote, sent: bytes, id: matching_id, .. } = *self;
+        let Self { window: win, target: remote, bytes, id: matching_id, .. } = *self;
         RmaPut { win, remote, bytes, matching_id }
     }
 
     #[inline(always)]
     fn atomic(&self, which: Atomic) -> RmaAtomic {
         let Self { window: win, target: remote, id: matching_id, .. } = *self;
-        let (bytes_sent, bytes_received) = (self.sent, self.received);
+        let (bytes_sent, bytes_received) = (self.bytes, self.fetched);
         let kind = hook::atomic_type(which);
         RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id }
     }
@@ -331,7 +331,7 @@ impl Recorder {
     /// Writes a get.
     #[inline(always)]
     pub(crate) fn write_get(&mut self, it: &Access) {
-        let Access { window: win, target: remote, sent: bytes, id: matching_id, .. } = *it;
+        let Access { window: win, target: remote, bytes, id: matching_id, .. } = *it;
         self.write(RmaGet { win, remote, bytes, matching_id });
     }
 

@@ -52,7 +52,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use dwell_model::layer::Layer;
 use otf2::encode::{EncodeError, Encoder, Prepared};
 use otf2::event::AnyEvent;
-use otf2::id::{AttributeRef, RegionRef, Time};
+use otf2::id::{AttributeRef, MatchingId, RegionRef, RmaWinRef, Time};
 use otf2::{Attribute, AttributeValue};
 
 use crate::arch;
@@ -60,6 +60,7 @@ use crate::clock::Clock;
 use crate::counters::Readings;
 use crate::entry::{self, Anchor, Words, keeping_errno, words};
 use crate::faults::{Entry, pass};
+use crate::hook::Context;
 use crate::memory::Memory;
 use crate::modulo::Modulo;
 use crate::process::Process;
@@ -79,6 +80,7 @@ use frame::NO_FRAME;
 pub use leave::Call;
 pub use location::Closed;
 use location::{FilePath, register};
+pub(crate) use operations::AtTarget;
 pub(crate) use user::as_region;
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
@@ -264,12 +266,12 @@ pub(crate) struct Thread {
     frames: [Frame; DEPTH],
     next_id: u64,
     /// The last operation on each window, and whether it may be outstanding.
-    pending: [(u64, bool); WINDOWS],
+    pending: [(MatchingId, bool); WINDOWS],
     sites: [Place; SITES],
     /// A context, its window, and the edition it was looked up in.
-    context: (usize, u32, u32),
+    context: (Context, RmaWinRef, u32),
     /// The window whose static data were used last, and the window of these.
-    statics: Option<(u32, u32)>,
+    statics: Option<(RmaWinRef, RmaWinRef)>,
     /// Values of counters, if there are any.
     readings: Readings,
     pub(crate) mpi: crate::mpi::thread_state::ThreadState,

@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dwell_unify::facts::STATIC_DATA;
+use otf2::id::RmaWinRef;
 
 use crate::lock::Lock;
 
@@ -74,40 +75,41 @@ struct Tables {
     windows: [Option<(Window, u64)>; WINDOWS],
     /// Numbers that were given to windows kept elsewhere when there was no place left.
     beyond: u32,
-    handles: [(usize, u32); HANDLES],
+    handles: [(usize, RmaWinRef); HANDLES],
 }
 
 impl Windows {
     pub(crate) fn new() -> Self {
-        let tables = Tables { windows: [None; WINDOWS], beyond: 0, handles: [(0, 0); HANDLES] };
+        let handles = [(0, RmaWinRef(0)); HANDLES];
+        let tables = Tables { windows: [None; WINDOWS], beyond: 0, handles };
         Self { tables: Lock::new(tables), edition: AtomicU32::new(0) }
     }
 
-    /// The number of a window. `define` writes it down when it is new, before anyone uses it.
-    pub(crate) fn number(&self, window: Window, define: impl FnOnce(u32)) -> u32 {
+    /// Returns the id of a window. If the window is new, `define` defines it before any thread can use the id.
+    pub(crate) fn number(&self, window: Window, define: impl FnOnce(RmaWinRef)) -> RmaWinRef {
         self.tables.with(|tables| {
             for (place, known) in (0..).zip(&mut tables.windows) {
                 match known {
-                    Some((known, _)) if *known == window => return place,
+                    Some((known, _)) if *known == window => return RmaWinRef(place),
                     Some(_) => {}
                     None => {
                         *known = Some((window, 0));
-                        define(place);
-                        return place;
+                        define(RmaWinRef(place));
+                        return RmaWinRef(place);
                     }
                 }
             }
-            0
+            RmaWinRef(0)
         })
     }
 
-    /// A number for a window that is kept elsewhere.
-    pub(crate) fn reserve(&self, define: impl FnOnce(u32)) -> u32 {
+    /// Reserves the id of a window that is kept elsewhere, and defines the window.
+    pub(crate) fn reserve(&self, define: impl FnOnce(RmaWinRef)) -> RmaWinRef {
         self.tables.with(|tables| {
             let free = (0..).zip(&mut tables.windows).find(|(_, window)| window.is_none());
             let number = match free {
                 Some((number, place)) => {
-                    // Nobody, in a context that is this one's: equal to no other.
+                    // An empty group with a context of its own differs from all other windows.
                     let group = Strided { start: 0, stride: 0, size: 0 };
                     let window = Window { paradigm: 0, group, context: number };
                     *place = Some((window, 0));
@@ -118,14 +120,14 @@ impl Windows {
                     WINDOWS as u32 + tables.beyond - 1
                 }
             };
-            define(number);
-            number
+            define(RmaWinRef(number));
+            RmaWinRef(number)
         })
     }
 
-    /// Gives a number that was reserved to a window. `false` if it has it already.
-    pub(crate) fn claim(&self, number: u32, window: Window) -> bool {
-        self.tables.with(|tables| match tables.windows.get_mut(number as usize) {
+    /// Gives a reserved id to a window. Returns `false` if the window has it already.
+    pub(crate) fn claim(&self, id: RmaWinRef, window: Window) -> bool {
+        self.tables.with(|tables| match tables.windows.get_mut(id.0 as usize) {
             Some(Some((known, _))) if *known != window => {
                 *known = window;
                 true
@@ -134,22 +136,23 @@ impl Windows {
         })
     }
 
-    /// The number of a window, if it has one.
-    pub(crate) fn find(&self, window: Window) -> Option<u32> {
+    /// Returns the id of a window, if it has one.
+    pub(crate) fn find(&self, window: Window) -> Option<RmaWinRef> {
         let is = |known: &Option<(Window, u64)>| known.is_some_and(|(known, _)| known == window);
-        self.tables.with(|tables| tables.windows.iter().position(is)).map(|place| place as u32)
+        let place = self.tables.with(|tables| tables.windows.iter().position(is));
+        place.map(|place| RmaWinRef(place as u32))
     }
 
     /// Returns the window with this id.
-    pub(crate) fn get(&self, number: u32) -> Option<Window> {
+    pub(crate) fn get(&self, id: RmaWinRef) -> Option<Window> {
         self.tables
-            .with(|tables| tables.windows.get(number as usize).copied().flatten())
+            .with(|tables| tables.windows.get(id.0 as usize).copied().flatten())
             .map(|(window, _)| window)
     }
 
     /// Counts a collective on a window and returns its sequence number, from 0 on.
-    pub(crate) fn count(&self, number: u32) -> u64 {
-        self.tables.with(|tables| match tables.windows.get_mut(number as usize) {
+    pub(crate) fn count(&self, id: RmaWinRef) -> u64 {
+        self.tables.with(|tables| match tables.windows.get_mut(id.0 as usize) {
             Some(Some((_, counted))) => {
                 *counted += 1;
                 *counted - 1
@@ -160,12 +163,13 @@ impl Windows {
 
     /// Returns the id of the window that a handle stands for. Unknown handles mean the default of the world: constants
     /// of the runtime never pass through a call that makes them.
-    pub(crate) fn of_handle(&self, handle: usize) -> u32 {
+    pub(crate) fn of_handle(&self, handle: usize) -> RmaWinRef {
         if handle == 0 {
-            return 0;
+            return RmaWinRef(0);
         }
         self.tables.with(|tables| {
-            tables.handles.iter().find(|known| known.0 == handle).map_or(0, |known| known.1)
+            let found = tables.handles.iter().find(|known| known.0 == handle);
+            found.map_or(RmaWinRef(0), |known| known.1)
         })
     }
 
@@ -176,10 +180,10 @@ impl Windows {
     }
 
     /// Remembers what a handle stands for.
-    pub(crate) fn remember(&self, handle: usize, number: u32) {
+    pub(crate) fn remember(&self, handle: usize, window: RmaWinRef) {
         self.tables.with(|tables| {
             if let Some(place) = tables.handles.iter_mut().find(|known| known.0 == 0) {
-                *place = (handle, number);
+                *place = (handle, window);
             }
         });
         self.edition.fetch_add(1, Ordering::Release);
@@ -188,7 +192,9 @@ impl Windows {
     /// Forgets a handle that the program gave back.
     pub(crate) fn forget(&self, handle: usize) {
         self.tables.with(|tables| {
-            tables.handles.iter_mut().filter(|known| known.0 == handle).for_each(|k| *k = (0, 0));
+            for known in tables.handles.iter_mut().filter(|known| known.0 == handle) {
+                *known = (0, RmaWinRef(0));
+            }
         });
         self.edition.fetch_add(1, Ordering::Release);
     }
@@ -198,7 +204,7 @@ impl Windows {
         self.tables.with(|tables| {
             let living = |context: u32| {
                 tables.handles.iter().filter(|known| known.0 != 0).any(|known| {
-                    let window = tables.windows.get(known.1 as usize).copied().flatten();
+                    let window = tables.windows.get(known.1.0 as usize).copied().flatten();
                     window.is_some_and(|(window, _)| window == Window { paradigm, group, context })
                 })
             };
@@ -223,12 +229,13 @@ mod tests {
         let mut defined = Vec::new();
         let odd = WORLD.part(1, 2, 4);
         for (wanted, expected) in [(WORLD, 0), (odd, 1), (WORLD, 0), (odd, 1)] {
-            assert_eq!(windows.number(window(wanted, 0), |id| defined.push(id)), expected);
+            let id = windows.number(window(wanted, 0), |id| defined.push(id.0));
+            assert_eq!(id, RmaWinRef(expected));
         }
         assert_eq!(defined, [0, 1]);
-        assert_eq!([windows.count(1), windows.count(0), windows.count(1)], [0, 0, 1]);
-        assert_eq!(windows.get(1), Some(window(odd, 0)));
-        assert_eq!(windows.get(2), None);
+        assert_eq!([1, 0, 1].map(|id| windows.count(RmaWinRef(id))), [0, 0, 1]);
+        assert_eq!(windows.get(RmaWinRef(1)), Some(window(odd, 0)));
+        assert_eq!(windows.get(RmaWinRef(2)), None);
     }
 
     #[test]
@@ -241,11 +248,11 @@ mod tests {
             context
         };
         assert_eq!([make(100), make(200)], [1, 2]);
-        assert_eq!([windows.of_handle(100), windows.of_handle(200)], [1, 2]);
+        assert_eq!([100, 200].map(|handle| windows.of_handle(handle).0), [1, 2]);
         windows.forget(100);
-        assert_eq!(windows.of_handle(100), 0);
+        assert_eq!(windows.of_handle(100), RmaWinRef(0));
         assert_eq!(make(300), 1);
-        assert_eq!(windows.of_handle(300), 1);
+        assert_eq!(windows.of_handle(300), RmaWinRef(1));
     }
 
     #[test]

@@ -77,12 +77,16 @@ fn duty(row: &Row) -> (String, String) {
     }
 }
 
+/// Returns the transfer that a call makes, as the source of a `Transfer`.
 fn transfer_arguments(row: &Row) -> String {
     let places = &row.places;
-    let target = places.target.map_or("u32::MAX".into(), |at| number(row, at, "u32"));
-    let address = places.remote.map_or("0".into(), address);
-    let context = places.context.map_or("0".into(), |at| address_of_handle(row, at));
-    format!("{target}, {}, {address}, {context}", bytes(row))
+    let target = places.target.map_or("Rank::UNDEFINED".into(), |at| rank(row, at));
+    let address = places.remote.map_or("Address::NULL".into(), address);
+    let context = places.context.map_or("Context::DEFAULT".into(), |at| context(row, at));
+    let bytes = bytes(row);
+    format!(
+        "Transfer {{ target: {target}, bytes: {bytes}, address: {address}, context: {context} }}"
+    )
 }
 
 /// Returns the arguments of a call that the recorder needs, as the source of a `CallArgs`.
@@ -91,7 +95,7 @@ fn call_args(row: &Row) -> String {
     let mut fields = Vec::new();
     let mut field = |name: &str, value: String| fields.push(format!("{name}: {value}"));
     if let Some(at) = places.target {
-        field("target", number(row, at, "u32"));
+        field("target", rank(row, at));
     }
     if places.bytes != Bytes::None {
         field("bytes", bytes(row));
@@ -104,7 +108,7 @@ fn call_args(row: &Row) -> String {
         field("signal", address(signal.address));
     }
     if let Some(at) = places.context {
-        field("context", address_of_handle(row, at));
+        field("context", context(row, at));
     }
     match places.group {
         // Lists of partners are those of coarrays.
@@ -124,7 +128,7 @@ fn call_args(row: &Row) -> String {
         }
     }
     if let Some(at) = places.root {
-        field("root", number(row, at, "u32"));
+        field("root", rank(row, at));
     }
     if let Some(made) = made(row) {
         field("made", made);
@@ -156,8 +160,9 @@ fn made(row: &Row) -> Option<String> {
     })
 }
 
+/// Returns an expression for the number of bytes that a call moves or allocates.
 fn bytes(row: &Row) -> String {
-    match row.places.bytes {
+    let bytes = match row.places.bytes {
         Bytes::None => "0".into(),
         Bytes::Fixed(bytes) => bytes.to_string(),
         Bytes::Counted { count, size: 1 } => length(row, count),
@@ -169,7 +174,8 @@ fn bytes(row: &Row) -> String {
         }
         // Types that only the runtime knows the size of are MPI's.
         _ => "0".into(),
-    }
+    };
+    format!("Bytes({bytes})")
 }
 
 fn ctype(row: &Row, at: Arg) -> CType {
@@ -191,8 +197,18 @@ fn number(row: &Row, at: Arg, of: &str) -> String {
     }
 }
 
+/// Returns an expression for the rank of a process.
+fn rank(row: &Row, at: Arg) -> String {
+    format!("Rank({})", number(row, at, "u32"))
+}
+
 fn address(at: Arg) -> String {
-    format!("a{}.addr()", at.0)
+    format!("Address(a{}.addr())", at.0)
+}
+
+/// Returns an expression for the context of a call.
+fn context(row: &Row, at: Arg) -> String {
+    format!("Context({})", address_of_handle(row, at))
 }
 
 /// Returns an expression for the address at which the function stores a handle for the program.

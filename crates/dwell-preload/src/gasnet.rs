@@ -389,14 +389,14 @@ fn kinds(mask: usize) -> Kinds {
 fn transfer(arguments: &Arguments<'_>, window: &'static Window) -> Option<Transfer> {
     let target = arguments.target(window.comm)?;
     let bytes = arguments.bytes();
-    let (sent, received) = match arguments.operation() {
+    let (sent, fetched) = match arguments.operation() {
         Operation::Atomic(which) => {
-            let received = if which.fetches() { bytes } else { 0 };
-            (u64::from(which.operands()) * bytes, received)
+            let fetched = if which.fetches() { bytes } else { 0 };
+            (u64::from(which.operands()) * bytes, fetched)
         }
         _ => (bytes, 0),
     };
-    Some(Transfer { window, target, sent, received })
+    Some(Transfer { window, target, bytes: sent, fetched })
 }
 
 /// Returns a collective operation that a call begins.

@@ -211,14 +211,14 @@ fn transfer(
     let target = arguments.target(window.comm)?;
     let bytes = arguments.bytes();
     let operation = arguments.operation();
-    let (sent, received) = match operation {
+    let (sent, fetched) = match operation {
         Operation::Atomic(which) => {
-            let received = if which.fetches() { bytes } else { 0 };
-            (u64::from(which.operands()) * bytes, received)
+            let fetched = if which.fetches() { bytes } else { 0 };
+            (u64::from(which.operands()) * bytes, fetched)
         }
         _ => (bytes, 0),
     };
-    let it = Transfer { window, target, sent, received };
+    let it = Transfer { window, target, bytes: sent, fetched };
     if let Some(signal) = arguments.signal() {
         return Some(recorder.act_with_signal(&it, signal));
     }
@@ -237,7 +237,7 @@ fn fetch(
     recorder: &mut Recorder,
 ) -> Option<(u32, u64)> {
     let target = arguments.source(window.comm)?;
-    let it = Transfer { window, target, sent: arguments.fetched(), received: 0 };
+    let it = Transfer { window, target, bytes: arguments.fetched(), fetched: 0 };
     Some((target, recorder.act(Operation::Get, &it, None)))
 }
 

@@ -20,7 +20,9 @@ use dwell_measure::control::{after_level, before_level};
 use dwell_measure::counters::Wanted;
 use dwell_measure::entry::is_on;
 use dwell_measure::guard;
-use dwell_measure::hook::{CallArgs, Hook, Made, Passed, Who};
+use dwell_measure::hook::{
+    Address, Bytes, CallArgs, Context, Hook, Made, Passed, Rank, Transfer, Who,
+};
 use dwell_measure::run::{self, Ending, Runtime};
 use dwell_measure::thread;
 use dwell_model::layer::Layer;
@@ -36,9 +38,9 @@ pub(crate) use hooks::ENTRIES;
 #[allow(improper_ctypes_definitions)]
 mod hooks {
     use super::{
-        CallArgs, Entry, Made, Passed, Who, after_level, after_meeting, before_level,
-        before_meeting, before_start, begin, end, end_transfer, finish, guard, is_on, park, start,
-        transfer,
+        Address, Bytes, CallArgs, Context, Entry, Made, Passed, Rank, Transfer, Who, after_level,
+        after_meeting, before_level, before_meeting, before_start, begin, end, end_transfer,
+        finish, guard, is_on, park, start, transfer,
     };
 
     include!(concat!(env!("OUT_DIR"), "/shmem.rs"));

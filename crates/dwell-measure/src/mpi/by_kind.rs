@@ -54,8 +54,8 @@ impl Kinds {
         Self(self.0 | other.0)
     }
 
-    fn key(self, window: u32) -> u32 {
-        window & ((1 << SHIFT) - 1) | self.0 << SHIFT
+    fn key(self, window: RmaWinRef) -> RmaWinRef {
+        RmaWinRef(window.0 & ((1 << SHIFT) - 1) | self.0 << SHIFT)
     }
 }
 
@@ -77,16 +77,15 @@ impl Recorder {
     /// their own, and those of an access region, are not among them.
     pub fn completed_kinds(&mut self, kinds: Kinds) {
         while let Some((window, id)) = self.take_implicit(kinds) {
-            let (win, id) = (RmaWinRef(window), MatchingId(id));
-            self.write_completed_later(win, id);
-            self.write_completed_at_target(win, id);
+            self.write_completed_later(window, MatchingId(id));
+            self.write_completed_at_target(window, MatchingId(id));
         }
     }
 
     /// Records that an operation is complete at its origin and its target in the call that started it, as every blocking
     /// operation of GASNet is when its call returns.
     pub fn completed_own(&mut self, window: &Window, id: u64) {
-        let (win, id) = (RmaWinRef(window.number), MatchingId(id));
+        let (win, id) = (window.number, MatchingId(id));
         self.write_completed_in_call(win, id);
         self.write_completed_at_target(win, id);
     }
@@ -107,20 +106,20 @@ impl Recorder {
     }
 
     /// Removes operations of these kinds that share a number: the number of their window, and theirs.
-    fn take_implicit(&mut self, kinds: Kinds) -> Option<(u32, u64)> {
-        let (key, id) = self.thread.mpi.pending.take(|key| key >> SHIFT & kinds.0 != 0)?;
-        Some((key & ((1 << SHIFT) - 1), id))
+    fn take_implicit(&mut self, kinds: Kinds) -> Option<(RmaWinRef, u64)> {
+        let (key, id) = self.thread.mpi.pending.take(|key| key.0 >> SHIFT & kinds.0 != 0)?;
+        Some((RmaWinRef(key.0 & ((1 << SHIFT) - 1)), id))
     }
 
     /// Records that the call sends an active message to the process `target`, with a checksum that the record of its
     /// handler has too. If it has a payload, the payload is recorded as a put.
     pub fn send_active(&mut self, it: &Transfer, checksum: u64) {
-        if it.sent > 0 {
+        if it.bytes > 0 {
             let id = self.number();
             self.write_put(&it.access(id));
-            self.write_completed_in_call(RmaWinRef(it.window.number), MatchingId(id));
+            self.write_completed_in_call(it.window.number, MatchingId(id));
         }
-        let (win, remote) = (RmaWinRef(it.window.number), Rank(it.target));
+        let (win, remote) = (it.window.number, Rank(it.target));
         let event = RmaSync { win, remote, sync_type: RmaSyncType::NotifyOut };
         self.write_with(attribute::ACTIVE_MESSAGE, checksum, event);
     }
@@ -134,7 +133,7 @@ mod tests {
     fn windows_and_kinds_are_told_apart() {
         let keys: Vec<u32> = [Kinds::GETS, Kinds::PUTS, Kinds::ATOMICS, Kinds::REGION]
             .into_iter()
-            .flat_map(|kind| [0, 1, 77].map(|window| kind.key(window)))
+            .flat_map(|kind| [0, 1, 77].map(|window| kind.key(RmaWinRef(window)).0))
             .collect();
         let mut different = keys.clone();
         different.sort_unstable();

@@ -19,6 +19,7 @@ use std::sync::{OnceLock, RwLock};
 use dwell_model::layer::Layer;
 use dwell_unify::unify::Group;
 use otf2::enums::Paradigm;
+use otf2::id::RmaWinRef;
 
 use super::map::Map;
 use crate::lock::Lock;
@@ -213,7 +214,7 @@ fn mixed(numbers: &[u64]) -> u64 {
 #[derive(Debug)]
 pub struct Window {
     /// Id of the window in events.
-    pub(crate) number: u32,
+    pub(crate) number: RmaWinRef,
     /// The communicator that the window was made from.
     pub comm: &'static Comm,
     /// Set if the call that made the window also allocated its memory.

@@ -1,12 +1,14 @@
 //! Handles of non-blocking operations of layers over MPI, and the operations that they stand for.
 
+use otf2::id::RmaWinRef;
+
 /// Operations that a handle stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     /// A window and the number of one operation.
-    Operation(u32, u64),
+    Operation(RmaWinRef, u64),
     /// A window and a target: all operations that are outstanding there.
-    Target(u32, u32),
+    Target(RmaWinRef, u32),
 }
 
 /// Handles of a thread with operations in progress; a handle may have several.
@@ -16,19 +18,19 @@ pub(super) struct Handles {
 }
 
 impl Handles {
-    const FREE: (usize, Held) = (0, Held::Target(0, 0));
+    const FREE: (usize, Held) = (0, Held::Target(RmaWinRef(0), 0));
 
     pub(super) const fn new() -> Self {
         Self { places: [Self::FREE; 64] }
     }
 
     /// Adds an operation to a handle. Returns `false` if there is no room for it.
-    pub(super) fn add(&mut self, handle: usize, window: u32, id: u64) -> bool {
+    pub(super) fn add(&mut self, handle: usize, window: RmaWinRef, id: u64) -> bool {
         self.put(handle, Held::Operation(window, id))
     }
 
     /// Adds all operations that are outstanding at a target to a handle.
-    pub(super) fn add_target(&mut self, handle: usize, window: u32, target: u32) {
+    pub(super) fn add_target(&mut self, handle: usize, window: RmaWinRef, target: u32) {
         let new = (handle, Held::Target(window, target));
         if !self.places.contains(&new) {
             self.put(handle, new.1);
@@ -51,18 +53,20 @@ impl Handles {
 mod tests {
     use super::*;
 
+    const ONE: RmaWinRef = RmaWinRef(1);
+
     #[test]
     fn a_handle_may_stand_for_several() {
         let mut handles = Handles::new();
-        assert!(handles.add(8, 1, 100) && handles.add(8, 1, 101) && handles.add(16, 1, 102));
-        handles.add_target(16, 1, 3);
-        handles.add_target(16, 1, 3);
-        assert_eq!(handles.take(8), Some(Held::Operation(1, 100)));
-        assert_eq!(handles.take(8), Some(Held::Operation(1, 101)));
+        assert!(handles.add(8, ONE, 100) && handles.add(8, ONE, 101) && handles.add(16, ONE, 102));
+        handles.add_target(16, ONE, 3);
+        handles.add_target(16, ONE, 3);
+        assert_eq!(handles.take(8), Some(Held::Operation(ONE, 100)));
+        assert_eq!(handles.take(8), Some(Held::Operation(ONE, 101)));
         assert_eq!(handles.take(8), None);
-        assert_eq!(handles.take(16), Some(Held::Operation(1, 102)));
-        assert_eq!(handles.take(16), Some(Held::Target(1, 3)));
+        assert_eq!(handles.take(16), Some(Held::Operation(ONE, 102)));
+        assert_eq!(handles.take(16), Some(Held::Target(ONE, 3)));
         assert_eq!(handles.take(16), None);
-        assert!((0..64).all(|id| handles.add(24, 0, id)) && !handles.add(24, 0, 64));
+        assert!((0..64).all(|id| handles.add(24, ONE, id)) && !handles.add(24, ONE, 64));
     }
 }

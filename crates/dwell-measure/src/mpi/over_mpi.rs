@@ -11,7 +11,7 @@ use dwell_model::layer::Layer;
 use dwell_model::operation::{Collective, Operation};
 use dwell_unify::facts::OVER_MPI;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
-use otf2::id::{GroupRef, LockId, MatchingId, Rank, RmaWinRef};
+use otf2::id::{GroupRef, LockId, MatchingId, Rank};
 
 use super::comms::{Comm, Window};
 use super::handles::Held;
@@ -126,7 +126,7 @@ impl Recorder {
     /// Records that the operation `id` is complete with the call that issued it, at its origin only or at its target as
     /// well. Completion at the target also completes earlier operations there.
     pub fn acted(&mut self, window: &Window, target: u32, id: u64, how: Completion) {
-        let (win, matching_id) = (RmaWinRef(window.number), MatchingId(id));
+        let (win, matching_id) = (window.number, MatchingId(id));
         self.write_completed_in_call(win, matching_id);
         if how == Completion::Remote {
             self.write_completed_at_target(win, matching_id);
@@ -141,8 +141,7 @@ impl Recorder {
         while let Some(held) = self.thread.mpi.handles.take(handle) {
             match held {
                 Held::Operation(window, id) => {
-                    let (win, matching_id) = (RmaWinRef(window), MatchingId(id));
-                    self.write_completed_later(win, matching_id);
+                    self.write_completed_later(window, MatchingId(id));
                 }
                 Held::Target(_, target) => self.completed(window, Some(target), Completion::Local),
             }
@@ -170,7 +169,7 @@ impl Recorder {
             _ => (CollectiveOp::Barrier, 0, 0),
         };
         let it = WindowCollective {
-            window: RmaWinRef(window.number),
+            window: window.number,
             op,
             level: RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY,
             root: root.map_or(CollectiveRoot::None, CollectiveRoot::Rank),
@@ -184,19 +183,19 @@ impl Recorder {
 
     /// Records a request, acquisition, refusal or release of the lock with the number `lock` at the process `target`.
     pub fn layer_lock(&mut self, window: &Window, target: u32, lock: u64, what: LockRecord) {
-        let (window, target, id) = (RmaWinRef(window.number), Rank(target), LockId(lock));
+        let (window, target, id) = (window.number, Rank(target), LockId(lock));
         self.write_lock(&Lock { window, target, id, kind: LockType::Exclusive }, what);
     }
 
     /// Records that this process notifies the process `target` at the offset `place` of its memory, without a transfer
     /// of data.
     pub fn tell(&mut self, window: &Window, target: u32, place: u64) {
-        self.write_notification(RmaWinRef(window.number), Rank(target), place);
+        self.write_notification(window.number, Rank(target), place);
     }
 
     /// Records that a call begins to wait for a notification at the offset `place` of the memory of this process.
     pub fn wait_for(&mut self, window: &Window, place: u64) {
-        self.write_wait(RmaWinRef(window.number), Some(place));
+        self.write_wait(window.number, Some(place));
     }
 
     /// Records that this process and some others have waited for each other, as in `sync images`. Members are ranks of
@@ -204,7 +203,7 @@ impl Recorder {
     pub fn met(&mut self, window: &Window, members: &[u64]) {
         let Some(group) = self.thread.process.group_number(members) else { return };
         let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
-        self.write_group_sync(RmaWinRef(window.number), GroupRef(group), level);
+        self.write_group_sync(window.number, GroupRef(group), level);
     }
 }
 

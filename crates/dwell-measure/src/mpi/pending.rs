@@ -3,12 +3,14 @@
 //! Operations of a thread on one window and target share a number until they are complete, as other tools
 //! have it: a flush then is one record, however many operations it completes.
 
+use otf2::id::RmaWinRef;
+
 use crate::modulo::Modulo;
 
 /// Operations on one window and target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    pub(super) window: u32,
+    pub(super) window: RmaWinRef,
     pub(super) target: u32,
     pub(super) id: u64,
     /// Set if some of the operations may not be complete at the origin.
@@ -26,8 +28,8 @@ pub(super) struct Pending {
 impl Pending {
     /// Returns the number for an operation on a window and target: that of others outstanding there, or `new`.
     #[inline]
-    pub(super) fn add(&mut self, window: u32, target: u32, new: impl FnOnce() -> u64) -> u64 {
-        let near = self.near.modulo_mut((window ^ target) as usize);
+    pub(super) fn add(&mut self, window: RmaWinRef, target: u32, new: impl FnOnce() -> u64) -> u64 {
+        let near = self.near.modulo_mut((window.0 ^ target) as usize);
         let is = |entry: &Entry| entry.window == window && entry.target == target;
         if let Some(entry) = self.list.get_mut(usize::from(*near)).filter(|entry| is(entry)) {
             entry.local = true;
@@ -48,7 +50,7 @@ impl Pending {
     /// outstanding there, if these are complete at the origin too, or `new`.
     pub(super) fn add_complete(
         &mut self,
-        window: u32,
+        window: RmaWinRef,
         target: u32,
         new: impl FnOnce() -> u64,
     ) -> u64 {
@@ -71,7 +73,7 @@ impl Pending {
     pub(super) fn complete(
         &mut self,
         at: &mut usize,
-        window: u32,
+        window: RmaWinRef,
         target: Option<u32>,
         remote: bool,
     ) -> Option<(u64, bool)> {
@@ -94,7 +96,7 @@ impl Pending {
     }
 
     /// Removes operations on a window that `is` selects by the number of the window. Returns that number and theirs.
-    pub(super) fn take(&mut self, is: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
+    pub(super) fn take(&mut self, is: impl Fn(RmaWinRef) -> bool) -> Option<(RmaWinRef, u64)> {
         let at = self.list.iter().position(|entry| is(entry.window))?;
         let entry = self.list.swap_remove(at);
         Some((entry.window, entry.id))
@@ -107,7 +109,7 @@ mod tests {
 
     fn completed(pending: &mut Pending, target: Option<u32>, remote: bool) -> Vec<(u64, bool)> {
         let (mut list, mut at) = (Vec::new(), 0);
-        while let Some(next) = pending.complete(&mut at, 1, target, remote) {
+        while let Some(next) = pending.complete(&mut at, RmaWinRef(1), target, remote) {
             list.push(next);
         }
         list.sort_unstable();
@@ -119,7 +121,7 @@ mod tests {
         let mut pending = Pending::default();
         let mut next = 10..;
         let mut add = |pending: &mut Pending, window, target| {
-            pending.add(window, target, || next.next().unwrap_or(0))
+            pending.add(RmaWinRef(window), target, || next.next().unwrap_or(0))
         };
         assert_eq!([add(&mut pending, 1, 0), add(&mut pending, 1, 5)], [10, 11]);
         assert_eq!([add(&mut pending, 1, 0), add(&mut pending, 2, 0)], [10, 12]);

@@ -10,7 +10,7 @@ use otf2::event::{
     NonBlockingCollectiveRequest, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaWinCreate,
     RmaWinDestroy,
 };
-use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef};
+use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId};
 use otf2::{Attribute, AttributeValue};
 
 use super::comms::{Comm, Neighbours, Window};
@@ -65,9 +65,9 @@ pub struct Transfer {
     /// Rank of the target in the communicator from which the window was made.
     pub target: u32,
     /// Number of bytes that a put or an atomic operation sends to the target, or that a get fetches from it.
-    pub sent: u64,
-    /// Number of bytes that an atomic operation brings back from the target.
-    pub received: u64,
+    pub bytes: u64,
+    /// Number of bytes that an atomic operation fetches from the target; 0 for puts and gets.
+    pub fetched: u64,
 }
 
 /// Extent to which operations on a window are complete. `MPI_Win_flush_local` gives the first and `MPI_Win_flush` the
@@ -238,14 +238,14 @@ impl Recorder {
                 self.write_with(attribute::SEQUENCE, it.sequence, event);
             }
             What::Transfer { window, both } => {
-                let (win, id) = (RmaWinRef(window.number), MatchingId(request.id));
+                let (win, id) = (window.number, MatchingId(request.id));
                 self.write_completed_later(win, id);
                 if both {
                     self.write_completed_at_target(win, id);
                 }
             }
             What::Implicit { window } => {
-                let (win, id) = (RmaWinRef(window), MatchingId(request.id));
+                let (win, id) = (window, MatchingId(request.id));
                 self.write_completed_later(win, id);
                 self.write_completed_at_target(win, id);
             }
@@ -358,7 +358,7 @@ impl Recorder {
     /// target, for all.
     #[inline(always)]
     pub fn completed(&mut self, window: &Window, target: Option<u32>, how: Completion) {
-        let win = RmaWinRef(window.number);
+        let win = window.number;
         let remote = how == Completion::Remote;
         let (number, mut at) = (window.number, 0);
         while let Some((id, local)) =
@@ -387,7 +387,7 @@ impl Recorder {
         let Some((id, local)) = pending.complete(&mut 0, window.number, target, true) else {
             return self.leave();
         };
-        let (win, matching_id) = (RmaWinRef(window.number), MatchingId(id));
+        let (win, matching_id) = (window.number, MatchingId(id));
         let at_target = RmaOpCompleteRemote { win, matching_id };
         if !local {
             return self.write_and_leave(at_target);
@@ -432,7 +432,7 @@ impl Recorder {
     /// Records that a window was created, at the end of the collective call. `sequence` is the result of
     /// [`window_begin`](Self::window_begin).
     pub fn window_created(&mut self, window: &Window, sequence: u64) {
-        self.write(RmaWinCreate { win: RmaWinRef(window.number) });
+        self.write(RmaWinCreate { win: window.number });
         let op = match window.allocates {
             true => CollectiveOp::CreateHandleAndAllocate,
             false => CollectiveOp::CreateHandle,
@@ -444,7 +444,7 @@ impl Recorder {
     /// on the window.
     pub fn window_destroyed(&mut self, window: &Window, sequence: u64) {
         self.completed(window, None, Completion::Remote);
-        self.write(RmaWinDestroy { win: RmaWinRef(window.number) });
+        self.write(RmaWinDestroy { win: window.number });
         let op = match window.allocates {
             true => CollectiveOp::DestroyHandleAndDeallocate,
             false => CollectiveOp::DestroyHandle,
@@ -460,7 +460,7 @@ impl Recorder {
         sequence: u64,
     ) {
         let (root, sent, received) = (CollectiveRoot::None, 0, 0);
-        let window = RmaWinRef(window.number);
+        let window = window.number;
         let level = sync_level;
         let it = WindowCollective { window, op, level, root, sent, received, sequence };
         self.write_collective_end(&it);
@@ -488,7 +488,7 @@ impl Recorder {
             (window.group(exposure, true), level)
         };
         let Some(group) = group else { return };
-        self.write_group_sync(RmaWinRef(window.number), GroupRef(group), level);
+        self.write_group_sync(window.number, GroupRef(group), level);
     }
 }
 
@@ -496,9 +496,9 @@ impl Transfer {
     /// Returns the operation as its record describes it.
     #[inline(always)]
     pub(super) fn access(&self, id: u64) -> Access {
-        let Self { window, target, sent, received } = *self;
-        let (window, target, id) = (RmaWinRef(window.number), Rank(target), MatchingId(id));
-        Access { window, target, sent, received, id }
+        let Self { window, target, bytes, fetched } = *self;
+        let (window, target, id) = (window.number, Rank(target), MatchingId(id));
+        Access { window, target, bytes, fetched, id }
     }
 }
 
@@ -506,7 +506,7 @@ impl Window {
     /// Returns the lock of the window at one process, or at all of them.
     fn lock(&self, target: Option<u32>, kind: LockType) -> Lock {
         let target = target.map_or(Rank::UNDEFINED, Rank);
-        Lock { window: RmaWinRef(self.number), target, id: LockId(0), kind }
+        Lock { window: self.number, target, id: LockId(0), kind }
     }
 }
 

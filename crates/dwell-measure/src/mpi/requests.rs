@@ -1,5 +1,7 @@
 //! Operations in progress, by their request.
 
+use otf2::id::RmaWinRef;
+
 use super::comms::{Comm, Origin, Window};
 use super::map::Map;
 use super::recorder::{Collective, Envelope};
@@ -51,7 +53,7 @@ pub enum What {
     Implicit {
         /// Number of the window in events, by which the records of completion name it. The operations share the number of
         /// the request.
-        window: u32,
+        window: RmaWinRef,
     },
     /// A communicator is being made, whose handle will be stored at an address.
     Comm {

@@ -10,6 +10,7 @@ use dwell_model::operation::{Mode, Operation, Progress};
 use dwell_unify::facts::{self, Fact};
 use dwell_unify::unify::{Group, Member};
 use otf2::enums::{Paradigm, ParameterType, RegionRole, Type};
+use otf2::id::RmaWinRef;
 
 use super::{Definitions, LOOKED_UP, Process};
 use crate::counters::Counting;
@@ -296,13 +297,14 @@ impl Process {
     }
 
     /// Returns the id of a window, and defines it if it is new.
-    pub(crate) fn window(&self, window: Window) -> u32 {
+    pub(crate) fn window(&self, window: Window) -> RmaWinRef {
         self.windows.number(window, |id| self.define_window(id, window))
     }
 
-    pub(super) fn define_window(&self, id: u32, Window { paradigm, group, context }: Window) {
+    pub(super) fn define_window(&self, id: RmaWinRef, window: Window) {
+        let Window { paradigm, group, context } = window;
         self.must_define(&Fact::Window {
-            id: id.into(),
+            id: id.0.into(),
             paradigm: paradigm.into(),
             start: group.start.into(),
             stride: group.stride.into(),
@@ -356,9 +358,10 @@ impl Process {
 
     /// Defines a window of a communicator and returns its id, which is in the same space as those of
     /// [`Process::window`].
-    pub(crate) fn define_comm_window(&self, comm: u32, number: u64, name: &str) -> u32 {
+    pub(crate) fn define_comm_window(&self, comm: u32, number: u64, name: &str) -> RmaWinRef {
         self.windows.reserve(|id| {
-            self.must_define(&Fact::CommWindow { id: id.into(), comm: comm.into(), number, name });
+            let (id, comm) = (id.0.into(), comm.into());
+            self.must_define(&Fact::CommWindow { id, comm, number, name });
         })
     }
 }

@@ -21,16 +21,17 @@
 use dwell_model::operation::{Mode, Operation};
 use dwell_unify::definitions::attribute;
 use otf2::event::{AnyEvent, Leave, RmaGet, RmaOpCompleteBlocking, RmaPut};
-use otf2::id::{AttributeRef, MatchingId, Rank, RegionRef, RmaWinRef, Time};
+use otf2::id::{AttributeRef, MatchingId, Rank, RegionRef, Time};
 use otf2::{Attribute, AttributeValue, List};
 
 use super::{
-    Busy, Call, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, Place, Thread, place_of,
+    AtTarget, Busy, Call, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, Place, Thread,
+    place_of,
 };
 use crate::arch;
 use crate::entry::{self, words};
 use crate::faults::{Entry, pass};
-use crate::hook::Hook;
+use crate::hook::{Address, Bytes, Context, Hook, Transfer};
 use crate::modulo::Modulo;
 use crate::profile::{Access, Amount};
 use crate::reentrancy::Taken;
@@ -69,10 +70,7 @@ struct Single {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unframed {
     hook: &'static Hook,
-    target: u32,
-    bytes: u64,
-    address: usize,
-    context: usize,
+    it: Transfer,
     enter: u64,
     region: u32,
     return_address: usize,
@@ -80,14 +78,15 @@ pub(super) struct Unframed {
     stack: usize,
 }
 
-/// Begins a transfer that is aggregated if it is short. Returns `None` if the call has to be begun in the ordinary way.
+/// Begins a [`Transfer`] that is aggregated if it is short. Its parts are passed one by one, because a call passes these
+/// in registers and a larger value in memory. Returns `None` if the call has to be begun in the ordinary way.
 #[inline(never)]
 pub(crate) fn begin_aggregated(
     hook: &'static Hook,
-    target: u32,
-    bytes: u64,
-    address: usize,
-    context: usize,
+    target: Rank,
+    bytes: Bytes,
+    address: Address,
+    context: Context,
 ) -> Option<Call> {
     let words = words();
     let location = words.location.get();
@@ -113,8 +112,8 @@ pub(crate) fn begin_aggregated(
         thread.settle();
     }
     let stack = words.stack.get();
-    let unframed =
-        Unframed { hook, target, bytes, address, context, enter, region, return_address, stack };
+    let it = Transfer { target, bytes, address, context };
+    let unframed = Unframed { hook, it, enter, region, return_address, stack };
     thread.unframed = Some(unframed);
     thread.layers = hook.layer_bit;
     let call = Call { location: location.into(), depth: 0 };
@@ -127,8 +126,7 @@ impl Busy {
     /// way.
     #[inline]
     pub(crate) fn end_aggregated(mut self) -> Option<Self> {
-        let Some(Unframed { hook, enter, region, return_address, bytes, .. }) = self.unframed
-        else {
+        let Some(Unframed { hook, it, enter, region, return_address, .. }) = self.unframed else {
             return Some(self);
         };
         let time = self.now();
@@ -146,7 +144,7 @@ impl Busy {
         }
         self.unframed = None;
         self.layers = 0;
-        self.add_to_stretch(place, length, bytes, time);
+        self.add_to_stretch(place, length, it.bytes, time);
         self.release();
         None
     }
@@ -263,9 +261,8 @@ impl Thread {
     }
 
     /// Writes an operation as its call would have done, past the profile.
-    fn write_operation(&mut self, time: u64, operation: Access, id: u64) {
-        let Access { is_put, window, rank, bytes } = operation;
-        let (win, remote, matching_id) = (RmaWinRef(window), Rank(rank), MatchingId(id));
+    fn write_operation(&mut self, time: u64, operation: Access, matching_id: MatchingId) {
+        let Access { is_put, window: win, target: remote, bytes: Bytes(bytes) } = operation;
         let none = List::default();
         match is_put {
             true => self.write_event(time, none, RmaPut { win, remote, bytes, matching_id }),
@@ -306,7 +303,7 @@ impl Thread {
         if operation.is_some() {
             // Its number is free again, and a call that completes what is outstanding need not complete it.
             self.next_id -= 1;
-            if let Some(pending) = self.pending.get_mut(window as usize) {
+            if let Some(pending) = self.pending.get_mut(window.0 as usize) {
                 pending.1 = self.was_outstanding;
             }
         }
@@ -318,7 +315,7 @@ impl Thread {
         }
         self.depth -= 1;
         self.layers = self.layers & !layer | hidden;
-        self.add_to_stretch(place, length, operation.map_or(0, |it| it.bytes), time);
+        self.add_to_stretch(place, length, operation.map_or(Bytes(0), |it| it.bytes), time);
         true
     }
 
@@ -334,11 +331,11 @@ impl Thread {
 
     /// Adds a call that ends now to the stretch, which has to know its first call already.
     #[inline]
-    fn add_to_stretch(&mut self, place: usize, length: u64, bytes: u64, time: u64) {
+    fn add_to_stretch(&mut self, place: usize, length: u64, bytes: Bytes, time: u64) {
         if let Some(sum) = self.stretch.sums.get_mut(place) {
             sum.calls += 1;
             sum.time += length;
-            sum.bytes += bytes;
+            sum.bytes += bytes.0;
         }
         self.stretch.calls += 1;
         self.stretch.until = time;
@@ -375,11 +372,12 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn operation_of(&mut self, unframed: &Unframed) -> Access {
-        let Unframed { hook, target, bytes, address, context, .. } = *unframed;
+        let Unframed { hook, it, .. } = *unframed;
+        let Transfer { target, bytes, address, context } = it;
         let window = self.window(context);
         let window = self.window_at(window, address);
         let is_put = hook.meaning.operation == Operation::Put;
-        Access { is_put, window, rank: target, bytes }
+        Access { is_put, window, target, bytes }
     }
 
     /// Gives the open call, if it is [`Unframed`], a frame and writes its beginning.
@@ -399,8 +397,8 @@ impl Thread {
             return;
         }
         let operation = self.operation_of(&unframed);
-        let blocking = hook.meaning.mode == Mode::Blocking;
-        let id = self.operation(operation.window, blocking, operation.is_put);
+        let at_target = if operation.is_put { AtTarget::Outstanding } else { AtTarget::Complete };
+        let id = self.operation(operation.window, hook.meaning.mode, at_target);
         self.write_operation(enter, operation, id);
     }
 
@@ -456,14 +454,14 @@ impl Thread {
         let none = List::default();
         if let Some(operation) = operation {
             // Other operations may have had its number meanwhile, but none that was written.
-            let id = self.next_id;
+            let matching_id = MatchingId(self.next_id);
             self.next_id += 1;
-            self.write_operation(from, operation, id);
-            if let Some(pending) = self.pending.get_mut(operation.window as usize) {
-                *pending = (id, pending.1 | operation.is_put);
+            self.write_operation(from, operation, matching_id);
+            if let Some(pending) = self.pending.get_mut(operation.window.0 as usize) {
+                *pending = (matching_id, pending.1 | operation.is_put);
             }
             if blocking {
-                let (win, matching_id) = (RmaWinRef(operation.window), MatchingId(id));
+                let win = operation.window;
                 self.write_event(until, none, RmaOpCompleteBlocking { win, matching_id });
             }
         }

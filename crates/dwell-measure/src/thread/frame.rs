@@ -3,6 +3,8 @@
 
 use std::ptr;
 
+use otf2::id::{MatchingId, RmaWinRef};
+
 use super::STACK;
 use crate::arch;
 
@@ -16,8 +18,8 @@ pub(crate) struct Frame {
     pub(crate) region: u32,
     pub(super) layer: u32,
     /// The window and operation that the call began.
-    pub(crate) window: u32,
-    pub(crate) id: u64,
+    pub(crate) window: RmaWinRef,
+    pub(crate) id: MatchingId,
     /// Set if the operation is complete at the origin when the call returns.
     pub(crate) blocking: bool,
     pub(super) muted: bool,
@@ -41,8 +43,8 @@ pub(super) const NO_FRAME: Frame = Frame {
     site: 0,
     region: 0,
     layer: 0,
-    window: 0,
-    id: 0,
+    window: RmaWinRef(0),
+    id: MatchingId(0),
     blocking: false,
     muted: false,
     row: 0,

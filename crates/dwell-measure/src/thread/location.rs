@@ -14,7 +14,7 @@ use dwell_unify::facts::{self, Fact};
 use otf2::close::{ClosedLocation, close_events, leave_open};
 use otf2::encode::Encoder;
 use otf2::event::Leave;
-use otf2::id::{LocationRef, RegionRef, Time};
+use otf2::id::{LocationRef, MatchingId, RegionRef, RmaWinRef, Time};
 
 use super::{
     AggregatedPolls, Busy, DEPTH, Flags, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES,
@@ -24,6 +24,7 @@ use crate::counters::Readings;
 use crate::entry::{self, Anchor, keeping_errno, words};
 use crate::faults::pass;
 use crate::guard::{self, guarded};
+use crate::hook::Context;
 use crate::memory::{self, Memory};
 use crate::process::{self, Process};
 use crate::profile::{self, Profile};
@@ -133,9 +134,9 @@ impl Location {
             layers: 0,
             frames: [NO_FRAME; DEPTH],
             next_id: 0,
-            pending: [(0, false); WINDOWS],
+            pending: [(MatchingId(0), false); WINDOWS],
             sites: [NO_PLACE; SITES],
-            context: (0, 0, 0),
+            context: (Context::DEFAULT, RmaWinRef(0), 0),
             statics: None,
             readings: Readings::new(),
             mpi: crate::mpi::thread_state::ThreadState::new(id),

@@ -15,7 +15,7 @@ use dwell_unify::definitions::attribute;
 use otf2::List;
 use otf2::enums::{ParameterType, RmaSyncType};
 use otf2::event::{Metric, ParameterInt, ParameterString, ParameterUnsignedInt, RmaSync};
-use otf2::id::{MetricRef, ParameterRef, Rank, RmaWinRef, StringRef};
+use otf2::id::{MetricRef, ParameterRef, Rank, StringRef};
 use otf2::value::MetricValue;
 
 use super::{DEPTH, Frame, NO_FRAME, Thread, take};
@@ -56,7 +56,7 @@ pub fn enter_handler(
             thread.layers &= !hidden;
             thread.frame().hidden = hidden;
             let Some((window, source, checksum)) = message else { return };
-            let (win, remote) = (RmaWinRef(window.number), Rank(source));
+            let (win, remote) = (window.number, Rank(source));
             let event = RmaSync { win, remote, sync_type: RmaSyncType::NotifyIn };
             let time = thread.time();
             thread.write_with(time, attribute::ACTIVE_MESSAGE, checksum, event);

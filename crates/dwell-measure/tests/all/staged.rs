@@ -15,7 +15,7 @@ use dwell_measure::call::{end_transfer, transfer};
 use dwell_measure::clock::Source;
 use dwell_measure::entry::called_from;
 use dwell_measure::filter::Selection;
-use dwell_measure::hook::Hook;
+use dwell_measure::hook::{Address, Bytes, Context, Hook, Rank, Transfer};
 use dwell_measure::memory::{Filling, Memory};
 use dwell_measure::process::{Plan, Process};
 use dwell_model::{archive, shmem};
@@ -177,7 +177,9 @@ fn record_calls() {
         let word = 0_usize;
         // SAFETY: a word on this stack that stays what it is until the call has returned.
         unsafe { called_from(record_calls as fn() as usize, (&raw const word) as usize, 0) };
-        if let Some(call) = transfer(get, 0, 8, 64, 0) {
+        let (target, context) = (Rank(0), Context::DEFAULT);
+        let it = Transfer { target, bytes: Bytes(8), address: Address(64), context };
+        if let Some(call) = transfer(get, it) {
             end_transfer(call);
         }
     };

@@ -57,13 +57,13 @@ fn moved(args: &Args<'_>, recorder: &mut Recorder) -> Started {
     let target = args.rank(args.places.target)?;
     let window = window(args, recorder).filter(|window| target < window.comm.size)?;
     let bytes = args.bytes(args.places.bytes, 0);
-    let (sent, received) = match operation {
+    let (bytes, fetched) = match operation {
         Operation::Atomic(Atomic::CompareSwap) => (2 * bytes, bytes),
         Operation::Atomic(which) if which.fetches() => (bytes, fetched(args, bytes)),
         _ => (bytes, 0),
     };
     let has_request = args.places.handle.is_some();
-    let it = Transfer { window, target, sent, received };
+    let it = Transfer { window, target, bytes, fetched };
     let id = recorder.transfer(operation, &it, has_request);
     let both = match operation {
         Operation::Get => true,

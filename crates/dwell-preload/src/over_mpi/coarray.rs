@@ -340,14 +340,15 @@ fn transfer(
 ) -> Option<Begun> {
     let target = words.target(window.comm)?;
     let bytes = words.bytes();
-    let (sent, received) = match operation {
+    let (sent, fetched) = match operation {
         Operation::Atomic(which) => {
-            let received = if which.fetches() { bytes } else { 0 };
-            (u64::from(which.operands()) * bytes, received)
+            let fetched = if which.fetches() { bytes } else { 0 };
+            (u64::from(which.operands()) * bytes, fetched)
         }
         _ => (bytes, 0),
     };
-    let id = recorder.act(operation, &Transfer { window, target, sent, received }, None);
+    let it = Transfer { window, target, bytes: sent, fetched };
+    let id = recorder.act(operation, &it, None);
     let how = match operation {
         Operation::Get => Completion::Local,
         _ => Completion::Remote,
