@@ -16,7 +16,9 @@ use otf2::id::{LockId, Rank, RmaWinRef};
 
 use crate::clock::Sample;
 use crate::guard::{Entry, guarded, guarded_option};
-use crate::hook::{self, Address, Bytes, CallArgs, Context, Hook, Made, Transfer, Who, paradigm};
+use crate::hook::{
+    self, Address, Bytes, CallArgs, Context, Hook, Made, Role, Transfer, Who, paradigm,
+};
 use crate::process::Process;
 use crate::recorder::{Access, Lock, LockRecord, Place, Recorder, WindowCollective};
 use crate::thread::{AtTarget, Call, Frame, begin_aggregated, enter_at};
@@ -317,13 +319,16 @@ fn group_window(process: &Process, hook: &Hook, who: Who, world: Strided) -> Rma
 fn end_collective(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, window: RmaWinRef) {
     let process = recorder.thread.process;
     let group = process.windows.get(window).map_or(process.world(), |window| window.group);
-    let is_root = group.rank(process.rank()) == Some(args.root.0);
+    let role = match group.rank(process.rank()) == Some(args.root.0) {
+        true => Role::Root,
+        false => Role::Member,
+    };
     let memory = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
     let (op, sent, received, level) = match hook.meaning.operation {
         Operation::Collective(which) => {
             let level = if which == Collective::Sync { RmaSyncLevel::PROCESS } else { memory };
             let (op, sent, received) =
-                hook::collective(which, args.bytes.0, group.size.into(), is_root);
+                hook::collective(which, args.bytes.0, group.size.into(), role);
             (op, sent, received, level)
         }
         Operation::Allocate | Operation::Reallocate => {

@@ -376,13 +376,31 @@ pub(crate) fn atomic_type(which: Atomic) -> RmaAtomicType {
     }
 }
 
+/// Role of a process in a collective operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The process is the root of the operation.
+    Root,
+    /// Another process is the root, or the operation has none.
+    Member,
+}
+
+impl Role {
+    /// Returns the role of the process `rank` in an operation with this root.
+    #[inline]
+    pub fn of(rank: u32, root: Option<u32>) -> Self {
+        if root == Some(rank) { Self::Root } else { Self::Member }
+    }
+}
+
 /// Returns the name of OTF2 for a collective operation, and the bytes that one process sends and receives in it.
 pub fn collective(
     which: Collective,
     bytes: u64,
     size: u64,
-    is_root: bool,
+    role: Role,
 ) -> (CollectiveOp, u64, u64) {
+    let is_root = role == Role::Root;
     let others = bytes.saturating_mul(size.saturating_sub(1));
     let root = |here: u64| if is_root { here } else { 0 };
     let rest = |here: u64| if is_root { 0 } else { here };

@@ -29,9 +29,10 @@ mod skipped;
 pub(crate) mod thread_state;
 
 pub use by_kind::Kinds;
-pub use comms::{Comm, Members, NOBODY, Neighbours, Origin, Window, last_made};
+pub use comms::{Comm, Members, NOBODY, Neighbours, Origin, Window, WindowMemory, last_made};
+pub use otf2::enums::LockType;
 pub use over_mpi::End;
-pub use recorder::{Collective, Completion, Envelope, Transfer};
+pub use recorder::{Collective, CommChange, Completion, Envelope, Numbering, Transfer};
 pub use requests::{Request, Requests, Status, What};
 
 use dwell_model::operation;

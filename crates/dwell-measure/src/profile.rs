@@ -57,6 +57,15 @@ pub(crate) struct Amount {
     partner: (u32, u32, u32),
 }
 
+/// Kind of the value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ValueKind {
+    /// The value is a number.
+    Number,
+    /// The value is the id of a text.
+    Text,
+}
+
 /// A put or a get, as far as the profile counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
@@ -323,8 +332,9 @@ impl Profile {
         parent: u32,
         parameter: u32,
         value: u64,
-        is_text: bool,
+        kind: ValueKind,
     ) -> u32 {
+        let is_text = kind == ValueKind::Text;
         let setting = Setting { parameter, value: Some(value), is_text };
         let others = Setting { value: None, ..setting };
         let keys = parameter_key(parent, setting).zip(parameter_key(parent, others));
@@ -507,14 +517,14 @@ mod tests {
         let mut profile = Profile::create(CString::new(path.to_str().unwrap()).unwrap())?;
         let program = profile.program(0, 0);
         let rows: Vec<u32> = (0..VALUES as u64 + 10)
-            .map(|value| profile.parameter(program, 3, value, false))
+            .map(|value| profile.parameter(program, 3, value, ValueKind::Number))
             .collect();
         let (apart, together) = rows.split_at(VALUES);
         assert!(apart.is_sorted_by(|a, b| a < b));
         assert!(together.iter().all(|row| *row == together[0] && *row > apart[VALUES - 1]));
         // Those that are known stay, and another parameter has a rest of its own.
-        assert_eq!(profile.parameter(program, 3, 0, false), apart[0]);
-        assert_ne!(profile.parameter(program, 4, 0, false), together[0]);
+        assert_eq!(profile.parameter(program, 3, 0, ValueKind::Number), apart[0]);
+        assert_ne!(profile.parameter(program, 4, 0, ValueKind::Number), together[0]);
         Ok(())
     }
 
@@ -527,12 +537,12 @@ mod tests {
         let mut profile = Profile::create(CString::new(path.to_str().unwrap()).unwrap())?;
         let program = profile.program(0, 0);
         let last = (1 << 24) - 1;
-        let number = profile.parameter(program, last, 0, false);
+        let number = profile.parameter(program, last, 0, ValueKind::Number);
         assert_ne!(number, 0);
-        assert_ne!(profile.parameter(program, 0, 0, false), 0);
+        assert_ne!(profile.parameter(program, 0, 0, ValueKind::Number), 0);
         for beyond in [1 << 24, 1 << 25 | last, u32::MAX] {
-            assert_eq!(profile.parameter(program, beyond, 0, false), 0);
-            assert_eq!(profile.parameter(program, beyond, 0, true), 0);
+            assert_eq!(profile.parameter(program, beyond, 0, ValueKind::Number), 0);
+            assert_eq!(profile.parameter(program, beyond, 0, ValueKind::Text), 0);
         }
         profile.value(number, last, MetricValue::signed(3));
         profile.value(number, 1 << 24 | last, MetricValue::signed(1000));
@@ -559,13 +569,13 @@ mod tests {
         let program = profile.program(0, 0);
         let mut paths = vec![
             profile.path(program, 7, None),
-            profile.parameter(program, 3, 0, true),
-            profile.parameter(program, 4, 0, false),
+            profile.parameter(program, 3, 0, ValueKind::Text),
+            profile.parameter(program, 4, 0, ValueKind::Number),
         ];
         for value in 2..VALUES as u64 {
-            profile.parameter(program, 4, value, false);
+            profile.parameter(program, 4, value, ValueKind::Number);
         }
-        paths.push(profile.parameter(program, 4, u64::MAX, false));
+        paths.push(profile.parameter(program, 4, u64::MAX, ValueKind::Number));
         let extremes = || -> io::Result<Vec<(u64, u64)>> {
             let bytes = std::fs::read(&path)?;
             let found = rows(&bytes).filter_map(|(number, row)| match row {
@@ -595,10 +605,10 @@ mod tests {
             let partner = profile.add(row, &get.amount().unwrap());
             profile.leave(row, own, partner, own + 5, 2_000 + own);
         }
-        let number = profile.parameter(program, 1, 64, false);
+        let number = profile.parameter(program, 1, 64, ValueKind::Number);
         let inner = profile.path(number, 9, None);
         profile.leave(inner, 40, 0, 40, 3_000);
-        let text = profile.parameter(program, 2, 5, true);
+        let text = profile.parameter(program, 2, 5, ValueKind::Text);
         for bits in [3.5, -1.0] {
             let value = MetricValue { value_type: Type::Double, bits: f64::to_bits(bits) };
             profile.value(text, 4, value);

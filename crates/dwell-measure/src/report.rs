@@ -171,8 +171,17 @@ impl Overhead {
     }
 }
 
-/// The line at the end of a run.
-pub(crate) fn end(directory: &str, global: &Global, trace: bool, overhead: Overhead) {
+/// Command that the last line of a run recommends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextStep {
+    /// `dwell analyze`, for a run with a trace.
+    Analyze,
+    /// `dwell report`, for a run that has a profile only.
+    Report,
+}
+
+/// Prints the line at the end of a run.
+pub(crate) fn end(directory: &str, global: &Global, next: NextStep, overhead: Overhead) {
     let shown = shown(directory);
     let calls = statistics::total(global, Statistic::Calls);
     let processes = global.size();
@@ -187,7 +196,10 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool, overhead: Overh
         let why = if stopped.is_empty() { "no call was made" } else { &stopped.join("; ") };
         return say(&format!("nothing was recorded in {shown}: {why}"));
     }
-    let next = if trace { "analyze" } else { "report" };
+    let next = match next {
+        NextStep::Analyze => "analyze",
+        NextStep::Report => "report",
+    };
     let (summed, short) =
         (statistics::total(global, Statistic::Summed), statistics::most(global, Statistic::Short));
     let Overhead { asked, reached } = overhead;

@@ -24,10 +24,10 @@ use dwell_measure::clock::Sample;
 use dwell_measure::entry::{called_from, frame_of, is_on};
 use dwell_measure::filter::Detail;
 use dwell_measure::guard::{self, Entry as Guarded, guarded, guarded_option};
-use dwell_measure::hook::{self, Hook};
+use dwell_measure::hook::{self, Hook, Role};
 use dwell_measure::mpi::{
-    Collective, Comm, End, Kinds, Members, Origin, Request, Requests, Status, Transfer, What,
-    Window,
+    Collective, Comm, End, Kinds, Members, Numbering, Origin, Request, Requests, Status, Transfer,
+    What, Window,
 };
 use dwell_measure::process::{self, Process};
 use dwell_measure::recorder::{LockRecord, Recorder};
@@ -184,7 +184,7 @@ fn begin(hook: &'static Hook, words: Words<'_>, outlives: Option<usize>) -> Opti
                 if let Some(it) = transfer(&arguments, window) {
                     let has_event = hook.row.places.handle.is_some();
                     if hook.row.mode == Mode::Blocking || has_event {
-                        number = recorder.transfer(arguments.operation(), &it, true);
+                        number = recorder.transfer(arguments.operation(), &it, Numbering::Own);
                         what = Some(What::Transfer { window, both: true });
                     } else {
                         recorder.start_implicit(arguments.operation(), &it);
@@ -405,7 +405,8 @@ fn collective(arguments: &Arguments<'_>, hook: &Hook, comm: &'static Comm) -> Op
     let root = arguments.root();
     let is_root = root == Some(comm.rank);
     let size = u64::from(comm.size);
-    let (_, sent, received) = hook::collective(which, arguments.bytes(), size, is_root);
+    let role = Role::of(comm.rank, root);
+    let (_, sent, received) = hook::collective(which, arguments.bytes(), size, role);
     let sequence = comm.collective();
     Some(Collective { comm, which, root, is_root, sent, received, sequence, neighbours: None })
 }

@@ -112,7 +112,7 @@ fn record_begin(runtime: &'static Runtime, hook: &'static Hook, words: Words<'_>
         match hook.row.operation {
             Operation::Put | Operation::Get | Operation::Atomic(_) => {
                 fetched = fetch(&arguments, window, &mut recorder);
-                number = transfer(hook, &arguments, window, &mut recorder, false);
+                number = transfer(&arguments, window, &mut recorder, Phase::Before);
             }
             Operation::Lock => lock(&arguments, window, &mut recorder, LockRecord::Request),
             Operation::Unlock => lock(&arguments, window, &mut recorder, LockRecord::Release),
@@ -145,7 +145,7 @@ fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
     match hook.row.operation {
         Operation::Put | Operation::Get | Operation::Atomic(_) => {
             if arguments.is_known_late() {
-                number = transfer(hook, &arguments, window, &mut recorder, true);
+                number = transfer(&arguments, window, &mut recorder, Phase::After);
             }
             let how = if remote { Completion::Remote } else { Completion::Local };
             if let Some((source, id)) = fetched {
@@ -196,16 +196,22 @@ fn is_collective(arguments: &Arguments<'_>) -> bool {
     group.is_collective() && !listed && !arguments.is_alone()
 }
 
-/// Records the put, get or atomic of a call. Returns its number, or `None` if a later call completes it. `late` says
-/// whether the call has returned already; operations whose size is known only then are skipped before.
+/// Phase of a hook: before or after the real function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Before,
+    After,
+}
+
+/// Records the put, get or atomic of a call. Returns its number, or `None` if a later call completes it. Operations
+/// whose size is known only after the real function are skipped before it.
 fn transfer(
-    hook: &Hook,
     arguments: &Arguments<'_>,
     window: &'static Window,
     recorder: &mut Recorder,
-    late: bool,
+    phase: Phase,
 ) -> Option<u64> {
-    if arguments.is_known_late() != late {
+    if arguments.is_known_late() != (phase == Phase::After) {
         return None;
     }
     let target = arguments.target(window.comm)?;
@@ -223,7 +229,7 @@ fn transfer(
         return Some(recorder.act_with_signal(&it, signal));
     }
     let place = arguments.place().filter(|_| bytes <= SMALL && arguments.runtime.has_places);
-    if hook.row.mode == Mode::NonBlocking {
+    if arguments.row.mode == Mode::NonBlocking {
         recorder.start_act(operation, &it, place, arguments.handle());
         return None;
     }

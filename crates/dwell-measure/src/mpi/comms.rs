@@ -210,6 +210,15 @@ fn mixed(numbers: &[u64]) -> u64 {
     })
 }
 
+/// Origin of the memory of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowMemory {
+    /// The call that makes the window allocates it.
+    Allocated,
+    /// The program passes it, or attaches it later.
+    Passed,
+}
+
 /// A window of one-sided operations: one that the program made from a communicator, or one of a layer over MPI.
 #[derive(Debug)]
 pub struct Window {
@@ -425,13 +434,13 @@ impl Process {
         handle: usize,
         comm: &'static Comm,
         name: &str,
-        allocates: bool,
+        memory: WindowMemory,
     ) -> &'static Window {
         let number = comm.windows.fetch_add(1, Ordering::Relaxed);
         let window: &'static Window = Box::leak(Box::new(Window {
             number: self.define_comm_window(comm.number, number, name),
             comm,
-            allocates,
+            allocates: memory == WindowMemory::Allocated,
             epochs: [const { AtomicU32::new(0) }; 2],
         }));
         WINDOWS.remember(handle, window);

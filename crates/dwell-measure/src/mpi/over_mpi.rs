@@ -16,7 +16,7 @@ use otf2::id::{GroupRef, LockId, MatchingId, Rank};
 use super::comms::{Comm, Window};
 use super::handles::Held;
 use super::recorder::{Completion, Transfer, collective_op};
-use crate::hook;
+use crate::hook::{self, Role};
 use crate::process::Process;
 use crate::recorder::{Lock, LockRecord, Place, Recorder, WindowCollective};
 
@@ -131,7 +131,7 @@ impl Recorder {
         if how == Completion::Remote {
             self.write_completed_at_target(win, matching_id);
             let (pending, mut at) = (&mut self.thread.mpi.pending, 0);
-            while pending.complete(&mut at, window.number, Some(target), true).is_some() {}
+            while pending.complete(&mut at, window.number, Some(target), how).is_some() {}
         }
     }
 
@@ -153,13 +153,13 @@ impl Recorder {
     pub fn layer_collective(&mut self, window: &Window, end: &End) {
         let End { operation, root, bytes, sequence } = *end;
         let size = u64::from(window.comm.size);
-        let is_root = root == Some(window.comm.rank);
+        let role = Role::of(window.comm.rank, root);
         let (op, sent, received) = match operation {
             Operation::Collective(Collective::AllReduce) if root.is_some() => {
-                hook::collective(Collective::Reduce, bytes, size, is_root)
+                hook::collective(Collective::Reduce, bytes, size, role)
             }
             Operation::Collective(which) => {
-                let (_, sent, received) = hook::collective(which, bytes, size, is_root);
+                let (_, sent, received) = hook::collective(which, bytes, size, role);
                 (collective_op(which), sent, received)
             }
             Operation::Allocate => (CollectiveOp::Allocate, 0, 0),

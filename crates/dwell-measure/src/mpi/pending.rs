@@ -5,6 +5,7 @@
 
 use otf2::id::RmaWinRef;
 
+use super::recorder::Completion;
 use crate::modulo::Modulo;
 
 /// Operations on one window and target.
@@ -66,16 +67,16 @@ impl Pending {
         }
     }
 
-    /// Completes operations on a window, for one target or for all, from the entry at `at` on: the number
-    /// of the next that were outstanding, and whether at the origin. What is only complete at the origin
-    /// stays.
+    /// Completes operations on a window, for one target or for all, from the entry at `at` on. Returns the number of the
+    /// next outstanding operations, and `true` if they were outstanding at the origin too. Operations that are complete
+    /// at the origin only stay in the list.
     #[inline]
     pub(super) fn complete(
         &mut self,
         at: &mut usize,
         window: RmaWinRef,
         target: Option<u32>,
-        remote: bool,
+        how: Completion,
     ) -> Option<(u64, bool)> {
         loop {
             let entry = self.list.get_mut(*at)?;
@@ -84,7 +85,7 @@ impl Pending {
                 continue;
             }
             let (id, local) = (entry.id, std::mem::take(&mut entry.local));
-            if remote {
+            if how == Completion::Remote {
                 self.list.swap_remove(*at);
                 return Some((id, local));
             }
@@ -107,9 +108,9 @@ impl Pending {
 mod tests {
     use super::*;
 
-    fn completed(pending: &mut Pending, target: Option<u32>, remote: bool) -> Vec<(u64, bool)> {
+    fn completed(pending: &mut Pending, target: Option<u32>, how: Completion) -> Vec<(u64, bool)> {
         let (mut list, mut at) = (Vec::new(), 0);
-        while let Some(next) = pending.complete(&mut at, RmaWinRef(1), target, remote) {
+        while let Some(next) = pending.complete(&mut at, RmaWinRef(1), target, how) {
             list.push(next);
         }
         list.sort_unstable();
@@ -125,12 +126,12 @@ mod tests {
         };
         assert_eq!([add(&mut pending, 1, 0), add(&mut pending, 1, 5)], [10, 11]);
         assert_eq!([add(&mut pending, 1, 0), add(&mut pending, 2, 0)], [10, 12]);
-        assert_eq!(completed(&mut pending, Some(5), true), [(11, true)]);
+        assert_eq!(completed(&mut pending, Some(5), Completion::Remote), [(11, true)]);
         assert_eq!(add(&mut pending, 1, 5), 13);
-        assert_eq!(completed(&mut pending, None, false), [(10, true), (13, true)]);
-        assert_eq!(completed(&mut pending, None, false), []);
-        assert_eq!(completed(&mut pending, None, true), [(10, false), (13, false)]);
-        assert_eq!(completed(&mut pending, None, true), []);
+        assert_eq!(completed(&mut pending, None, Completion::Local), [(10, true), (13, true)]);
+        assert_eq!(completed(&mut pending, None, Completion::Local), []);
+        assert_eq!(completed(&mut pending, None, Completion::Remote), [(10, false), (13, false)]);
+        assert_eq!(completed(&mut pending, None, Completion::Remote), []);
         assert_eq!(add(&mut pending, 2, 0), 12);
     }
 }

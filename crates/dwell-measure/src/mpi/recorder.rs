@@ -80,6 +80,24 @@ pub enum Completion {
     Remote,
 }
 
+/// Numbers by which completions name the operations that they complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbering {
+    /// The operation has a number of its own, because it has a request.
+    Own,
+    /// The operation shares the number of other outstanding operations on the same window and target.
+    Shared,
+}
+
+/// Change of a communicator by all of its members together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommChange {
+    /// A communicator was made.
+    Made,
+    /// A communicator was freed.
+    Freed,
+}
+
 /// Number of a request that was started by a call which was not recorded.
 const UNSEEN: u64 = u64::MAX;
 
@@ -322,9 +340,11 @@ impl Recorder {
 
     /// Records the end of a call in which all members of `comm` made or freed a communicator together. `sequence` is
     /// its number among the collectives of `comm`.
-    pub fn management_end(&mut self, comm: &Comm, made: bool, sequence: u64) {
-        let collective_op =
-            if made { CollectiveOp::CreateHandle } else { CollectiveOp::DestroyHandle };
+    pub fn management_end(&mut self, comm: &Comm, change: CommChange, sequence: u64) {
+        let collective_op = match change {
+            CommChange::Made => CollectiveOp::CreateHandle,
+            CommChange::Freed => CollectiveOp::DestroyHandle,
+        };
         let event = MpiCollectiveEnd {
             collective_op,
             communicator: CommRef(comm.number),
@@ -335,13 +355,12 @@ impl Recorder {
         self.write_with(attribute::SEQUENCE, sequence, event);
     }
 
-    /// Records a one-sided operation and returns its number. With `request` the operation has a number of its own;
-    /// otherwise it shares that of other outstanding operations on the same window and target.
+    /// Records a one-sided operation and returns its number.
     #[inline(always)]
-    pub fn transfer(&mut self, operation: Operation, it: &Transfer, request: bool) -> u64 {
+    pub fn transfer(&mut self, operation: Operation, it: &Transfer, numbering: Numbering) -> u64 {
         let Transfer { window, target, .. } = *it;
         let own = &mut self.thread.mpi;
-        let id = if request {
+        let id = if numbering == Numbering::Own {
             own.number()
         } else {
             let next = &mut own.next;
@@ -361,8 +380,7 @@ impl Recorder {
         let win = window.number;
         let remote = how == Completion::Remote;
         let (number, mut at) = (window.number, 0);
-        while let Some((id, local)) =
-            self.thread.mpi.pending.complete(&mut at, number, target, remote)
+        while let Some((id, local)) = self.thread.mpi.pending.complete(&mut at, number, target, how)
         {
             if local {
                 self.write_completed_later(win, MatchingId(id));
@@ -384,7 +402,7 @@ impl Recorder {
         }
         let pending = &mut self.thread.mpi.pending;
         // Operations on one window and target have one number.
-        let Some((id, local)) = pending.complete(&mut 0, window.number, target, true) else {
+        let Some((id, local)) = pending.complete(&mut 0, window.number, target, how) else {
             return self.leave();
         };
         let (win, matching_id) = (window.number, MatchingId(id));
@@ -402,8 +420,7 @@ impl Recorder {
     }
 
     /// Records that the call requests a lock on a window at `target`, or at all processes if that is `None`.
-    pub fn request_lock(&mut self, window: &Window, target: Option<u32>, shared: bool) {
-        let kind = if shared { LockType::Shared } else { LockType::Exclusive };
+    pub fn request_lock(&mut self, window: &Window, target: Option<u32>, kind: LockType) {
         self.write_lock(&window.lock(target, kind), LockRecord::Request);
     }
 

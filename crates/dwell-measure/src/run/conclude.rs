@@ -18,7 +18,7 @@ use super::Recording;
 use crate::guard::{self, Entry, guarded};
 use crate::process::Process;
 use crate::recorder_collectives;
-use crate::report::{self, Overhead};
+use crate::report::{self, NextStep, Overhead};
 use crate::thread::Closed;
 
 /// The steps that processes take together after the recording has ended.
@@ -72,7 +72,11 @@ impl Conclusion<'_> {
             let _ = fs::remove_dir(experiment::open_files(Path::new(directory)));
             // Empty, if there is only a profile.
             let _ = fs::remove_dir(Path::new(directory).join("traces"));
-            report::end(directory, global, self.recording.settings.trace, overhead);
+            let next = match self.recording.settings.trace {
+                true => NextStep::Analyze,
+                false => NextStep::Report,
+            };
+            report::end(directory, global, next, overhead);
             if let (true, Err(error)) = (self.recording.agreement.profile, &collated) {
                 report::say(&format!(
                     "the profile is put together when it is first looked at, not here: {error}"

@@ -23,6 +23,7 @@ use crate::entry::{self, words};
 use crate::guard::{self, guarded};
 use crate::mpi::Window;
 use crate::process::Process;
+use crate::profile::ValueKind;
 
 /// Records that a function of the program begins at `address`. `site` is its return address, and `stack` the stack
 /// pointer at the time of the call: the function counts as left once the stack above that has been used again.
@@ -296,8 +297,11 @@ impl Thread {
                 && parent != 0
             {
                 row = entry::keeping_errno(|| {
-                    let is_text = kind == ParameterType::String;
-                    profile.parameter(parent, number, value, is_text)
+                    let kind = match kind {
+                        ParameterType::String => ValueKind::Text,
+                        _ => ValueKind::Number,
+                    };
+                    profile.parameter(parent, number, value, kind)
                 });
             }
         }

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
-use dwell_measure::hook::Hook;
+use dwell_measure::hook::{Hook, Role};
 use dwell_measure::mpi::{Collective, Comm, NOBODY, Neighbours, What};
 use dwell_measure::recorder::{self, Recorder};
 use dwell_measure::thread::Call;
@@ -95,8 +95,8 @@ fn described(args: &Args<'_>, recorder: &mut Recorder, operation: Operation) -> 
     let idle = comm.inter && root == Some(args.abi.no_process);
     let neighbours = (which.shape() == Way::Neighbours)
         .then(|| comm.neighbours(recorder.process(), || neighbours(args, handle, comm.rank)));
-    let (sent, received) =
-        if idle { (0, 0) } else { bytes(args, which, comm, neighbours, is_root) };
+    let role = if is_root { Role::Root } else { Role::Member };
+    let (sent, received) = if idle { (0, 0) } else { bytes(args, which, comm, neighbours, role) };
     let root = root.and_then(|root| u32::try_from(root).ok());
     if root.is_some_and(|root| root >= comm.size) {
         return None; // The library will refuse it, so it is none of those that are counted.
@@ -104,16 +104,17 @@ fn described(args: &Args<'_>, recorder: &mut Recorder, operation: Operation) -> 
     Some(Collective { comm, which, root, is_root, sent, received, sequence: 0, neighbours })
 }
 
+/// Returns the numbers of bytes that a process of a communicator sends and receives in its role.
 fn bytes(
     args: &Args<'_>,
     which: operation::Collective,
     comm: &Comm,
     neighbours: Option<Neighbours>,
-    is_root: bool,
+    role: Role,
 ) -> (u64, u64) {
     use operation::Collective as C;
     let places = args.places;
-    let members = u64::from(comm.size);
+    let (members, is_root) = (u64::from(comm.size), role == Role::Root);
     let is_in_place = |at: Option<Arg>| at.is_some_and(|at| args.is_in_place(at));
     // The buffer that is sent from comes first, the one received into before its count or counts.
     let gives = !is_in_place(Some(Arg(0)));

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dwell_measure::hook::{Hook, Passed};
-use dwell_measure::mpi::{Comm, Members, Origin, What};
+use dwell_measure::mpi::{Comm, CommChange, Members, Origin, What};
 use dwell_measure::process::{self, Process};
 use dwell_measure::recorder::{self, Recorder};
 use dwell_measure::thread::Call;
@@ -172,7 +172,7 @@ impl Shape for Create {
         }
         recorder::end(call, |recorder| {
             if let (Some(parent), Some(_)) = (making.parent, making.origin) {
-                recorder.management_end(parent, true, making.sequence);
+                recorder.management_end(parent, CommChange::Made, making.sequence);
             }
             let handle = args.handle_at(Kind::Comm, args.places.created).filter(|_| result == 0);
             let Some(handle) = handle.filter(|handle| *handle != args.abi.comm_null) else {
@@ -241,7 +241,7 @@ impl Shape for Free {
     fn end((call, comm): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
         recorder::end(call, |recorder| {
             if let Some((comm, sequence)) = comm {
-                recorder.management_end(comm, false, sequence);
+                recorder.management_end(comm, CommChange::Freed, sequence);
             }
         });
     }

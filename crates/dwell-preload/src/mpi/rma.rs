@@ -4,7 +4,9 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
 use dwell_measure::hook::Hook;
-use dwell_measure::mpi::{Comm, Completion, Request, Transfer, What, Window};
+use dwell_measure::mpi::{
+    Comm, Completion, LockType, Numbering, Request, Transfer, What, Window, WindowMemory,
+};
 use dwell_measure::process;
 use dwell_measure::recorder::{self, Recorder};
 use dwell_measure::thread::Call;
@@ -64,7 +66,8 @@ fn moved(args: &Args<'_>, recorder: &mut Recorder) -> Started {
     };
     let has_request = args.places.handle.is_some();
     let it = Transfer { window, target, bytes, fetched };
-    let id = recorder.transfer(operation, &it, has_request);
+    let numbering = if has_request { Numbering::Own } else { Numbering::Shared };
+    let id = recorder.transfer(operation, &it, numbering);
     let both = match operation {
         Operation::Get => true,
         Operation::Atomic(which) => which.fetches(),
@@ -127,7 +130,8 @@ impl Shape for Lock {
             let kind = args.places.lock_kind.map(|at| args.int(at));
             // A lock of all is always shared.
             let shared = kind.is_none_or(|kind| kind == args.abi.lock_shared);
-            recorder.request_lock(window, target, shared);
+            let kind = if shared { LockType::Shared } else { LockType::Exclusive };
+            recorder.request_lock(window, target, kind);
         })
     }
 
@@ -247,8 +251,12 @@ impl Shape for Create {
             let handle = args.handle_at(Kind::Win, args.places.created).filter(|_| result == 0);
             let (Some((comm, sequence)), Some(handle)) = (comm, handle) else { return };
             if handle != args.abi.win_null {
-                let (name, allocates) = (hook.row.name(), args.places.allocated.is_some());
-                let window = recorder.process().add_window(handle, comm, name, allocates);
+                let memory = match args.places.allocated {
+                    Some(_) => WindowMemory::Allocated,
+                    None => WindowMemory::Passed,
+                };
+                let name = hook.row.name();
+                let window = recorder.process().add_window(handle, comm, name, memory);
                 recorder.window_created(window, sequence);
             }
         });

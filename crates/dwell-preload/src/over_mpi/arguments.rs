@@ -12,7 +12,7 @@ use super::{Runtime, Words, layout};
 /// Arguments of one call, together with the row of the function.
 pub(crate) struct Arguments<'a> {
     pub(crate) places: &'static Places,
-    row: &'static Row,
+    pub(super) row: &'static Row,
     pub(crate) runtime: &'static Runtime,
     words: Words<'a>,
 }

@@ -25,6 +25,15 @@ const MARKS: Marks = Marks {
     end: CUT,
 };
 
+/// States whether a thread must have left rows of a profile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// The facts of the process mention the rows.
+    Expected,
+    /// The file of rows may be absent.
+    Optional,
+}
+
 /// A process whose files are being closed.
 pub(super) struct Closing<'c> {
     pub(super) local: &'c mut ProcessFacts,
@@ -50,7 +59,11 @@ impl Closing<'_> {
                 }
                 None => {}
             }
-            self.rows(id, has & facts::ROWS != 0, notes);
+            let rows = match has & facts::ROWS {
+                0 => Rows::Optional,
+                _ => Rows::Expected,
+            };
+            self.rows(id, rows, notes);
         }
         let stated = self.local.head.chunks;
         let survives = self.local.shared.properties().iter().all(|it| it.name != "SURVIVAL");
@@ -163,14 +176,16 @@ impl Closing<'_> {
     }
 
     /// Checks the rows of a thread.
-    fn rows(&mut self, id: usize, expected: bool, notes: &mut Notes) {
+    fn rows(&mut self, id: usize, rows: Rows, notes: &mut Notes) {
         let path = experiment::rows(self.local, id as u64, self.folder);
         let placed = format!("{}.rows", self.first + id as u64);
         let placed = self.directory.join(experiment::PROFILE).join(placed);
         let path = if files::is_regular(&placed) { placed } else { path };
         let bytes = match files::read(&path, MOST_ROWS) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !expected => return,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && rows == Rows::Optional => {
+                return;
+            }
             Err(error) => return notes.damage(&path, &error.to_string()),
         };
         if rows::header(&bytes).is_none() {
