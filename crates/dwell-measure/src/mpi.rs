@@ -31,6 +31,7 @@ pub(crate) mod thread_state;
 pub use by_kind::Kinds;
 pub use comms::{Comm, Members, NOBODY, Neighbours, Origin, Window, WindowMemory, last_made};
 pub use otf2::enums::LockType;
+pub use otf2::id::{MatchingId, Rank};
 pub use over_mpi::End;
 pub use recorder::{Collective, CommChange, Completion, Envelope, Numbering, Transfer};
 pub use requests::{Request, Requests, Status, What};

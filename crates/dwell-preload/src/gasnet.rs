@@ -26,8 +26,8 @@ use dwell_measure::filter::Detail;
 use dwell_measure::guard::{self, Entry as Guarded, guarded, guarded_option};
 use dwell_measure::hook::{self, Hook, Role};
 use dwell_measure::mpi::{
-    Collective, Comm, End, Kinds, Members, Numbering, Origin, Request, Requests, Status, Transfer,
-    What, Window,
+    Collective, Comm, End, Kinds, MatchingId, Members, Numbering, Origin, Rank, Request, Requests,
+    Status, Transfer, What, Window,
 };
 use dwell_measure::process::{self, Process};
 use dwell_measure::recorder::{LockRecord, Recorder};
@@ -184,7 +184,7 @@ fn begin(hook: &'static Hook, words: Words<'_>, outlives: Option<usize>) -> Opti
                 if let Some(it) = transfer(&arguments, window) {
                     let has_event = hook.row.places.handle.is_some();
                     if hook.row.mode == Mode::Blocking || has_event {
-                        number = recorder.transfer(arguments.operation(), &it, Numbering::Own);
+                        number = recorder.transfer(arguments.operation(), &it, Numbering::Own).0;
                         what = Some(What::Transfer { window, both: true });
                     } else {
                         recorder.start_implicit(arguments.operation(), &it);
@@ -254,7 +254,7 @@ fn end(state: State, hook: &'static Hook, words: Words<'_>) {
                 let blocking = hook.row.mode == Mode::Blocking;
                 debug_assert!(operation.is_one_sided());
                 match what {
-                    Some(_) if blocking => recorder.completed_own(window, number),
+                    Some(_) if blocking => recorder.completed_own(window, MatchingId(number)),
                     Some(what) => started(&mut recorder, result, what, number),
                     None => {}
                 }
@@ -419,7 +419,7 @@ fn lock(
     what: LockRecord,
 ) {
     if let Some(lock) = arguments.lock() {
-        recorder.layer_lock(window, window.comm.rank, lock, what);
+        recorder.layer_lock(window, Rank(window.comm.rank), lock, what);
     }
 }
 

@@ -20,7 +20,7 @@ mod link;
 
 use dwell_measure::guard::{Entry, guarded, guarded_option};
 use dwell_measure::hook::{Hook, Passed};
-use dwell_measure::mpi::{Comm, Completion, End, Transfer, Window};
+use dwell_measure::mpi::{Comm, Completion, End, MatchingId, Rank, Transfer, Window};
 use dwell_measure::recorder::{LockRecord, Recorder};
 use dwell_measure::thread::Call;
 use dwell_model::archive::SMALL;
@@ -47,15 +47,24 @@ pub(crate) struct Runtime {
 pub(crate) static REGIONS: Runtime =
     Runtime { comm: |_| None, place: |_, _| None, is_alone: |_, _| false, has_places: false };
 
+/// Number of an operation or collective that a call has begun.
+#[derive(Clone, Copy)]
+enum Number {
+    /// Number of a one-sided operation on its window.
+    Operation(MatchingId),
+    /// Sequence number of a collective operation on its communicator.
+    Collective(u64),
+}
+
 /// State of a recorded call, kept from its beginning to its end.
 pub(crate) struct State {
     runtime: &'static Runtime,
     call: Call,
     window: Option<&'static Window>,
-    /// Number of the operation on its window, or sequence number of the collective.
-    number: Option<u64>,
+    /// Number of the operation or collective that the call began.
+    number: Option<Number>,
     /// Source and number of the get with which a call fetched data that it puts to another process.
-    fetched: Option<(u32, u64)>,
+    fetched: Option<(Rank, MatchingId)>,
     /// Handle of the communicator that was created most recently before the call.
     made: usize,
 }
@@ -112,14 +121,15 @@ fn record_begin(runtime: &'static Runtime, hook: &'static Hook, words: Words<'_>
         match hook.row.operation {
             Operation::Put | Operation::Get | Operation::Atomic(_) => {
                 fetched = fetch(&arguments, window, &mut recorder);
-                number = transfer(&arguments, window, &mut recorder, Phase::Before);
+                let id = transfer(&arguments, window, &mut recorder, Phase::Before);
+                number = id.map(Number::Operation);
             }
             Operation::Lock => lock(&arguments, window, &mut recorder, LockRecord::Request),
             Operation::Unlock => lock(&arguments, window, &mut recorder, LockRecord::Release),
             Operation::Signal => {
                 if let Some((target, place)) = arguments.target(window.comm).zip(arguments.place())
                 {
-                    recorder.tell(window, target, place);
+                    recorder.notify(window, target, place);
                 }
             }
             Operation::WaitChange => {
@@ -127,7 +137,9 @@ fn record_begin(runtime: &'static Runtime, hook: &'static Hook, words: Words<'_>
                     recorder.wait_for(window, place);
                 }
             }
-            _ if is_collective(&arguments) => number = Some(recorder.window_begin(window.comm)),
+            _ if is_collective(&arguments) => {
+                number = Some(Number::Collective(recorder.window_begin(window.comm)));
+            }
             _ => {}
         }
     }
@@ -145,13 +157,15 @@ fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
     match hook.row.operation {
         Operation::Put | Operation::Get | Operation::Atomic(_) => {
             if arguments.is_known_late() {
-                number = transfer(&arguments, window, &mut recorder, Phase::After);
+                let id = transfer(&arguments, window, &mut recorder, Phase::After);
+                number = id.map(Number::Operation);
             }
             let how = if remote { Completion::Remote } else { Completion::Local };
             if let Some((source, id)) = fetched {
                 recorder.acted(window, source, id, Completion::Local);
             }
-            if let (Some(id), Some(target)) = (number, arguments.target(window.comm)) {
+            let target = arguments.target(window.comm);
+            if let (Some(Number::Operation(id)), Some(target)) = (number, target) {
                 recorder.acted(window, target, id, how);
             }
         }
@@ -162,7 +176,7 @@ fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
         }
         Operation::Meet => {
             recorder.completed(window, None, Completion::Remote);
-            arguments.partners(window.comm, |members| recorder.met(window, members));
+            arguments.partners(window.comm, |members| recorder.synchronised(window, members));
         }
         Operation::CompleteRemote | Operation::CompleteLocal => {
             let how = if remote { Completion::Remote } else { Completion::Local };
@@ -170,7 +184,7 @@ fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
         }
         Operation::WaitHandle => recorder.waited(window, arguments.handle()),
         operation => {
-            if let Some(sequence) = number {
+            if let Some(Number::Collective(sequence)) = number {
                 if remote {
                     recorder.completed(window, None, Completion::Remote);
                 }
@@ -210,7 +224,7 @@ fn transfer(
     window: &'static Window,
     recorder: &mut Recorder,
     phase: Phase,
-) -> Option<u64> {
+) -> Option<MatchingId> {
     if arguments.is_known_late() != (phase == Phase::After) {
         return None;
     }
@@ -241,7 +255,7 @@ fn fetch(
     arguments: &Arguments<'_>,
     window: &'static Window,
     recorder: &mut Recorder,
-) -> Option<(u32, u64)> {
+) -> Option<(Rank, MatchingId)> {
     let target = arguments.source(window.comm)?;
     let it = Transfer { window, target, bytes: arguments.fetched(), fetched: 0 };
     Some((target, recorder.act(Operation::Get, &it, None)))

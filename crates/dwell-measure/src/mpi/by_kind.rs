@@ -8,7 +8,7 @@ use dwell_model::operation::Operation;
 use dwell_unify::definitions::attribute;
 use otf2::enums::RmaSyncType;
 use otf2::event::RmaSync;
-use otf2::id::{MatchingId, Rank, RmaWinRef};
+use otf2::id::{MatchingId, RmaWinRef};
 
 use super::comms::Window;
 use super::recorder::Transfer;
@@ -65,11 +65,7 @@ impl Recorder {
     pub fn start_implicit(&mut self, operation: Operation, it: &Transfer) {
         let own = &mut self.thread.mpi;
         let kind = if own.in_region { Kinds::REGION } else { Kinds::of(operation) };
-        let next = &mut own.next;
-        let id = own.pending.add(kind.key(it.window.number), it.target, || {
-            *next += 1;
-            *next - 1
-        });
+        let id = own.shared(kind.key(it.window.number), it.target);
         self.write_access(operation, &it.access(id));
     }
 
@@ -77,15 +73,15 @@ impl Recorder {
     /// their own, and those of an access region, are not among them.
     pub fn completed_kinds(&mut self, kinds: Kinds) {
         while let Some((window, id)) = self.take_implicit(kinds) {
-            self.write_completed_later(window, MatchingId(id));
-            self.write_completed_at_target(window, MatchingId(id));
+            self.write_completed_later(window, id);
+            self.write_completed_at_target(window, id);
         }
     }
 
     /// Records that an operation is complete at its origin and its target in the call that started it, as every blocking
     /// operation of GASNet is when its call returns.
-    pub fn completed_own(&mut self, window: &Window, id: u64) {
-        let (win, id) = (window.number, MatchingId(id));
+    pub fn completed_own(&mut self, window: &Window, id: MatchingId) {
+        let win = window.number;
         self.write_completed_in_call(win, id);
         self.write_completed_at_target(win, id);
     }
@@ -101,12 +97,12 @@ impl Recorder {
         self.thread.mpi.in_region = false;
         let Some(event) = event else { return self.completed_kinds(Kinds::REGION) };
         while let Some((window, id)) = self.take_implicit(Kinds::REGION) {
-            Requests::add(event, Request::started(What::Implicit { window }, id), true);
+            Requests::add(event, Request::started(What::Implicit { window }, id.0), true);
         }
     }
 
     /// Removes operations of these kinds that share a number: the number of their window, and theirs.
-    fn take_implicit(&mut self, kinds: Kinds) -> Option<(RmaWinRef, u64)> {
+    fn take_implicit(&mut self, kinds: Kinds) -> Option<(RmaWinRef, MatchingId)> {
         let (key, id) = self.thread.mpi.pending.take(|key| key.0 >> SHIFT & kinds.0 != 0)?;
         Some((RmaWinRef(key.0 & ((1 << SHIFT) - 1)), id))
     }
@@ -115,11 +111,11 @@ impl Recorder {
     /// handler has too. If it has a payload, the payload is recorded as a put.
     pub fn send_active(&mut self, it: &Transfer, checksum: u64) {
         if it.bytes > 0 {
-            let id = self.number();
+            let id = MatchingId(self.number());
             self.write_put(&it.access(id));
-            self.write_completed_in_call(it.window.number, MatchingId(id));
+            self.write_completed_in_call(it.window.number, id);
         }
-        let (win, remote) = (it.window.number, Rank(it.target));
+        let (win, remote) = (it.window.number, it.target);
         let event = RmaSync { win, remote, sync_type: RmaSyncType::NotifyOut };
         self.write_with(attribute::ACTIVE_MESSAGE, checksum, event);
     }

@@ -53,7 +53,7 @@ pub struct End {
 impl Recorder {
     /// Records an operation that is complete at the origin when its call returns. `place` is the offset at the target,
     /// if it matters. Returns the number of the operation.
-    pub fn act(&mut self, operation: Operation, it: &Transfer, place: Option<u64>) -> u64 {
+    pub fn act(&mut self, operation: Operation, it: &Transfer, place: Option<u64>) -> MatchingId {
         let own = &mut self.thread.mpi;
         let returns = match operation {
             Operation::Get => true,
@@ -61,13 +61,9 @@ impl Recorder {
             _ => false,
         };
         let id = if returns {
-            own.number()
+            own.operation()
         } else {
-            let next = &mut own.next;
-            own.pending.add_complete(it.window.number, it.target, || {
-                *next += 1;
-                *next - 1
-            })
+            own.shared_if_complete(it.window.number, it.target)
         };
         self.act_at(operation, it, place, id);
         id
@@ -85,25 +81,21 @@ impl Recorder {
         let (window, number) = (it.window, it.window.number);
         let own = &mut self.thread.mpi;
         let is_get = operation == Operation::Get;
-        let next = own.next;
+        let next = MatchingId(own.next);
         let held = handle != 0 && is_get && own.handles.add(handle, number, next);
         let id = if held {
-            own.number()
+            own.operation()
         } else {
             if handle != 0 {
-                // Whoever waits for it waits for all of this target.
+                // A wait for the handle waits for all operations on this target.
                 own.handles.add_target(handle, window.number, it.target);
             }
-            let next = &mut own.next;
-            own.pending.add(number, it.target, || {
-                *next += 1;
-                *next - 1
-            })
+            own.shared(number, it.target)
         };
         self.act_at(operation, it, place, id);
     }
 
-    fn act_at(&mut self, operation: Operation, it: &Transfer, place: Option<u64>, id: u64) {
+    fn act_at(&mut self, operation: Operation, it: &Transfer, place: Option<u64>, id: MatchingId) {
         match place {
             Some(offset) => self.write_access_at(operation, &it.access(id), Place::memory(offset)),
             None => self.write_access(operation, &it.access(id)),
@@ -112,24 +104,18 @@ impl Recorder {
 
     /// Records a put that notifies its target at the offset `signal` of its memory, and that is complete at the origin
     /// when its call returns. Returns the number of the operation.
-    pub fn act_with_signal(&mut self, it: &Transfer, signal: u64) -> u64 {
-        let own = &mut self.thread.mpi;
-        let next = &mut own.next;
-        let id = own.pending.add_complete(it.window.number, it.target, || {
-            *next += 1;
-            *next - 1
-        });
+    pub fn act_with_signal(&mut self, it: &Transfer, signal: u64) -> MatchingId {
+        let id = self.thread.mpi.shared_if_complete(it.window.number, it.target);
         self.write_put_at(&it.access(id), Place::signal(signal));
         id
     }
 
     /// Records that the operation `id` is complete with the call that issued it, at its origin only or at its target as
     /// well. Completion at the target also completes earlier operations there.
-    pub fn acted(&mut self, window: &Window, target: u32, id: u64, how: Completion) {
-        let (win, matching_id) = (window.number, MatchingId(id));
-        self.write_completed_in_call(win, matching_id);
+    pub fn acted(&mut self, window: &Window, target: Rank, id: MatchingId, how: Completion) {
+        self.write_completed_in_call(window.number, id);
         if how == Completion::Remote {
-            self.write_completed_at_target(win, matching_id);
+            self.write_completed_at_target(window.number, id);
             let (pending, mut at) = (&mut self.thread.mpi.pending, 0);
             while pending.complete(&mut at, window.number, Some(target), how).is_some() {}
         }
@@ -141,7 +127,7 @@ impl Recorder {
         while let Some(held) = self.thread.mpi.handles.take(handle) {
             match held {
                 Held::Operation(window, id) => {
-                    self.write_completed_later(window, MatchingId(id));
+                    self.write_completed_later(window, id);
                 }
                 Held::Target(_, target) => self.completed(window, Some(target), Completion::Local),
             }
@@ -182,15 +168,15 @@ impl Recorder {
     }
 
     /// Records a request, acquisition, refusal or release of the lock with the number `lock` at the process `target`.
-    pub fn layer_lock(&mut self, window: &Window, target: u32, lock: u64, what: LockRecord) {
-        let (window, target, id) = (window.number, Rank(target), LockId(lock));
+    pub fn layer_lock(&mut self, window: &Window, target: Rank, lock: u64, what: LockRecord) {
+        let (window, id) = (window.number, LockId(lock));
         self.write_lock(&Lock { window, target, id, kind: LockType::Exclusive }, what);
     }
 
     /// Records that this process notifies the process `target` at the offset `place` of its memory, without a transfer
     /// of data.
-    pub fn tell(&mut self, window: &Window, target: u32, place: u64) {
-        self.write_notification(window.number, Rank(target), place);
+    pub fn notify(&mut self, window: &Window, target: Rank, place: u64) {
+        self.write_notification(window.number, target, place);
     }
 
     /// Records that a call begins to wait for a notification at the offset `place` of the memory of this process.
@@ -200,7 +186,7 @@ impl Recorder {
 
     /// Records that this process and some others have waited for each other, as in `sync images`. Members are ranks of
     /// the world. Writes nothing if there is no room to define the group.
-    pub fn met(&mut self, window: &Window, members: &[u64]) {
+    pub fn synchronised(&mut self, window: &Window, members: &[u64]) {
         let Some(group) = self.thread.process.group_number(members) else { return };
         let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
         self.write_group_sync(window.number, GroupRef(group), level);

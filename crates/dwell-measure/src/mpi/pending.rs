@@ -3,7 +3,7 @@
 //! Operations of a thread on one window and target share a number until they are complete, as other tools
 //! have it: a flush then is one record, however many operations it completes.
 
-use otf2::id::RmaWinRef;
+use otf2::id::{MatchingId, Rank, RmaWinRef};
 
 use super::recorder::Completion;
 use crate::modulo::Modulo;
@@ -12,8 +12,8 @@ use crate::modulo::Modulo;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) window: RmaWinRef,
-    pub(super) target: u32,
-    pub(super) id: u64,
+    pub(super) target: Rank,
+    pub(super) id: MatchingId,
     /// Set if some of the operations may not be complete at the origin.
     local: bool,
 }
@@ -29,8 +29,13 @@ pub(super) struct Pending {
 impl Pending {
     /// Returns the number for an operation on a window and target: that of others outstanding there, or `new`.
     #[inline]
-    pub(super) fn add(&mut self, window: RmaWinRef, target: u32, new: impl FnOnce() -> u64) -> u64 {
-        let near = self.near.modulo_mut((window.0 ^ target) as usize);
+    pub(super) fn add(
+        &mut self,
+        window: RmaWinRef,
+        target: Rank,
+        new: impl FnOnce() -> MatchingId,
+    ) -> MatchingId {
+        let near = self.near.modulo_mut((window.0 ^ target.0) as usize);
         let is = |entry: &Entry| entry.window == window && entry.target == target;
         if let Some(entry) = self.list.get_mut(usize::from(*near)).filter(|entry| is(entry)) {
             entry.local = true;
@@ -52,9 +57,9 @@ impl Pending {
     pub(super) fn add_complete(
         &mut self,
         window: RmaWinRef,
-        target: u32,
-        new: impl FnOnce() -> u64,
-    ) -> u64 {
+        target: Rank,
+        new: impl FnOnce() -> MatchingId,
+    ) -> MatchingId {
         let is = |entry: &&Entry| entry.window == window && entry.target == target;
         match self.list.iter().find(is) {
             Some(entry) if entry.local => new(),
@@ -75,9 +80,9 @@ impl Pending {
         &mut self,
         at: &mut usize,
         window: RmaWinRef,
-        target: Option<u32>,
+        target: Option<Rank>,
         how: Completion,
-    ) -> Option<(u64, bool)> {
+    ) -> Option<(MatchingId, bool)> {
         loop {
             let entry = self.list.get_mut(*at)?;
             if entry.window != window || target.is_some_and(|target| target != entry.target) {
@@ -97,7 +102,10 @@ impl Pending {
     }
 
     /// Removes operations on a window that `is` selects by the number of the window. Returns that number and theirs.
-    pub(super) fn take(&mut self, is: impl Fn(RmaWinRef) -> bool) -> Option<(RmaWinRef, u64)> {
+    pub(super) fn take(
+        &mut self,
+        is: impl Fn(RmaWinRef) -> bool,
+    ) -> Option<(RmaWinRef, MatchingId)> {
         let at = self.list.iter().position(|entry| is(entry.window))?;
         let entry = self.list.swap_remove(at);
         Some((entry.window, entry.id))
@@ -110,8 +118,9 @@ mod tests {
 
     fn completed(pending: &mut Pending, target: Option<u32>, how: Completion) -> Vec<(u64, bool)> {
         let (mut list, mut at) = (Vec::new(), 0);
-        while let Some(next) = pending.complete(&mut at, RmaWinRef(1), target, how) {
-            list.push(next);
+        let target = target.map(Rank);
+        while let Some((id, local)) = pending.complete(&mut at, RmaWinRef(1), target, how) {
+            list.push((id.0, local));
         }
         list.sort_unstable();
         list
@@ -122,7 +131,8 @@ mod tests {
         let mut pending = Pending::default();
         let mut next = 10..;
         let mut add = |pending: &mut Pending, window, target| {
-            pending.add(RmaWinRef(window), target, || next.next().unwrap_or(0))
+            let new = || MatchingId(next.next().unwrap_or(0));
+            pending.add(RmaWinRef(window), Rank(target), new).0
         };
         assert_eq!([add(&mut pending, 1, 0), add(&mut pending, 1, 5)], [10, 11]);
         assert_eq!([add(&mut pending, 1, 0), add(&mut pending, 2, 0)], [10, 12]);

@@ -63,7 +63,7 @@ pub struct Transfer {
     /// Window that the operation acts on.
     pub window: &'static Window,
     /// Rank of the target in the communicator from which the window was made.
-    pub target: u32,
+    pub target: Rank,
     /// Number of bytes that a put or an atomic operation sends to the target, or that a get fetches from it.
     pub bytes: u64,
     /// Number of bytes that an atomic operation fetches from the target; 0 for puts and gets.
@@ -357,17 +357,18 @@ impl Recorder {
 
     /// Records a one-sided operation and returns its number.
     #[inline(always)]
-    pub fn transfer(&mut self, operation: Operation, it: &Transfer, numbering: Numbering) -> u64 {
+    pub fn transfer(
+        &mut self,
+        operation: Operation,
+        it: &Transfer,
+        numbering: Numbering,
+    ) -> MatchingId {
         let Transfer { window, target, .. } = *it;
         let own = &mut self.thread.mpi;
         let id = if numbering == Numbering::Own {
-            own.number()
+            own.operation()
         } else {
-            let next = &mut own.next;
-            own.pending.add(window.number, target, || {
-                *next += 1;
-                *next - 1
-            })
+            own.shared(window.number, target)
         };
         self.write_access(operation, &it.access(id));
         id
@@ -376,17 +377,17 @@ impl Recorder {
     /// Records that the outstanding operations of this thread on a window are complete, for one target or, without a
     /// target, for all.
     #[inline(always)]
-    pub fn completed(&mut self, window: &Window, target: Option<u32>, how: Completion) {
+    pub fn completed(&mut self, window: &Window, target: Option<Rank>, how: Completion) {
         let win = window.number;
         let remote = how == Completion::Remote;
         let (number, mut at) = (window.number, 0);
         while let Some((id, local)) = self.thread.mpi.pending.complete(&mut at, number, target, how)
         {
             if local {
-                self.write_completed_later(win, MatchingId(id));
+                self.write_completed_later(win, id);
             }
             if remote {
-                self.write_completed_at_target(win, MatchingId(id));
+                self.write_completed_at_target(win, id);
             }
         }
     }
@@ -394,7 +395,7 @@ impl Recorder {
     /// Records that the outstanding operations of this thread on a window are complete, as [`completed`](Self::completed)
     /// does, and ends the call. For one target all records are written by one store.
     #[inline(always)]
-    pub fn completed_and_leave(mut self, window: &Window, target: Option<u32>, how: Completion) {
+    pub fn completed_and_leave(mut self, window: &Window, target: Option<Rank>, how: Completion) {
         let remote = how == Completion::Remote;
         if target.is_none() || !remote {
             self.completed(window, target, how);
@@ -402,10 +403,11 @@ impl Recorder {
         }
         let pending = &mut self.thread.mpi.pending;
         // Operations on one window and target have one number.
-        let Some((id, local)) = pending.complete(&mut 0, window.number, target, how) else {
+        let Some((matching_id, local)) = pending.complete(&mut 0, window.number, target, how)
+        else {
             return self.leave();
         };
-        let (win, matching_id) = (window.number, MatchingId(id));
+        let win = window.number;
         let at_target = RmaOpCompleteRemote { win, matching_id };
         if !local {
             return self.write_and_leave(at_target);
@@ -420,12 +422,12 @@ impl Recorder {
     }
 
     /// Records that the call requests a lock on a window at `target`, or at all processes if that is `None`.
-    pub fn request_lock(&mut self, window: &Window, target: Option<u32>, kind: LockType) {
+    pub fn request_lock(&mut self, window: &Window, target: Option<Rank>, kind: LockType) {
         self.write_lock(&window.lock(target, kind), LockRecord::Request);
     }
 
     /// Records that a lock on a window was released at `target`, or at all processes if that is `None`.
-    pub fn release_lock(&mut self, window: &Window, target: Option<u32>) {
+    pub fn release_lock(&mut self, window: &Window, target: Option<Rank>) {
         // The record of a release does not say of which type the lock was.
         self.write_lock(&window.lock(target, LockType::Exclusive), LockRecord::Release);
     }
@@ -512,17 +514,17 @@ impl Recorder {
 impl Transfer {
     /// Returns the operation as its record describes it.
     #[inline(always)]
-    pub(super) fn access(&self, id: u64) -> Access {
+    pub(super) fn access(&self, id: MatchingId) -> Access {
         let Self { window, target, bytes, fetched } = *self;
-        let (window, target, id) = (window.number, Rank(target), MatchingId(id));
+        let window = window.number;
         Access { window, target, bytes, fetched, id }
     }
 }
 
 impl Window {
     /// Returns the lock of the window at one process, or at all of them.
-    fn lock(&self, target: Option<u32>, kind: LockType) -> Lock {
-        let target = target.map_or(Rank::UNDEFINED, Rank);
+    fn lock(&self, target: Option<Rank>, kind: LockType) -> Lock {
+        let target = target.unwrap_or(Rank::UNDEFINED);
         Lock { window: self.number, target, id: LockId(0), kind }
     }
 }

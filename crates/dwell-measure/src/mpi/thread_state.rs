@@ -1,5 +1,7 @@
 //! State of the MPI recorder that each thread has for itself.
 
+use otf2::id::{MatchingId, Rank, RmaWinRef};
+
 use super::comms::{Comm, Near, Window};
 use super::handles::Handles;
 use super::pending::Pending;
@@ -34,5 +36,29 @@ impl ThreadState {
     pub(super) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
+    }
+
+    /// Returns a new number for a one-sided operation.
+    pub(super) fn operation(&mut self) -> MatchingId {
+        MatchingId(self.number())
+    }
+
+    /// Returns the number of an operation that shares it with others outstanding on the same window and target.
+    #[inline(always)]
+    pub(super) fn shared(&mut self, window: RmaWinRef, target: Rank) -> MatchingId {
+        let next = &mut self.next;
+        self.pending.add(window, target, || {
+            *next += 1;
+            MatchingId(*next - 1)
+        })
+    }
+
+    /// Returns the number of an operation that is complete at the origin when its call returns.
+    pub(super) fn shared_if_complete(&mut self, window: RmaWinRef, target: Rank) -> MatchingId {
+        let next = &mut self.next;
+        self.pending.add_complete(window, target, || {
+            *next += 1;
+            MatchingId(*next - 1)
+        })
     }
 }

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 
 use dwell_measure::hook::Hook;
 use dwell_measure::mpi::{
-    Comm, Completion, LockType, Numbering, Request, Transfer, What, Window, WindowMemory,
+    Comm, Completion, LockType, Numbering, Rank, Request, Transfer, What, Window, WindowMemory,
 };
 use dwell_measure::process;
 use dwell_measure::recorder::{self, Recorder};
@@ -56,8 +56,8 @@ impl Shape for Move {
 #[inline(always)]
 fn moved(args: &Args<'_>, recorder: &mut Recorder) -> Started {
     let operation = args.operation();
-    let target = args.rank(args.places.target)?;
-    let window = window(args, recorder).filter(|window| target < window.comm.size)?;
+    let target = args.rank(args.places.target).map(Rank)?;
+    let window = window(args, recorder).filter(|window| target.0 < window.comm.size)?;
     let bytes = args.bytes(args.places.bytes, 0);
     let (bytes, fetched) = match operation {
         Operation::Atomic(Atomic::CompareSwap) => (2 * bytes, bytes),
@@ -73,7 +73,7 @@ fn moved(args: &Args<'_>, recorder: &mut Recorder) -> Started {
         Operation::Atomic(which) => which.fetches(),
         _ => false,
     };
-    has_request.then(|| Request::started(What::Transfer { window, both }, id))
+    has_request.then(|| Request::started(What::Transfer { window, both }, id.0))
 }
 
 /// Returns the number of bytes that a fetching operation returns, which may differ from the number sent.
@@ -106,7 +106,7 @@ impl Shape for Flush {
                 Operation::CompleteLocal => Completion::Local,
                 _ => Completion::Remote,
             };
-            let target = args.rank(args.places.target);
+            let target = args.rank(args.places.target).map(Rank);
             return recorder.completed_and_leave(window, target, how);
         }
         recorder.leave();
@@ -149,11 +149,11 @@ impl Shape for Lock {
 }
 
 /// Returns the window of a lock and its target, which is `None` for a lock of all. Returns `None` for `MPI_PROC_NULL`.
-fn locked(args: &Args<'_>, recorder: &mut Recorder) -> Option<(&'static Window, Option<u32>)> {
+fn locked(args: &Args<'_>, recorder: &mut Recorder) -> Option<(&'static Window, Option<Rank>)> {
     let window = window(args, recorder)?;
     match args.places.target {
         None => Some((window, None)),
-        some => Some((window, Some(args.rank(some)?))),
+        some => Some((window, Some(Rank(args.rank(some)?)))),
     }
 }
 

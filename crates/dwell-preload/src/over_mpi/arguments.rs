@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use dwell_measure::hook::{Hook, Passed};
-use dwell_measure::mpi::Comm;
+use dwell_measure::mpi::{Comm, Rank};
 use dwell_model::operation::Operation;
 use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
 
@@ -47,21 +47,21 @@ impl<'a> Arguments<'a> {
 
     /// Returns a rank in a communicator, or `None` if it is out of range. Where ranks count from 1, rank 0 means the
     /// calling process.
-    fn rank(&self, at: Arg, comm: &Comm) -> Option<u32> {
+    fn rank(&self, at: Arg, comm: &Comm) -> Option<Rank> {
         if self.places.first_rank > 0 && self.int(at) == 0 {
-            return Some(comm.rank);
+            return Some(Rank(comm.rank));
         }
         let rank = self.int(at).checked_sub(self.places.first_rank.into())?;
-        u32::try_from(rank).ok().filter(|rank| *rank < comm.size)
+        u32::try_from(rank).ok().filter(|rank| *rank < comm.size).map(Rank)
     }
 
     /// Returns the rank of the target of an operation.
-    pub(crate) fn target(&self, comm: &Comm) -> Option<u32> {
+    pub(crate) fn target(&self, comm: &Comm) -> Option<Rank> {
         self.rank(self.places.target?, comm)
     }
 
     /// Returns the rank from which data are fetched, for calls that put them to another process.
-    pub(crate) fn source(&self, comm: &Comm) -> Option<u32> {
+    pub(crate) fn source(&self, comm: &Comm) -> Option<Rank> {
         self.rank(self.places.source?, comm)
     }
 

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use dwell_measure::entry::{called_from, frame_of, is_on};
 use dwell_measure::guard::{Entry, guarded, guarded_option};
 use dwell_measure::hook::{Hook, Passed};
-use dwell_measure::mpi::{Comm, Completion, End, Transfer, Window};
+use dwell_measure::mpi::{Comm, Completion, End, MatchingId, Rank, Transfer, Window};
 use dwell_measure::recorder::{LockRecord, Recorder};
 use dwell_measure::thread::Call;
 use dwell_model::coarray::{self, TABLE};
@@ -53,10 +53,10 @@ impl Words {
     }
 
     /// Returns the rank of the image: that of the calling process for image 0, and none if it is out of range.
-    fn target(self, comm: &Comm) -> Option<u32> {
+    fn target(self, comm: &Comm) -> Option<Rank> {
         match self.image() {
-            0 => Some(comm.rank),
-            image => u32::try_from(image - 1).ok().filter(|rank| *rank < comm.size),
+            0 => Some(Rank(comm.rank)),
+            image => u32::try_from(image - 1).ok().filter(|rank| *rank < comm.size).map(Rank),
         }
     }
 
@@ -104,8 +104,8 @@ const MOST: usize = 8;
 #[derive(Clone, Copy)]
 struct Begun {
     window: &'static Window,
-    target: u32,
-    id: u64,
+    target: Rank,
+    id: MatchingId,
     how: Completion,
 }
 
@@ -318,7 +318,7 @@ fn begin(words: Words) -> Option<Open> {
             }
             Operation::Signal => {
                 if let Some(target) = target {
-                    recorder.tell(window, target, words.place());
+                    recorder.notify(window, target, words.place());
                 }
             }
             Operation::WaitChange => recorder.wait_for(window, words.place()),
@@ -372,7 +372,7 @@ fn end(open: Open, outcome: c_int) {
         }
         Operation::Meet => {
             recorder.completed(window, None, Completion::Remote);
-            recorder.met(window, &members);
+            recorder.synchronised(window, &members);
         }
         Operation::CompleteRemote => recorder.completed(window, None, Completion::Remote),
         operation => {
