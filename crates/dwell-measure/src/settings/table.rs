@@ -1,0 +1,254 @@
+//! The table of all settings.
+
+use super::{Kind, Setting};
+use crate::filter::Detail;
+use crate::memory::Filling;
+use crate::unwind;
+
+const OUTPUT: &str = "Output";
+const EVENTS: &str = "Events";
+const FILTERS: &str = "Filters";
+const TIME_WINDOW: &str = "Time window";
+const MEASUREMENT: &str = "Measurement";
+const LIMITS: &str = "Limits";
+
+/// All settings of the recorder, in the order of the help text. The flags of `dwell run`, the variables of the
+/// environment and the properties of an archive are made from it.
+pub const TABLE: &[Setting] = &[
+    Setting {
+        name: "output",
+        letter: Some('o'),
+        kind: Kind::Directory,
+        default: "",
+        section: OUTPUT,
+        help: "Experiment directory; it must be empty, and is created if necessary. The default is \
+               dwell-PROGRAM-JOB in the current directory, with the time if there is no batch job",
+    },
+    Setting {
+        name: "next",
+        letter: None,
+        kind: Kind::Switch,
+        default: "off",
+        section: OUTPUT,
+        help: "If the directory of --output is not empty, record into the next free one: DIR-2, DIR-3 and so on",
+    },
+    Setting {
+        name: "label",
+        letter: None,
+        kind: Kind::Text,
+        default: "",
+        section: OUTPUT,
+        help: "A few words about this run, which dwell ls and dwell info show",
+    },
+    Setting {
+        name: "scratch",
+        letter: None,
+        kind: Kind::Directory,
+        default: "",
+        section: OUTPUT,
+        help: "Write to this directory of each node while the program runs, and move the files to the \
+               experiment directory at the end. Faster on slow shared file systems; after a crash the files \
+               must be collected from the nodes",
+    },
+    Setting {
+        name: "profile",
+        letter: None,
+        kind: Kind::Switch,
+        default: "off",
+        section: EVENTS,
+        help: "Sum up calls by call path while the program runs: visits, time, bytes, operations, partners. \
+               Replaces the trace, unless --trace is given too",
+    },
+    Setting {
+        name: "trace",
+        letter: None,
+        kind: Kind::Switch,
+        default: "",
+        section: EVENTS,
+        help: "Record every call as events; this is the default unless --profile is given",
+    },
+    Setting {
+        name: "counters",
+        letter: None,
+        kind: Kind::Counters,
+        default: "",
+        section: EVENTS,
+        help: "Counters to sample in the trace where computing begins and ends, as in system,instructions,cycles. They say \
+               why a process computed longer than others: more instructions, fewer of them per cycle, or time off the \
+               core. With `--counters list`, dwell prints what this machine offers and ends",
+    },
+    Setting {
+        name: "filter",
+        letter: None,
+        kind: Kind::Filter,
+        default: "",
+        section: FILTERS,
+        help: "Filter file in the format of Score-P, which excludes calls; its rules for regions apply to calls \
+               of runtimes too",
+    },
+    Setting {
+        name: "calls",
+        letter: None,
+        kind: Kind::Groups,
+        default: "all",
+        section: FILTERS,
+        help: "Groups of calls to record, as in put,get, or to exclude, as in -wait,-other. The groups are put, \
+               get, atomic, signal, complete, lock, wait, message, request, collective, epoch, memory, group \
+               and other",
+    },
+    Setting {
+        name: "every",
+        letter: None,
+        kind: Kind::Count(u32::MAX),
+        default: "1",
+        section: FILTERS,
+        help: "Record only every Nth call of each call site and thread",
+    },
+    Setting {
+        name: "ucx",
+        letter: None,
+        kind: Kind::Switch,
+        default: "off",
+        section: FILTERS,
+        help: "Also record calls of UCX, inside those of OpenSHMEM and MPI, which show what a slow put consists \
+               of. Traces become several times as large",
+    },
+    Setting {
+        name: "handlers",
+        letter: None,
+        kind: Kind::Choice(Detail::WORDS),
+        default: "regions",
+        section: FILTERS,
+        help: "Handlers of active messages of GASNet: as regions, as events at which they begin, or off. Without them no \
+               wait for a message or a reply is found",
+    },
+    Setting {
+        name: "handler-locks",
+        letter: None,
+        kind: Kind::Choice(Detail::WORDS),
+        default: "regions",
+        section: FILTERS,
+        help: "Handler-safe locks of GASNet: as regions, as events at which they are acquired and released, or off. Waits \
+               for them are found in regions only",
+    },
+    Setting {
+        name: "shared-transfers",
+        letter: None,
+        kind: Kind::Choice(&["events", "count"]),
+        default: "events",
+        section: FILTERS,
+        help: "Puts, gets and atomic operations of GASNet that go through shared memory: each of them as events, or only \
+               the count of them and their bytes, by call path. They take nanoseconds, and their events take longer",
+    },
+    Setting {
+        name: "overhead",
+        letter: None,
+        kind: Kind::Share,
+        default: "",
+        section: FILTERS,
+        help: "Largest share of the time that recording may take, such as 2%. To keep it, short calls are summed up if no \
+               wait of another process is judged by them; long ones are recorded as always",
+    },
+    Setting {
+        name: "start-after",
+        letter: None,
+        kind: Kind::Duration,
+        default: "",
+        section: TIME_WINDOW,
+        help: "Start recording this long after the runtime was initialised, as in 10s",
+    },
+    Setting {
+        name: "for",
+        letter: None,
+        kind: Kind::Duration,
+        default: "",
+        section: TIME_WINDOW,
+        help: "Stop recording after this time, counted from --start-after",
+    },
+    Setting {
+        name: "paused",
+        letter: None,
+        kind: Kind::Switch,
+        default: "off",
+        section: TIME_WINDOW,
+        help: "Record nothing until the program calls dwell_resume, MPI_Pcontrol(1) or shmem_pcontrol(1)",
+    },
+    Setting {
+        name: "max-size",
+        letter: None,
+        kind: Kind::Size,
+        default: "",
+        section: LIMITS,
+        help: "Stop recording in a process whose events reach this size on disk, such as 4G",
+    },
+    Setting {
+        name: "max-total",
+        letter: None,
+        kind: Kind::Size,
+        default: "",
+        section: LIMITS,
+        help: "Limit the events of all processes together to this size; each process gets an equal share",
+    },
+    Setting {
+        name: "max-memory",
+        letter: None,
+        kind: Kind::Size,
+        default: "",
+        section: LIMITS,
+        help: "Memory that recording may use in each process; threads that would exceed it are not recorded",
+    },
+    Setting {
+        name: "clock",
+        letter: None,
+        kind: Kind::Choice(&["auto", "counter", "system"]),
+        default: "auto",
+        section: MEASUREMENT,
+        help: "Source of time stamps: the processor's time stamp counter, CLOCK_MONOTONIC of the system, or the \
+               counter if its rate is constant (auto)",
+    },
+    Setting {
+        name: "clock-period",
+        letter: None,
+        kind: Kind::Duration,
+        default: "10s",
+        section: MEASUREMENT,
+        help: "Compare the clocks of different nodes about this often while the program runs, in barriers and \
+               other collectives of all processes. With 0 they are compared only at the beginning and at the \
+               end",
+    },
+    Setting {
+        name: "peer-timeout",
+        letter: None,
+        kind: Kind::Duration,
+        default: "60s",
+        section: MEASUREMENT,
+        help: "Longest wait for other processes when recording starts, when it ends, and when clocks are \
+               compared. After that the program continues, and dwell recover makes the archive",
+    },
+    Setting {
+        name: "unwind",
+        letter: None,
+        kind: Kind::Count(unwind::DEPTH as u32),
+        default: "",
+        section: MEASUREMENT,
+        help: "Unwind the call stack at each call, up to N functions of the program and at most 64, and show \
+               them in the call tree; for programs whose functions are not instrumented. Every call costs more",
+    },
+    Setting {
+        name: "chunk-size",
+        letter: None,
+        kind: Kind::Size,
+        default: "1M",
+        section: LIMITS,
+        help: "Size of the chunks by which event files grow, 256K to 16M",
+    },
+    Setting {
+        name: "chunks",
+        letter: None,
+        kind: Kind::Choice(Filling::WORDS),
+        default: "auto",
+        section: LIMITS,
+        help: "Where chunks are filled after the first of a thread: mapped, in the event file, or staged, in a file of \
+               their own from which they are copied; auto takes what is known to be faster on the file system",
+    },
+];
