@@ -167,7 +167,7 @@ fn record_begin(recorder: &mut Recorder, hook: &Hook, args: &CallArgs) {
             recorder.write_notification(window, args.target, offset);
         }
         Operation::WaitChange => {
-            // At the beginning, as Score-P does it: a process that is killed in the wait has said for what it waits.
+            // At the beginning, as in Score-P: if the process is killed while it waits, the archive shows what it waited for.
             let offset = || process.symmetric.offset(args.address.0);
             recorder.write_wait(WORLD, waits_for_one(hook.row).then(offset));
         }
@@ -208,7 +208,7 @@ fn record_end(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, result: u64
             let what = if succeeded { LockRecord::Acquire } else { LockRecord::Refused };
             recorder.write_lock(&lock(process, args), what);
         }
-        // One that compares nothing never says that it found a change.
+        // A call that compares nothing never reports a change.
         Operation::TestChange
             if succeeded
                 && hook.row.places.success != Success::Unsaid
@@ -222,7 +222,7 @@ fn record_end(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, result: u64
         _ => {}
     }
     if hook.meaning.completes_remote {
-        // A barrier completes what the default context has outstanding, whoever takes part.
+        // A barrier completes all outstanding operations of the default context, whatever its members.
         let window = if is_collective(hook, args) { WORLD } else { frame.window };
         let of_static_data = recorder.thread.known_static_window(window);
         for window in [Some(window), of_static_data].into_iter().flatten() {
@@ -378,7 +378,7 @@ fn learn(process: &Process, hook: &Hook, args: &CallArgs) {
             Made::GridRow { handle, width } => (handle, grid_row(process, parent, width), 0),
             Made::GridColumn { handle, width } => (handle, grid_column(process, parent, width), 0),
         };
-        // 0 is no handle.
+        // 0 is not a handle.
         if let Some(handle @ 1..) = handle.read(0) {
             let window = process.window(Window { paradigm, group, context });
             process.windows.remember(handle, window);

@@ -94,7 +94,7 @@ impl Clock {
         let ticks = last.ticks.wrapping_sub(first.ticks);
         let nanos = last.monotonic - first.monotonic;
         match ((u128::from(nanos) << 32) / u128::from(ticks.max(1))).try_into() {
-            // A counter slower than 1 MHz is none to measure with.
+            // A counter slower than 1 MHz is too coarse to measure with.
             Ok(rate) if ticks > nanos / 1000 => {
                 Self { source: Source::Counter, ticks: last.ticks, nanos: last.monotonic, rate }
             }
@@ -169,7 +169,7 @@ pub fn sample() -> Sample {
 }
 
 /// Returns the largest possible distance in nanoseconds between two readings, one of which lies half-way in a stretch of
-/// so many ticks. A tick that is longer than a nanosecond adds what it may hide.
+/// `ticks` ticks. A tick that is longer than a nanosecond adds what it may hide.
 fn doubt(ticks: u64) -> u64 {
     match arch::tick() {
         1 => ticks / 2,

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 use crate::arch::{self, PAGE};
 use crate::reentrancy::Switch;
 
-/// First field of the state of a thread, by whose address everybody else knows the state. Only [`crate::thread`] knows
+/// First field of the state of a thread, by whose address all other modules know the state. Only [`crate::thread`] knows
 /// what follows it.
 #[repr(C)]
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(crate) struct Anchor {
 pub struct Words {
     /// The state of this thread, null before its first recorded call.
     pub(crate) location: Cell<*const Anchor>,
-    /// Where the hooked function will return to: the call site.
+    /// Return address of the hooked function: the call site.
     pub(crate) return_address: Cell<usize>,
     /// The stack pointer at the entry of the hooked function. On x86-64 that is where the return address lies.
     pub(crate) stack: Cell<usize>,
@@ -134,7 +134,7 @@ fn quiet() -> &'static AtomicU8 {
 /// Returns `true` if barriers and other collectives over all processes are counted, recorded or not.
 #[inline(always)]
 pub(crate) fn is_counting() -> bool {
-    // What the comparison of clocks needs was stored before.
+    // The data for comparing clocks were stored before.
     counting().load(Ordering::Acquire) != 0
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn off_in_children() {
 
 /// Returns the `errno` of the calling thread.
 pub(crate) fn errno() -> i32 {
-    // SAFETY: the C library keeps one for every thread, at an address that it tells.
+    // SAFETY: the C library keeps one for every thread, at an address that it returns.
     unsafe { *libc::__errno_location() }
 }
 

@@ -75,7 +75,7 @@ impl Filter {
     pub fn parse(text: &str) -> Result<Self, Mistake> {
         let mut filter = Self::default();
         let mut block = Block::None;
-        // What the words that follow are, once it was said.
+        // Meaning of the words that follow, once a keyword has set it.
         let (mut exclude, mut mangled) = (None, false);
         let mut last = 0;
         for (line, content) in (1..).zip(text.lines()) {
@@ -165,7 +165,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 /// takes neither memory nor locks, because hooks call it.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut of) = (0, 0);
-    // Where to go on if it does not fit: behind the last star, with one byte more for it.
+    // Position to continue at after a mismatch: behind the last star, which then matches one byte more.
     let mut star: Option<(usize, usize)> = None;
     loop {
         let fits = match pattern.get(at) {
@@ -352,7 +352,7 @@ pub(crate) enum Decision {
     Bypass,
 }
 
-/// How much is recorded of something that can happen inside other calls, such as the handler of an active message.
+/// Level of detail of something that can happen inside other calls, such as the handler of an active message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// It is a region with a beginning and an end.
@@ -445,7 +445,7 @@ impl Selection {
 /// operations that a later call completes, because that call waits for them.
 fn concerns_nobody(layer: Layer, row: &Row) -> bool {
     match row.operation {
-        // Puts that may be signals are told apart by their size, when they are made.
+        // Puts that may be signals are distinguished by their size, when they are made.
         Operation::Get | Operation::Put => {
             layer.ranks() == Ranks::Own && row.mode == Mode::Blocking
         }
@@ -566,7 +566,7 @@ mod tests {
         let mut fitting = 0;
         for _ in 0..200_000 {
             let (pattern, name) = (draw(b"ab*?[]!-^/\\", 7), draw(b"abc]-/", 5));
-            // What a backslash at the end means is not said anywhere.
+            // The meaning of a backslash at the end is not specified.
             if pattern.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1 {
                 continue;
             }

@@ -1,18 +1,18 @@
 //! The fault wall: a panic of the recorder ends the recording, never the program.
 //!
 //! Whatever the program enters the recorder through is wrapped in [`guarded`]. A panic behind it switches the
-//! recording of the process off, keeps the first reason, and returns `None`; the program goes on as it would
+//! recording of the process off, keeps the first reason, and returns `None`; the program continues as it would
 //! without Dwell.
 //!
 //! # Invariants
 //! * A guard is around recording only. The function that the program called runs outside of every guard, so
 //!   that C++ exceptions, `pthread_exit` and cancellation pass through hooks as they came.
-//! * A guard stands in a Rust function below the stubs in assembly and below functions that C calls, so that
+//! * A guard is placed in a Rust function below the stubs in assembly and below functions that C calls, so that
 //!   unwinding ends before it meets a frame that it cannot leave.
 //! * What unwinding leaves behind can be used by others: a thread is no longer [busy](crate::thread), locks are
 //!   released, `errno` is what it was when the panic began.
 //! * Whatever the recorder does behind a guard that could act on `pthread_cancel` runs with cancellation put off
-//!   ([`entry`]), since a guard is no place for a thread to end in.
+//!   ([`entry`]), because a thread must not end inside a guard.
 //! * The start and the end of a recording consist of steps that all processes take together. Those that
 //!   concern one process alone have guards of their own: a process in which one of them fails takes part
 //!   in all others.
@@ -32,7 +32,7 @@ use crate::stack;
 use crate::text::Text;
 
 /// Runs a part of the recorder behind the wall. Returns `None` if it panicked: then the recording of this process is
-/// over, and the program goes on. In test builds `entry` names the place at which a panic can be requested.
+/// over, and the program continues. In test builds `entry` names the place at which a panic can be requested.
 #[inline(always)]
 pub fn guarded<T>(entry: Entry, action: impl FnOnce() -> T) -> Option<T> {
     walled(move || {
@@ -45,7 +45,7 @@ pub fn guarded<T>(entry: Entry, action: impl FnOnce() -> T) -> Option<T> {
 /// work that consists of guarded parts.
 #[inline(always)]
 pub fn walled<T>(action: impl FnOnce() -> T) -> Option<T> {
-    // What a panic leaves half done belongs to a recording that is over.
+    // A panic ends the recording, so data that it leaves incomplete are not used again.
     match panic::catch_unwind(AssertUnwindSafe(action)) {
         Ok(result) => Some(result),
         Err(payload) => {

@@ -93,7 +93,7 @@ impl Agreement {
 }
 
 /// Makes the directory that was asked for. If something is in it already, the next free name is taken, because a program
-/// that has run for hours must not end without its trace. The user is told, unless `next` says that this was asked for.
+/// that has run for hours must not end without its trace. The user is notified, unless `next` states that this was asked for.
 fn make_named(directory: &Path, next: bool) -> io::Result<PathBuf> {
     let told = |error: io::Error| {
         io::Error::new(error.kind(), format!("{}: {error}", directory.display()))

@@ -1,4 +1,4 @@
-//! The statements of a hook to the recorder: which function it stands for, and what the call at hand does.
+//! Data that a hook passes to the recorder: the function that it replaces, and the arguments of a call.
 #![allow(unsafe_code)] // Memory of the program is read where it said that it is.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -276,7 +276,7 @@ impl Passed {
     #[inline(always)]
     pub fn read<T: Plain>(self, index: usize) -> Option<T> {
         let list = self.0 as *const T;
-        // SAFETY: as promised by who made this; any bits are a value.
+        // SAFETY: as promised to `Passed::new`; any bits are a value.
         (!list.is_null()).then(|| unsafe { list.wrapping_add(index).read_unaligned() })
     }
 }

@@ -80,7 +80,7 @@ impl Locations {
     /// Keeps a location whose thread has ended, for the next new thread.
     ///
     /// # Safety
-    /// The pointer is one that [`add`](Self::add) or [`reuse`](Self::reuse) returned, and nobody uses the location.
+    /// The pointer is one that [`add`](Self::add) or [`reuse`](Self::reuse) returned, and the location is not in use.
     pub(crate) unsafe fn give_back(&self, location: *const Anchor) {
         // SAFETY: as promised.
         self.free.with(|free| unsafe { free.push(location) });
@@ -120,7 +120,7 @@ unsafe extern "C" fn thread_ended(location: *mut c_void) {
 #[derive(Debug)]
 struct FreeList(*const Anchor);
 
-// SAFETY: locations without a thread belong to whoever takes them, under a lock.
+// SAFETY: a location without a thread belongs to the thread that takes it, under a lock.
 unsafe impl Send for FreeList {}
 
 impl FreeList {

@@ -1,7 +1,7 @@
 //! A lock for rare and short work: no allocation, no system call, usable from any hook.
 //!
 //! A thread holds it only while it is [busy](crate::thread), and a signal handler that interrupts a
-//! busy thread does not come here. So nobody waits for itself.
+//! busy thread does not come here. So no thread waits for itself.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;

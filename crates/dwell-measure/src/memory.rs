@@ -114,7 +114,7 @@ impl Memory {
         let memory = std::mem::ManuallyDrop::new(self);
         let (at, words) = (memory.at.as_ptr().cast::<AtomicU64>(), memory.len / size_of::<u64>());
         // SAFETY: the mapping is aligned to a page, is never unmapped from here on, and has that many
-        // words; any bits are a number, and nobody has another reference to it.
+        // words; any bits are a number, and there is no other reference to it.
         unsafe { std::slice::from_raw_parts(at, words) }
     }
 
@@ -147,7 +147,7 @@ pub(crate) fn copy(bytes: &[u8], file: &File, offset: u64) -> io::Result<()> {
         .try_for_each(|(at, piece)| file.write_all_at(piece, at))
 }
 
-/// Where the chunks of an event file are filled, after the first.
+/// Memory in which the chunks of an event file are filled, after the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filling {
     /// Staged on file systems on which that is known to be faster and safe, and mapped on others.
@@ -183,7 +183,7 @@ impl Filling {
     }
 }
 
-/// How a file system treats pages of mapped files that are written to again.
+/// Behaviour of a file system when pages of mapped files are written to again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A block of the disk is written where it is.

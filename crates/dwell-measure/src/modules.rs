@@ -1,4 +1,4 @@
-//! The program and its libraries: who is loaded where.
+//! The program and its libraries, with the addresses at which they are loaded.
 #![allow(unsafe_code)] // The loader's list is reached through a callback with raw pointers.
 
 use std::any::Any;

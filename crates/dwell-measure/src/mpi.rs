@@ -1,4 +1,4 @@
-//! What is recorded of MPI.
+//! Recording of MPI.
 //!
 //! The library under the program differs in how wide its handles are and what its constants are worth.
 //! That is settled before anything comes here: this module knows ranks, bytes, and handles as mere
@@ -42,7 +42,7 @@ use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::Hook;
 use crate::recorder::{begin, end};
 
-/// Records the end of MPI as the barrier among all that `barrier` is, if everyone is known.
+/// Records the end of MPI as a barrier over all processes, if the recorder knows their communicator.
 pub(crate) fn finalise<R>(hook: &'static Hook, barrier: impl FnOnce() -> R) -> R {
     let began = guarded_option(Entry::Before, || {
         let everyone = comms::everyone();

@@ -67,7 +67,7 @@ pub struct Process {
     /// Path of the program, which the loader does not tell.
     program: String,
     chunk: usize,
-    /// Where chunks are filled after the first of a thread.
+    /// Memory in which chunks are filled after the first of a thread.
     pub(crate) filling: Filling,
     /// Bytes that events may take, and bytes that they have taken.
     budget: u64,
@@ -106,7 +106,7 @@ struct Definitions {
     module_count: usize,
 }
 
-/// Reason for which the recording ended before the program did, such as a full disk. The program itself goes on, and
+/// Reason for which the recording ended before the program did, such as a full disk. The program itself continues, and
 /// the archive states the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -155,7 +155,7 @@ pub struct Plan<'p> {
     pub program: &'p str,
     /// Size of an event chunk, in bytes. It is the same at all processes, and a multiple of the page size.
     pub chunk: usize,
-    /// Where chunks are filled after the first of a thread.
+    /// Memory in which chunks are filled after the first of a thread.
     pub filling: Filling,
     /// Largest size of all events of the process, in bytes. Recording stops when it is used up, and calls are only
     /// counted.
@@ -422,7 +422,7 @@ impl Process {
         }
     }
 
-    /// Ends the recording because an action failed; the program goes on. Only the first reason is kept.
+    /// Ends the recording because an action failed; the program continues. Only the first reason is kept.
     #[cold]
     pub(crate) fn fail(&self, what: &'static str, error: &io::Error) {
         let errno = error.raw_os_error().unwrap_or(0);
@@ -500,7 +500,7 @@ impl Process {
         }
     }
 
-    /// Switches the recording off for all threads, which are told by an interrupt of the kernel.
+    /// Switches the recording off for all threads, which the kernel interrupts so that they notice.
     pub(crate) fn switch_off(&self) {
         entry::switch().end(|| make_visible_to_all(false));
     }
@@ -553,7 +553,7 @@ pub(crate) mod tests {
         let state = 64 << 10;
         let of_a_thread = (state + (2 << 20)) as u64;
         let process = Process::prepare(&Plan { memory: 5 << 20, ..plan(folder.path()) })?;
-        // What all threads share takes a part, so it is enough for one.
+        // Shared data take a part of it, so it is enough for one thread.
         assert!(process.take_memory(state).is_ok());
         let error = process.take_memory(state).map_err(|error| error.kind());
         assert_eq!(error, Err(io::ErrorKind::OutOfMemory));
@@ -562,7 +562,7 @@ pub(crate) mod tests {
     }
 
     /// A program may make up names without end. Those beyond the room for them are not recorded; those that are known
-    /// keep their numbers, and the recording goes on.
+    /// keep their numbers, and the recording continues.
     #[test]
     fn names_without_end_do_no_harm() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
@@ -590,7 +590,7 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir()?;
         let process = Process::prepare(&plan(folder.path()))?;
         let full = io::Error::from_raw_os_error(libc::ENOSPC);
-        // Also if the stream is in use by who fails.
+        // Also if the caller that fails is using the stream.
         process.definitions(|_| process.fail("no space for definitions", &full));
         process.stop(Failure { what: "a second reason", errno: 0 });
         let local = ProcessFacts::read(&folder.path().join("0.facts"))?;

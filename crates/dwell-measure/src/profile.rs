@@ -227,7 +227,7 @@ impl Profile {
         unsafe { &mut *at }
     }
 
-    /// Where a record is that is not in the first block. Numbers come from `find`, so it is there.
+    /// Returns the position of a record that is not in the first block. Numbers are results of `find`, so it exists.
     #[cold]
     #[inline(never)]
     fn far(&mut self, number: usize) -> *mut Words {
@@ -560,7 +560,7 @@ mod tests {
         Ok(())
     }
 
-    /// A path that stands for a text is no different from one that stands for a call or a number.
+    /// A path for a text is treated like one of a call or a number.
     #[test]
     fn every_kind_of_path_knows_its_shortest_visit() -> io::Result<()> {
         let folder = tempfile::tempdir()?;

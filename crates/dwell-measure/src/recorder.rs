@@ -84,14 +84,14 @@ impl Recorder {
         Some(Self { thread, time, held: None })
     }
 
-    /// Ends a call that [`enter_again`](Self::enter_again) began. Its region goes on if it found nothing, nothing was recorded
-    /// inside it, and the same call comes next.
+    /// Ends a call that [`enter_again`](Self::enter_again) began. Its region continues if it found nothing, nothing was recorded
+    /// inside it, and the same call follows.
     #[inline]
     pub fn leave_again(self, found_nothing: bool) {
         self.thread.leave_again(self.time, found_nothing);
     }
 
-    /// Says that the open call goes on after its hook has returned, as one that a macro makes does. It is over when the word
+    /// States that the open call continues after its hook has returned, as a call made by a macro does. It is over when the word
     /// at `place`, on the stack of the program, does not hold the return address any more.
     pub fn outlives_its_hook(&mut self, place: usize) {
         self.thread.frame().outlives_its_hook(place);

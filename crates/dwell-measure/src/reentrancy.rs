@@ -89,7 +89,7 @@ impl Flag {
     /// Begins to use the state of another thread, after the [end](Switch::end) of the recording. Returns `false` if the
     /// thread still uses it.
     pub(crate) fn take_from_owner(&self) -> bool {
-        // What the thread wrote before it released the state is seen here.
+        // Everything that the thread wrote before it released the state is visible here.
         self.0.load(Ordering::Acquire) == 0 && self.take()
     }
 

@@ -139,7 +139,7 @@ pub(crate) fn incomplete(directory: &str, scratch: Option<&Path>, why: &io::Erro
 }
 
 /// A directory as the user would name it, relative to the current one where it lies inside. It has the name of the
-/// program, in which anything may stand.
+/// program, which may contain any characters.
 pub(crate) fn shown(directory: &str) -> String {
     match env::current_dir().ok().map(|here| Path::new(directory).strip_prefix(here)) {
         Some(Ok(inside)) => visible(&inside.to_string_lossy()).to_string(),

@@ -38,7 +38,7 @@ pub struct Setting {
     pub help: &'static str,
 }
 
-/// Type of the values of a setting. Values are texts everywhere; [`Kind::check`] tells whether a text is valid.
+/// Type of the values of a setting. Values are texts everywhere; [`Kind::check`] decides whether a text is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -62,7 +62,7 @@ pub enum Kind {
     Text,
     /// A switch, which is on or off.
     Switch,
-    /// One of these words, spelled exactly as they stand here.
+    /// One of these words, spelled exactly as here.
     Choice(&'static [&'static str]),
 }
 
@@ -121,7 +121,7 @@ impl Kind {
 }
 
 impl Setting {
-    /// Finds the setting with this name, as it stands in a configuration file. Returns `None` for unknown names.
+    /// Finds the setting with this name, as it is written in a configuration file. Returns `None` for unknown names.
     pub fn find(name: &str) -> Option<&'static Self> {
         TABLE.iter().find(|setting| setting.name == name)
     }
@@ -163,7 +163,7 @@ pub(crate) struct Settings {
     pub(crate) scratch: Option<PathBuf>,
     /// Size of an event chunk that the user asked for, in bytes.
     chunk: u64,
-    /// Where chunks are filled after the first of a thread.
+    /// Memory in which chunks are filled after the first of a thread.
     pub(crate) filling: Filling,
     /// Largest size of the events of one process, in bytes.
     budget: u64,
@@ -364,8 +364,8 @@ pub fn read_filter(path: &Path) -> Result<Filter, String> {
     Filter::parse(&text).map_err(|mistake| told(&mistake))
 }
 
-/// Returns a share such as `2%` in parts of 10,000, or `None` if the text is none, or is less than one of them or more than
-/// all.
+/// Returns a share such as `2%` in parts of 10,000, or `None` if the text is not a share, or the share is less
+/// than one part or more than all.
 fn parse_share(text: &str) -> Option<u32> {
     let percent: f64 = text.trim().strip_suffix('%')?.trim_end().parse().ok()?;
     let parts = (percent * 100.0).round();

@@ -52,7 +52,7 @@ fn performer<A: FnOnce() -> R, R>(_: &Task<A, R>) -> Perform {
 }
 
 /// # Safety
-/// `task` is a task of this type that nobody else uses.
+/// `task` is a task of this type that is not used elsewhere.
 unsafe extern "C-unwind" fn perform<A: FnOnce() -> R, R>(task: *mut c_void) {
     // SAFETY: as promised.
     let task = unsafe { &mut *task.cast::<Task<A, R>>() };
@@ -86,7 +86,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and nobody runs on it any more: this runs on another stack, on
+        // SAFETY: the mapping is this value's own, and no code runs on it any more: this runs on another stack, on
         // the way back or when unwinding has left it.
         unsafe { libc::munmap(self.at, self.bytes) };
     }

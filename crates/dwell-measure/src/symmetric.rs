@@ -10,7 +10,7 @@ use crate::modules::{self, MOST, Range};
 /// Offsets of static data have this bit.
 const STATIC: u64 = 1 << 63;
 
-/// Where symmetric memory is in this process.
+/// Addresses of symmetric memory in this process.
 #[derive(Debug)]
 pub(crate) struct Symmetric {
     /// The first block of the heap; 0 while there is none.
@@ -32,7 +32,7 @@ impl Symmetric {
         }
     }
 
-    /// Learns of a block of the symmetric heap.
+    /// Registers a block of the symmetric heap.
     pub(crate) fn allocated(&self, address: usize, bytes: u64) {
         if address == 0 {
             return;
@@ -40,11 +40,11 @@ impl Symmetric {
         let _ = self.origin.compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed);
         self.low.fetch_min(address, Ordering::Relaxed);
         let end = address.saturating_add(usize::try_from(bytes).unwrap_or(0));
-        // Who sees this end sees the origin, and a beginning that belongs to it.
+        // A thread that sees this end also sees the origin and a beginning that belongs to it.
         self.high.fetch_max(end, Ordering::Release);
     }
 
-    /// The symmetric offset of an address.
+    /// Returns the symmetric offset of an address.
     #[inline]
     pub(crate) fn offset(&self, address: usize) -> u64 {
         self.heap_offset(address).unwrap_or_else(|| self.elsewhere(address))

@@ -2,7 +2,7 @@
 //!
 //! Processes form the tree of unification. Each asks the process above it for the time, again and again,
 //! and keeps the answer that took the least: the reading was made half-way there, give or take half of
-//! the round trip. What lies between that process and rank 0 it is told. On one node there is one
+//! the round trip. It receives the offset of that process from rank 0. On one node there is one
 //! clock, and only the round trip counts: no request is faster, whatever it asks for.
 //!
 //! This is done when recording begins, when it ends, and [now and then](crate::clock_rendezvous) between. From one
@@ -35,7 +35,7 @@ const AT_MOST_NEAR: u64 = 100_000;
 const AGAIN: u64 = 1;
 
 /// Measures how far the clock of each process is from that of rank 0. All processes do so together.
-/// `node` tells one clock from another, and `budget` is how many nanoseconds the whole measurement should take at most.
+/// `node` identifies a clock, and `budget` is the time in nanoseconds that the whole measurement should take at most.
 ///
 /// # Errors
 /// If the communication fails.
@@ -95,7 +95,7 @@ fn ask(up: &mut impl Upcalls, parent: u64, node: &str, share: u64) -> io::Result
         let near = Some(half).filter(|half| *half <= AT_MOST_NEAR);
         return Ok(Distance { near, ..above_it });
     }
-    // What the process above knows of itself is a little old.
+    // The offset that the parent has measured is a little old.
     let drifted = if residual == 0 { 0 } else { there.saturating_sub(since) / DRIFT };
     Ok(Distance {
         monotonic: here,

@@ -106,7 +106,7 @@ const STACK: usize = 64 << 20;
 pub(crate) struct Location {
     /// Must be the first field: pointers to the anchor are pointers to the location.
     anchor: Anchor,
-    /// Says who uses the state.
+    /// Identifies the user of the state.
     busy: Flag,
     /// Set if its thread panicked while it was busy, so that the state here may not agree with the file.
     broken: AtomicBool,
@@ -187,7 +187,7 @@ impl DerefMut for Busy {
 
 /// Gives back the state that the calling thread was busy with when it panicked. `guard` is the stack pointer of the
 /// function that caught the panic: what was taken above it belongs to a recorder that a signal handler interrupted,
-/// and that goes on. (A handler on a stack of its own may be taken for the one or for the other.)
+/// and that continues. (A handler on a stack of its own may be taken for the one or for the other.)
 #[cold]
 pub(crate) fn abandon(guard: usize) {
     let location = words().location.get();
@@ -202,7 +202,7 @@ pub(crate) fn abandon(guard: usize) {
     }
 }
 
-/// What makes calls take more than the usual steps. They are looked at together.
+/// Conditions under which calls take more than the usual steps. They are tested together.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 struct Flags {
@@ -243,13 +243,13 @@ pub(crate) struct Thread {
     time: u64,
     depth: usize,
     flags: Flags,
-    /// When a window of recording begins or ends next.
+    /// Time at which a window of recording begins or ends next.
     turns_at: u64,
-    /// The region that goes on if the same call is made again.
+    /// The region that continues if the same call is made again.
     polls: AggregatedPolls,
-    /// Set if nothing was written of the open call so far, because it may turn out to be short.
+    /// Set if no event was written for the open call yet, because the call may be aggregated.
     aggregated: bool,
-    /// The open call, if it is a transfer of which nothing was written or looked up so far.
+    /// The open call, if it is a transfer without a frame.
     unframed: Option<Unframed>,
     /// Short calls that are aggregated.
     stretch: Stretch,
@@ -325,7 +325,7 @@ fn take(words: &Words) -> Option<Busy> {
     Some(thread)
 }
 
-/// Makes the state of the calling thread busy as [`take`] does, and does not end a region that may go on.
+/// Makes the state of the calling thread busy as [`take`] does, and does not end a region that the next call may continue.
 #[inline(always)]
 fn take_as_it_is(words: &Words) -> Option<Busy> {
     let mut location = words.location.get();

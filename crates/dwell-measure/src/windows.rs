@@ -1,7 +1,7 @@
 //! Windows: groups of processes with their contexts, and the handles that name them.
 //!
-//! Also counts collectives: the number of each on its window is what matches it with its
-//! counterparts at the other processes.
+//! Also counts collectives: the sequence number of a collective on its window matches it with its counterparts at the
+//! other processes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,7 +22,7 @@ pub(crate) struct Strided {
 }
 
 impl Strided {
-    /// Part of this group, given by ranks in it.
+    /// Returns a part of this group, given by ranks in it.
     #[must_use]
     pub(crate) const fn part(self, start: u32, stride: u32, size: u32) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Strided {
         }
     }
 
-    /// The rank in this group of a process of the world, if it is a member.
+    /// Returns the rank in this group of a process of the world, or `None` if it is not a member.
     pub(crate) const fn rank(self, process: u32) -> Option<u32> {
         let Some(distance) = process.checked_sub(self.start) else { return None };
         let stride = if self.stride == 0 { 1 } else { self.stride };
@@ -50,19 +50,19 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The window of the static data of the same group and context.
+    /// Returns the window of the static data of the same group and context.
     #[must_use]
     pub(crate) const fn of_static_data(self) -> Self {
         Self { context: self.context | STATIC_DATA, ..self }
     }
 }
 
-/// Windows that are kept apart; operations on any others are booked on the first.
+/// Largest number of windows; operations on any further ones are recorded on the first.
 const WINDOWS: usize = 1024;
-/// Handles known at one time.
+/// Largest number of handles that are known at one time.
 const HANDLES: usize = 1024;
 
-/// All windows of a process, and what handles stand for.
+/// All windows of a process, and the handles that refer to them.
 #[derive(Debug)]
 pub(crate) struct Windows {
     tables: Lock<Tables>,
@@ -179,7 +179,7 @@ impl Windows {
         self.edition.load(Ordering::Acquire)
     }
 
-    /// Remembers what a handle stands for.
+    /// Registers the window of a handle.
     pub(crate) fn remember(&self, handle: usize, window: RmaWinRef) {
         self.tables.with(|tables| {
             if let Some(place) = tables.handles.iter_mut().find(|known| known.0 == 0) {
@@ -189,7 +189,7 @@ impl Windows {
         self.edition.fetch_add(1, Ordering::Release);
     }
 
-    /// Forgets a handle that the program gave back.
+    /// Forgets a handle that the program has freed.
     pub(crate) fn forget(&self, handle: usize) {
         self.tables.with(|tables| {
             for known in tables.handles.iter_mut().filter(|known| known.0 == handle) {
@@ -199,7 +199,7 @@ impl Windows {
         self.edition.fetch_add(1, Ordering::Release);
     }
 
-    /// The least number that no living context of this group has.
+    /// Returns the smallest number that no existing context of this group has.
     pub(crate) fn free_context(&self, paradigm: u8, group: Strided) -> u32 {
         self.tables.with(|tables| {
             let living = |context: u32| {

@@ -1,4 +1,4 @@
-//! GASNet-EX: calls that a header in the program tells of, and messages of the recorder.
+//! GASNet-EX: calls that a header in the program reports, and messages of the recorder.
 //!
 //! Calls of GASNet are macros, and GASNet is part of the program. A header that was included before the program
 //! (`dwell compile-flags gasnet`) calls the functions here before and after each call. It names the call by the address of
@@ -41,7 +41,7 @@ use crate::entry::row;
 use crate::over_mpi::{Arguments, Runtime, Words};
 use channel::{Channel, Gasnet};
 
-/// Entry of a call that the header tells of.
+/// Entry of a call that the header reports.
 struct Included {
     hook: Hook,
 }
@@ -75,7 +75,7 @@ struct State {
     window: Option<&'static Window>,
     /// Number of the operation on its window, of its request, or of the collective on its team.
     number: u64,
-    /// What an event stands for that the call starts.
+    /// The operation of the event that the call starts.
     what: Option<What>,
     /// Events that the call waits for, each with its position among the arguments.
     taken: Vec<(usize, usize, Request)>,
@@ -91,7 +91,7 @@ const BARRIER: usize = usize::MAX;
 /// # Safety
 /// `entry` is the address of one of the variables above, `words` that of as many words as its row has arguments, `site`
 /// and `stack` are the return address of the hook and its place on the stack, and `state` is the address of [`STATE`] words.
-/// If the row has no arguments, the call goes on after the hook has returned, and `words` is the address of a word on the
+/// If the row has no arguments, the call continues after the hook has returned, and `words` is the address of a word on the
 /// stack that holds the return address until the call ends.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dwell_gasnet_begin(
@@ -109,7 +109,7 @@ unsafe extern "C-unwind" fn dwell_gasnet_begin(
     let (hook, words) = unsafe { parts(entry, words) };
     let outlives = hook.row.arguments.types().is_empty().then_some(place);
     // SAFETY: both are on the stack of this thread, in the frame of the hook that called, until it returns; the hook asks
-    // for its frame, so the caller's is stored beside the return address.
+    // for its frame, so the caller's is stored next to the return address.
     unsafe { called_from(site.addr(), stack.addr(), frame_of(site.addr(), stack.addr())) };
     let Some(began) = guarded_option(Guarded::Before, || begin(hook, words, outlives)) else {
         return 0;
@@ -276,7 +276,7 @@ fn end(state: State, hook: &'static Hook, words: Words<'_>) {
                 let list = words.passed(0);
                 let several = hook.row.arguments.types().len() > 2;
                 found |= complete(&mut recorder, taken, |at, event| match several {
-                    // What is complete is set to a constant.
+                    // Handles of complete operations are set to a constant.
                     true => list.read::<usize>(at) != Some(event),
                     false => succeeded,
                 });
@@ -318,7 +318,7 @@ fn is_repeated(hook: &Hook) -> bool {
         && matches!(hook.row.operation, Operation::Poll | Operation::TestHandle)
 }
 
-/// Keeps what an event stands for, or records that it is complete if it is no event any more.
+/// Keeps the operation of an event, or records that it is complete if the handle is not an event any more.
 fn started(recorder: &mut Recorder, event: usize, what: What, number: u64) {
     let request = Request::started(what, number);
     if event > CONSTANTS {

@@ -115,7 +115,7 @@ pub(crate) unsafe extern "C-unwind" fn gasp_event_notifyVA(
     guard::walled(|| {
         let Ok(mut state) = context.state.lock() else { return };
         if kind == END {
-            // What is open inside it never ended.
+            // Regions that are still open inside it never ended.
             let Some(at) = state.open.iter().rposition(|open| open.0 == tag) else { return };
             state.open.truncate(at + 1);
             if let Some((_, name)) = state.open.pop() {

@@ -12,7 +12,7 @@
 //! | `shmem` | OpenSHMEM: hooks made from its table, and messages of the recorder |
 //! | `absent` | hiding hooks of functions that the runtime lacks |
 //! | `over_mpi` | coarrays, ARMCI and Global Arrays: layers whose calls contain calls of MPI |
-//! | `gasnet` | GASNet-EX: calls that a header in the program tells of, and messages of the recorder |
+//! | `gasnet` | GASNet-EX: calls that a header in the program reports, and messages of the recorder |
 //! | `gasp` | events that language runtimes report |
 //! | `mpi` | MPI: hooks made from its table, and messages of the recorder |
 //! | `control` | pausing and resuming, for programs |

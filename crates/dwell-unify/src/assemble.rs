@@ -60,7 +60,7 @@ pub fn place(
         let location = LocationRef(first.0 + id);
         let from = open_files.join(format!("{}.{id}.evt", local.process.rank));
         let to = directory.join("traces").join(format!("{}.evt", location.0));
-        // Recovery may come a second time, and find it there; a location that stands in has none.
+        // A second recovery may find it there; a location that only fills a gap has none.
         let there = !files::is_regular(&from) && files::is_regular(&to);
         if !there && !files::is_regular(&from) {
             archive.events(location).and_then(EventWriter::finish).map_err(other)?;
@@ -109,7 +109,7 @@ pub fn place_rows(
 }
 
 /// Reads the rows of the threads of a process and encodes each as a [part](collate::part()) in ids of the archive.
-/// Threads without a file of rows are skipped. A file that cannot be read, or is no profile, is an error in its place.
+/// Threads without a file of rows are skipped. A file that cannot be read, or is not a profile, is an error in its place.
 pub fn parts<'a>(
     local: &'a ProcessFacts,
     first: LocationRef,
@@ -141,7 +141,7 @@ fn bring(from: &Path, to: &Path) -> io::Result<()> {
         let text = format!("{} to {}: {error}", from.display(), to.display());
         return Err(io::Error::new(error.kind(), text));
     }
-    // What is there under the name of the copy is replaced, and not written to if it is a link.
+    // A file with the name of the copy is replaced. If it is a link, its target is not written to.
     let unfinished = files::unfinished(to);
     let mut copy = files::create(&unfinished)?;
     io::copy(&mut files::open(from, false)?, &mut copy)?;
@@ -176,7 +176,7 @@ pub fn properties(global: &unify::Global, state: &str) -> Vec<(String, String)> 
     for Property { name, value } in global.shared().properties() {
         let name = format!("DWELL::{name}");
         match properties.iter_mut().find(|(known, _)| *known == name) {
-            // Where processes differ, all values are told, within reason.
+            // If processes differ, all values are listed, up to a limit.
             Some((_, known)) if known.len() < 1000 => *known = format!("{known}; {value}"),
             Some(_) => {}
             None => properties.push((name, value.clone())),
@@ -185,7 +185,7 @@ pub fn properties(global: &unify::Global, state: &str) -> Vec<(String, String)> 
     properties
 }
 
-/// Returns the properties that tell a reader of the archive about calls it does not contain: those lost because
+/// Returns the properties that describe calls which the archive does not contain: those lost because
 /// recording had stopped, and those of threads that were not recorded. Empty if nothing is missing.
 pub fn loss_properties(global: &unify::Global) -> impl Iterator<Item = (String, String)> {
     let lost = statistics::lost(global).map(|lost| (archive::LOST.into(), lost));

@@ -1,24 +1,24 @@
-//! Collation: the profiles of all processes in a few files, in which call paths stand together.
+//! Collation: the profiles of all processes in a few files, ordered by call path.
 //!
 //! While a program runs, every thread has a file of rows of its own, so that they survive a kill. A hundred
 //! thousand files that are written at once are a burden to any file system, and a report needs them by call
 //! path. So at the end of a run that ends well rows travel along the [tree](crate::unify) until there are
-//! enough of them, and whoever has them then writes a [block](dwell_model::profile::block). The report is
-//! made from blocks by `dwell`, which has time, memory and debug information that someone's program has not.
+//! enough of them, and the process that has them then writes a [block](dwell_model::profile::block). The report is
+//! made from blocks by `dwell`, which has time, memory and debug information that the measured program does not have.
 //!
 //! * [`part()`]: the rows of a location on their way, in ids of the archive.
 //! * [`block()`]: the file that parts become.
 //! * [`Heap`], [`collate`]: the tree. Parts go up until they are [`ENOUGH`] bytes.
-//! * [`collate_files`]: the same from files, for what a killed or failed run left.
+//! * [`collate_files`]: the same from files, for the files of a killed or failed run.
 //!
 //! # Invariants
 //!
-//! * A block has all rows of consecutive locations. So whoever reads blocks in order meets call paths in the
+//! * A block has all rows of consecutive locations. So a reader that reads blocks in order finds call paths in the
 //!   order of locations, and the report is the same bytes wherever blocks begin and end.
 //! * No process holds more than two blocks, and the parts of one of its threads.
-//! * Every process does all its sends and receives whatever fails. Who is not told that its rows were written
+//! * Every process does all its sends and receives whatever fails. A process that is not told that its rows were written
 //!   puts its files where `dwell` looks for them; rows that are there twice are counted once.
-//! * Nothing here panics on what it received.
+//! * Received bytes never cause a panic.
 //!
 //! # What it costs
 //!
@@ -26,7 +26,7 @@
 //! is written and messages are two bytes; those down are one. Time does not grow with P but for these
 //! rounds, and rank 0 has no more to do than others. `examples/profile_scale.rs` of `dwell` measures it.
 
-// What comes from another process or from a file must not panic.
+// Data from another process or from a file must not cause a panic.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod block;

@@ -273,7 +273,7 @@ impl Writer<'_> {
                 self.context(id, region, CallingContextRef::UNDEFINED)?;
             }
         }
-        // Where callers are known, contexts are these instead. What a stack begins with comes before it.
+        // If callers are known, the contexts are call paths instead. Each stack follows the stacks that it begins with.
         for (id, stack) in (0..).zip(shared.stacks()) {
             let Some((site, above)) = stack.sites.split_last() else { continue };
             let above = shared.stacks().binary_search_by(|it| it.sites.as_slice().cmp(above));

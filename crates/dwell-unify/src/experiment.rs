@@ -12,7 +12,7 @@ pub fn open_files(directory: &Path) -> PathBuf {
 }
 
 /// Returns the path of the file that names the run to which an experiment directory belongs. The file exists as long as
-/// the run is not complete; recovery reads it to tell the files of the run from those of others.
+/// the run is not complete; recovery reads it to distinguish the files of the run from those of others.
 pub fn run_file(directory: &Path) -> PathBuf {
     open_files(directory).join("run")
 }

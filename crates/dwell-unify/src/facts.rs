@@ -1,4 +1,4 @@
-//! Facts: statements of a process about itself, without which nobody could tell what its events mean.
+//! Facts: statements of a process about itself, which define the ids in its events.
 //!
 //! A process writes every [`Fact`] to its [stream](crate::stream) before the first event that needs it. Ids are local
 //! to the process. At the end of a run the facts of all processes are [unified](crate::unify); after a crash `dwell
@@ -336,7 +336,7 @@ pub fn frame(tag: u8, fields: &[u8]) -> Option<Vec<u8>> {
     Some([&[tag, low, high, check(tag, length), a, b, c, d], fields].concat())
 }
 
-/// Returns `true` if a tag and a length with the right check stand at `at`.
+/// Returns `true` if a tag and a length with the right check are at `at`.
 fn is_framed(block: &[u8], at: usize) -> bool {
     let Some(&[tag, low, high, sign]) = block.get(at..).and_then(<[u8]>::first_chunk) else {
         return false;

@@ -144,12 +144,12 @@ impl ProcessFacts {
                 self.process.pid = pid as u32;
                 (self.size, self.program) = (size, program.into());
             }
-            // What each process has of its own.
+            // Properties of a single process.
             Fact::Property { name: "CORES", value } => {
                 let cores = value.parse::<Cores>().unwrap_or_default();
                 self.process.cores = cores.words().to_vec();
             }
-            // What only the recorder and recovery want to know.
+            // Properties that only the recorder and recovery use.
             Fact::Property { name: name @ ("CLOCK_SHIFT" | "CLOCK_AHEAD"), value } => {
                 self.numbers.push((name.into(), value.into()));
             }

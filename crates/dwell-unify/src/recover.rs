@@ -6,7 +6,7 @@
 //! ([`CUT`](dwell_model::archive::CUT)). If recovery itself is interrupted it can be started again.
 //!
 //! # Damage
-//! A file is sound if its process may have left it so. Everything else is damage: it is told with file
+//! A file is sound if its process may have left it so. Everything else is damage: it is reported with file
 //! and byte offset, in the result and in the archive ([`DAMAGED`](dwell_model::archive::DAMAGED)). No byte of a
 //! damaged file is changed: it is kept as `NAME.damaged`, and a new file has what could be read. Events whose
 //! facts are lost are left out, since nothing says what their numbers mean.

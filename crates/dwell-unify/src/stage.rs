@@ -2,7 +2,7 @@
 //!
 //! New pages of a mapped file are the most expensive part of recording, so a thread that has filled its first chunk
 //! fills the others in one piece of memory that is used again and again, and copies each full chunk into its event file.
-//! This memory is the mapped file `RANK.THREAD.now` beside the event file `RANK.THREAD.evt`, so that a kill does not lose
+//! This memory is the mapped file `RANK.THREAD.now` next to the event file `RANK.THREAD.evt`, so that a kill does not lose
 //! it. The recorder removes the file when it closes the location; after a kill [`put_back`] copies the chunk to its
 //! place and removes the file.
 //!
@@ -25,7 +25,7 @@ use otf2::chunk::Header;
 use otf2::close::end_of_events;
 use otf2::files;
 
-/// What [`put_back`] found beside an event file.
+/// Result of [`put_back`]: the staged chunk of an event file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Staged {
     /// There was no staged chunk, or nothing in it that the event file does not have.
@@ -54,7 +54,7 @@ const BEGUN: usize = 19;
 /// thread must have stopped recording. The function may be called again after an interruption.
 ///
 /// # Errors
-/// If one of the two is no regular file, or files cannot be read or written. The staged chunk is still there then.
+/// If one of the two is not a regular file, or files cannot be read or written. The staged chunk is still there then.
 pub fn put_back(events: &Path, chunk_size: u64) -> io::Result<Staged> {
     let path = path(events);
     let staged = match files::open(&path, false) {
@@ -73,7 +73,7 @@ pub fn put_back(events: &Path, chunk_size: u64) -> io::Result<Staged> {
             || at_place(&file, last_but_one, chunk_size)?.get(BEGUN..) == Some(rest);
         return if known { remove(&path, Staged::Nothing) } else { keep(&path) };
     };
-    // What is behind was in this memory before.
+    // Bytes behind it are from an earlier chunk.
     chunk.get_mut(end..).unwrap_or_default().fill(0);
     // An event file that is too short was cut: the chunk goes behind what is there, and the numbers of events tell.
     let mut place = last_but_one;

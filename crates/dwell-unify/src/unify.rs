@@ -10,14 +10,14 @@
 //! * [`unify`]: the [tree](mod@tree) over ⌈log2 P⌉ rounds through the communication of the program
 //!   ([`Upcalls`]).
 //! * [`Offline`], [`unify_offline`]: the same from files, when the program is gone.
-//! * [`gather`]: for those who want few processes to write the files of many; see [`blocks`].
+//! * [`gather`]: for runs in which few processes write the files of many; see [`blocks`].
 //!
 //! # Invariants
 //!
 //! * The definitions of the run are sorted by content. They are the same bytes for every order of
 //!   merging, whether by a tree or from files.
 //! * Ids in a list never change while others are merged into it; what is new comes last.
-//! * Every process does all its sends and receives whatever fails, so that nobody waits in vain.
+//! * Every process does all its sends and receives whatever fails, so that no process waits in vain.
 //! * Nothing here panics on what it received, or takes memory out of proportion to it.
 //!
 //! # What travels
@@ -70,7 +70,7 @@
 //!   bytes and look-ups at rank 0. Better is one definition for all of them, with a group of unknown
 //!   members.
 
-// What comes from another process or from a file must not panic.
+// Data from another process or from a file must not cause a panic.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod blocks;

@@ -71,14 +71,14 @@ pub(crate) fn store_stack_pointer(to: &AtomicUsize) {
 /// Calls `perform` with `task` on the stack that ends at `end`.
 ///
 /// # Safety
-/// `perform` can be called with `task`; below `end`, which is aligned to 16 bytes, there is a stack that nobody uses.
+/// `perform` can be called with `task`; below `end`, which is aligned to 16 bytes, there is an unused stack.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C-unwind" fn switch_stack(
     task: *mut c_void,
     perform: unsafe extern "C-unwind" fn(*mut c_void),
     end: *mut c_void,
 ) {
-    // The frame pointer tells the way back, here and in the tables for exceptions.
+    // The frame pointer leads back to the caller, here and in the tables for exceptions.
     std::arch::naked_asm!(
         ".cfi_startproc",
         "push rbp",

@@ -95,7 +95,7 @@ fn close(descriptor: libc::c_int) {
 /// Returns the id of a counter, or `None` if the descriptor is of something else.
 fn id_of(descriptor: libc::c_int) -> Option<u64> {
     let mut id = 0_u64;
-    // SAFETY: a place for the answer. Files that are no counters do not know the request.
+    // SAFETY: a place for the answer. Files that are not counters reject the request.
     (unsafe { libc::ioctl(descriptor, GET_ID, &raw mut id) } == 0).then_some(id)
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Counting {
 }
 
 impl Counting {
-    /// Chooses the counters that this machine offers of those that are wanted. Also returns what to tell the user about
+    /// Chooses the counters that this machine offers of those that are wanted. Also returns messages for the user about
     /// the others.
     pub(crate) fn choose(wanted: &Wanted, variables: Vec<Variable>) -> (Self, Vec<String>) {
         let mut complaints = Vec::new();

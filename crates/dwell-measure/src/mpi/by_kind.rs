@@ -20,8 +20,8 @@ use crate::recorder::Recorder;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds(u32);
 
-/// Place of the kind in the number of a window, by which outstanding operations are looked up. There are never so many
-/// windows.
+/// Place of the kind in the number of a window, by which outstanding operations are looked up. Windows never have
+/// numbers that large.
 const SHIFT: u32 = 28;
 
 impl Kinds {

@@ -134,7 +134,7 @@ impl Comm {
             let (sources, targets) = ask();
             let known = sources.iter().filter(|rank| **rank < self.size);
             let mut members: Vec<u64> = known.map(|rank| self.in_world(*rank)).collect();
-            // A group of the process alone says that nobody sends to it.
+            // A group that contains this process only means that no process sends to it.
             members.push(process.rank().into());
             members.sort_unstable();
             members.dedup();
@@ -144,7 +144,7 @@ impl Comm {
     }
 }
 
-/// The way in which a communicator was made, as a number that all its members compute alike. It tells duplicates apart,
+/// The way in which a communicator was made, as a number that all its members compute alike. It distinguishes duplicates,
 /// which have the same members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin(u64);
@@ -361,7 +361,7 @@ impl Process {
         WINDOWS.find(handle)
     }
 
-    /// Registers a communicator under its handle and defines it in the archive. `origin` tells how it was made, so that
+    /// Registers a communicator under its handle and defines it in the archive. `origin` states how it was made, so that
     /// all members give it the same identity.
     pub fn add_comm(
         &self,

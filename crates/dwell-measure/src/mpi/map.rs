@@ -77,7 +77,7 @@ impl<V: Copy> Map<V> {
         let mut hole = self.find(key)?;
         let taken = self.places.get_mut(hole)?.take()?.1;
         self.count -= 1;
-        // What comes behind moves up, unless it is where it belongs.
+        // Entries behind it move up, unless they are at their own position.
         let mut at = hole;
         loop {
             at = (at + 1) & self.mask();

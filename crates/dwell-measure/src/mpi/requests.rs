@@ -89,8 +89,8 @@ impl Request {
         Self { what, id, second: 0, persistent: false, active: true }
     }
 
-    /// Returns `true` if the recorder needs a status when the request is complete, because only that tells who sent a
-    /// message.
+    /// Returns `true` if the recorder needs a status when the request is complete, because only that names the
+    /// sender of a message.
     pub const fn wants_status(&self) -> bool {
         matches!(self.what, What::Receive(_) | What::Exchange(..))
     }

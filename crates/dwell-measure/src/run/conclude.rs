@@ -83,7 +83,7 @@ impl Conclusion<'_> {
                 ));
             }
         }
-        // The archive is complete, whoever has gone meanwhile.
+        // The archive is complete, even if other processes have ended meanwhile.
         drop(cleaned);
         Ok(())
     }
@@ -113,7 +113,7 @@ impl Conclusion<'_> {
         let parts = has_memory.into_iter().flat_map(|unified| {
             assemble::parts(local, unified.first_location, &unified.maps, open_files)
         });
-        // What cannot be read is left to `dwell`, with all else of this process.
+        // Files that cannot be read are left to `dwell`, with all others of this process.
         let parts = parts.filter_map(|part| part.map_err(|error| missing = Some(error)).ok());
         let mut write = |first, block: &[u8]| collate::place(&folder, first, block);
         let mut collated = collate::collate(up, parts, collate::ENOUGH, &mut write);

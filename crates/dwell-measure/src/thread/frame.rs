@@ -26,7 +26,7 @@ pub(crate) struct Frame {
     /// Rows of the call in the profile: its own, and that of the partner of its first operation.
     pub(super) row: u32,
     pub(super) partner: u32,
-    /// When it was entered, and time in calls from here that are over.
+    /// Time at which it was entered, and total time in completed calls inside it.
     pub(super) enter: u64,
     pub(super) inside: u64,
     /// Set for the program's own code, where the place of the return address is not known.
@@ -57,7 +57,7 @@ pub(super) const NO_FRAME: Frame = Frame {
 };
 
 impl Frame {
-    /// Moves the place that tells whether the call is still open to a word that holds the return address.
+    /// Moves the place that shows whether the call is still open to a word that holds the return address.
     pub(crate) fn outlives_its_hook(&mut self, place: usize) {
         self.stack = place;
     }
@@ -65,10 +65,10 @@ impl Frame {
     /// Returns `true` if the call is still on the stack, seen from a call whose return address is at `stack`.
     pub(super) fn is_alive(&self, stack: usize) -> bool {
         if self.own_code {
-            // What it calls is where the recorder was called from it, or below.
+            // Calls that it makes are at the place from which it called the recorder, or below.
             return stack <= self.stack || stack - self.stack >= STACK;
         }
-        // Where the new call is, or below it on the same stack, nothing old can be.
+        // An older call cannot be at the place of the new call, or below it on the same stack.
         let used_again = self.stack <= stack && stack - self.stack < STACK;
         // SAFETY: it was the stack of this thread when the call was entered, and stacks stay mapped
         // while their threads run. What is there now may be anything: any bits are a number.

@@ -69,7 +69,7 @@ impl Thread {
             return true;
         }
         let place = self.sites.modulo(place_of(site));
-        // Whoever called from there, the region is what matters.
+        // The prepared leave event depends on the region only, not on the caller.
         let known = match (&place.events, &mut self.encoder) {
             (Some((_, leave)), Some(encoder)) if place.region == region => {
                 encoder.write_prepared(Time(time), leave).is_ok()

@@ -155,7 +155,7 @@ impl Location {
             bypassed: AtomicU64::new(0),
             thread: UnsafeCell::new(thread),
         };
-        // SAFETY: the memory is large enough, aligned to a page, and nobody else's.
+        // SAFETY: the memory is large enough, aligned to a page, and not shared.
         unsafe { at.write(location) };
         Ok(at.cast_const().cast())
     }
@@ -168,7 +168,7 @@ impl Location {
         words().location.set(ptr::null());
         // SAFETY: it is the location of the calling thread.
         let Some(mut thread) = (unsafe { Busy::take(self) }) else {
-            // A call of this thread never came back to the recorder: nobody else may have the location.
+            // A call of this thread never returned to the recorder, so no other thread may get the location.
             return;
         };
         if entry::is_on() {
@@ -222,7 +222,7 @@ impl Thread {
         let unleft = self.unleft.iter().take(self.unleft_count).rev().copied();
         let calls = calls.chain(unleft);
         let mut open: Vec<RegionRef> = std::iter::once(process::PROGRAM).chain(calls).collect();
-        // Where recording ended early, what was open then is marked: when it was left nobody knows.
+        // If recording ended early, calls that were open then are marked: the time at which they were left is unknown.
         let broken = location.broken.load(Ordering::Relaxed);
         let early = broken || self.process.failure().is_some();
         let Some(mut encoder) = self.encoder.take() else { return Ok(none) };

@@ -154,7 +154,7 @@ impl Thread {
         }
     }
 
-    /// Enters the region of the program itself, which stands around all its calls.
+    /// Enters the region of the program itself, which contains all its calls.
     pub(super) fn enter_program(&mut self, time: u64) {
         if self.encoder.as_ref().is_some_and(|encoder| encoder.events() == 0) {
             self.write(time, Enter { region: process::PROGRAM });

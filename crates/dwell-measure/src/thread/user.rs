@@ -1,7 +1,7 @@
 //! Events of the program's own code: functions that the compiler instrumented, regions and phases that the program
 //! names, parameters that it sets, and counters whose values it reports.
 //!
-//! These regions have no meaning for the analysis of waits; they stand around the calls of runtimes. A function that
+//! These regions have no meaning for the analysis of waits; they contain the calls of runtimes. A function that
 //! was left by `longjmp` or never returned is left when a call shows that the stack has been used again, or when a
 //! region around it is left. A region that the program names ends when the program says so, or with the region around
 //! it: the function that ends it need not be the one that began it.

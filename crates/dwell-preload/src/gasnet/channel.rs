@@ -24,7 +24,7 @@ use dwell_unify::unify::Upcalls;
 
 use super::handlers::{self, Handler};
 
-/// What the header knows of GASNet. The layout is that of `struct dwell_gasnet` there.
+/// Functions and constants of GASNet that the header passes. The layout is that of `struct dwell_gasnet` there.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Gasnet {

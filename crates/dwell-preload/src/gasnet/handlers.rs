@@ -1,7 +1,7 @@
 //! Handlers of active messages, and the functions that run in their place.
 //!
 //! GASNet calls a handler with a token, for medium and long messages the address and length of the payload, and up to 16
-//! arguments. It does not tell the handler its index. So there is one function for each handler of the program, which
+//! arguments. It does not pass its index to the handler. So there is one function for each handler of the program, which
 //! knows whom it stands for. All have 19 arguments of a word, as many as any handler can have: those that GASNet did not
 //! pass are whatever lies there, and the handler does not look at them.
 //!
@@ -126,7 +126,7 @@ unsafe extern "C-unwind" fn run<const SLOT_NUMBER: usize>(
     }
 }
 
-/// What was recorded of the beginning of a handler, and has to be followed by something at its end.
+/// Record of the beginning of a handler, which decides what is recorded at its end.
 enum Recorded {
     Region,
     /// Nothing is open, and the thread counts as inside or outside of a call of GASNet until the handler ends. This is what
@@ -159,7 +159,7 @@ fn begin(slot: &Slot, real: usize, stack: usize, words: &[usize; 19]) -> Recorde
     let Some((process, gasnet)) = known else { return Recorded::Nothing };
     let detail = process.details().handlers;
     if detail == Detail::Off {
-        // What the handler calls is left out too.
+        // Calls of the handler are left out too.
         return Recorded::Inside(set_inside(Layer::Gasnet, true));
     }
     // SAFETY: the first argument of a handler is its token.
@@ -258,7 +258,7 @@ extern "C-unwind" fn dwell_gasnet_index(number: c_uint, index: c_uint) {
 /// Teams and ranks that prepared messages go to, by the addresses of their descriptors.
 static PREPARED: Mutex<BTreeMap<usize, (usize, u32)>> = Mutex::new(BTreeMap::new());
 
-/// Notes to whom a message with negotiated payload goes. A descriptor that is used again stands for the new message.
+/// Notes the receiver of a message with negotiated payload. A descriptor that is used again denotes the new message.
 #[unsafe(no_mangle)]
 extern "C-unwind" fn dwell_gasnet_prepared(descriptor: usize, team: usize, rank: u32) {
     if is_on()

@@ -148,7 +148,7 @@ fn make(deadline: Deadline) -> io::Result<usize> {
     let failed = || io::Error::other("the recorder's communicator is being made by another thread");
     let mut being_made = BEING_MADE.lock().map_err(|_| failed())?;
     let (making, deadline) = match being_made.take() {
-        // Where one process gave up at the start, others need not have: it is waited for as long as then.
+        // If one process gave up at the start, others may not have: they are waited for as long as then.
         Some(making) => {
             let deadline = making.deadline.renewed();
             (making, deadline)

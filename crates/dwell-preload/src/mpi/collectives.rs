@@ -99,7 +99,7 @@ fn described(args: &Args<'_>, recorder: &mut Recorder, operation: Operation) -> 
     let (sent, received) = if idle { (0, 0) } else { bytes(args, which, comm, neighbours, role) };
     let root = root.and_then(|root| u32::try_from(root).ok());
     if root.is_some_and(|root| root >= comm.size) {
-        return None; // The library will refuse it, so it is none of those that are counted.
+        return None; // The library will refuse it, so it is not counted.
     }
     Some(Collective { comm, which, root, is_root, sent, received, sequence: 0, neighbours })
 }

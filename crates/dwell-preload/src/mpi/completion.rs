@@ -122,7 +122,7 @@ impl Shape for Complete {
                 failed(&args, places, requests, statuses, result, recorder);
             }
         });
-        // What was not completed is still in flight, and what can be started again stays.
+        // Requests that are not complete are still in flight, and persistent requests stay.
         for (handle, known) in requests {
             if let Some(known) = known {
                 Requests::add(*handle, *known, args.abi.is_shared_request(*handle));

@@ -215,7 +215,7 @@ impl Shape for Find {
 
     fn end((call, comm): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(words);
-        // Of these, only those that do not wait have a flag, and it stands before the message.
+        // Of these, only those that do not wait have a flag, and it precedes the message.
         let found = match (hook.row.operation, args.places.message) {
             (Operation::TestProbe, Some(Arg(at))) => args.stored(Some(Arg(at - 1))) != Some(0),
             _ => true,

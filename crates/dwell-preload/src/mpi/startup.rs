@@ -71,7 +71,7 @@ pub(super) fn finish(hook: &'static Hook) {
             sessions::close();
         }
     } else if is_running() && hook.row.places.ended.is_none() {
-        // The call ends MPI as a whole, and not a session beside it.
+        // The call ends MPI as a whole, and not one of its sessions.
         end(hook);
     }
 }

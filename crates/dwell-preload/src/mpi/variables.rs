@@ -150,7 +150,7 @@ fn offered(constants: &Constants) -> Vec<Offered> {
     (0..count).filter_map(one).collect()
 }
 
-/// Makes a variable readable. Returns `None` if the library refuses, or if its values are no numbers.
+/// Makes a variable readable. Returns `None` if the library refuses, or if its values are not numbers.
 fn read(it: &Offered, constants: &Constants) -> Option<Variable> {
     let is_real = it.datatype == constants.double;
     let size = usize::try_from(abi().type_size(it.datatype)).ok()?;

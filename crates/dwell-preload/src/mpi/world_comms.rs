@@ -93,7 +93,7 @@ fn are_copied(args: &Args<'_>) -> bool {
 fn copied(args: &Args<'_>) {
     let Some(comm) = args.handle_at(Kind::Comm, args.places.created) else { return };
     let mut copies = COPIES.write().unwrap_or_else(PoisonError::into_inner);
-    // Where the function of one language calls that of another, both get here with the same communicator.
+    // If the function of one language calls that of another, both arrive here with the same communicator.
     if !copies.contains(&comm) {
         copies.push(comm);
     }

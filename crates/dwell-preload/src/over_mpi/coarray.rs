@@ -25,7 +25,7 @@ use super::caf;
 /// Number of words that the C code passes.
 const WORDS: usize = 7;
 
-/// What the C code passes about an operation.
+/// Description of an operation, as the C code passes it.
 ///
 /// | word | contents |
 /// |---|---|
@@ -165,7 +165,7 @@ fn hook(code: usize) -> Option<&'static Hook> {
 ///
 /// # Safety
 /// `words` are [`WORDS`] words that describe it, `site` and `stack` are the return address of the function of the C code
-/// and its place on the stack, beside which the frame of the caller is stored.
+/// and its place on the stack, next to which the frame of the caller is stored.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dwell_coarray_begin(
     words: *const [usize; WORDS],
@@ -230,7 +230,7 @@ unsafe extern "C-unwind" fn dwell_coarray_also(words: *const [usize; WORDS]) {
 #[unsafe(no_mangle)]
 extern "C-unwind" fn dwell_coarray_end(code: c_int, outcome: c_int) {
     let open = with(|state| {
-        // What was begun inside and never ended is left with it.
+        // Statements that were begun inside it and never ended are left with it.
         while let Some(at) = state.depth.checked_sub(1) {
             state.depth = at;
             let open = state.open.get_mut(at)?.take()?;

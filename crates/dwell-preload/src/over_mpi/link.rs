@@ -65,7 +65,7 @@ unsafe extern "C-unwind" fn dwell_link_begin(
     if !is_on() {
         return 0;
     }
-    // The hook asks for its frame, so the caller's is stored beside the return address.
+    // The hook asks for its frame, so the caller's is stored next to the return address.
     // SAFETY: both are on the stack of this thread, in the frame of the hook that called, until it returns.
     unsafe { called_from(site.addr(), stack.addr(), frame_of(site.addr(), stack.addr())) };
     match begin(linked.runtime, hook, words) {

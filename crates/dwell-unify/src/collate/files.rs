@@ -56,7 +56,7 @@ pub fn collate_files(archive: &Archive, folder: &Path) -> io::Result<Vec<String>
         let number = path.file_stem().and_then(|name| name.to_str()?.parse::<u64>().ok());
         match (number, path.extension().and_then(|it| it.to_str())) {
             (Some(location), Some("rows")) => drop(rows.insert(location)),
-            // Whoever reads the profile says what is wrong with a block.
+            // Readers of the profile report a damaged block.
             (Some(_), Some("block")) => known.extend(locations(&folder, &path).unwrap_or_default()),
             _ => {}
         }
@@ -93,7 +93,7 @@ pub fn collate_files(archive: &Archive, folder: &Path) -> io::Result<Vec<String>
         };
         let blocks = heap.blocks();
         if known.range(last..location).next().is_some() {
-            // Others stand between: blocks are of consecutive locations.
+            // Other locations are in between, and a block has consecutive ones only.
             heap.write(&mut write);
             heap.check()?;
             remove(&folder, &mut waiting)?;

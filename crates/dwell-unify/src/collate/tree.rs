@@ -64,7 +64,7 @@ impl Heap {
             return false;
         }
         if *kind == CUT {
-            // What follows is not next to what is here.
+            // The parts that follow are not adjacent to those here.
             self.write(write);
             self.cut = true;
         }
@@ -162,7 +162,7 @@ pub fn collate(
         traffic.push(Round { peer, sent: 0, received: message.len() as u64 });
         let taken = heap.take(&message, write);
         if !taken {
-            // Nobody knows what is missing, so what follows may not be next to what is here.
+            // The number of missing parts is unknown, so the parts that follow may not be adjacent to those here.
             heap.write(write);
         }
         children.push(taken);
@@ -189,7 +189,7 @@ pub fn collate(
     let written = heap.check().and(parent);
     for (taken, round) in children.iter().zip(&mut traffic).rev() {
         let answer = if *taken && written.is_ok() { WRITTEN } else { FAILED };
-        // A child that cannot be reached is told nothing, and keeps its rows.
+        // A child that cannot be reached gets no message, and keeps its rows.
         if up.send(round.peer, answer).is_ok() {
             round.sent = answer.len() as u64;
         }

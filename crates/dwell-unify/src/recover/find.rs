@@ -111,7 +111,7 @@ pub(super) fn find(directory: &Path, from: &[PathBuf], notes: &mut Notes) -> Res
             run.processes.insert(rank, Found { facts, folder, pid: head.pid });
         }
     }
-    // What is elsewhere and sound needs no excuse.
+    // Sound files that are elsewhere need no report.
     run.unreadable.retain(|rank, _| !run.processes.contains_key(rank));
     Ok(run)
 }

@@ -2,12 +2,12 @@
 //!
 //! After unification every process knows its mapping tables. In an OTF2 archive they go, with the
 //! clock offsets, into a small file of their own for each location, and there is no way around the
-//! files: no record could hold the tables of several locations. What can be chosen is who creates
-//! them.
+//! files: no record could hold the tables of several locations. The only choice is which processes
+//! create them.
 //!
 //! * *Every process its own.* No data moves. The file server gets as many clients as there are
 //!   processes, all at once, each with one create, one write of some kilobytes and one close. The
-//!   event file beside it costs the same again.
+//!   event file next to it costs the same again.
 //! * *One process for a block of ranks.* [`gather`] brings the bytes of consecutive ranks to the first
 //!   of them, over the lower rounds of the same tree. There are as many files and as many bytes, but a
 //!   hundred times fewer clients. The writer must reach the directories of all: not if they are local

@@ -182,7 +182,7 @@ impl Group {
 struct Builder {
     /// Runs that are complete.
     runs: Vec<Run>,
-    /// A run of three or more that may go on.
+    /// A run of three or more that may be extended.
     open: Option<Run>,
     /// If no run is open: the last members, two at most.
     first: Option<u64>,

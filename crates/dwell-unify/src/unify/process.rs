@@ -332,7 +332,7 @@ const LEAST_THREAD: usize = 6;
 /// The definitions of a whole run, as rank 0 has them in the end.
 ///
 /// # Memory
-/// What is shared, once, and some 40 bytes for each process with one thread; nothing is unpacked until
+/// Shared definitions, once, and some 40 bytes for each process with one thread; nothing is unpacked until
 /// it is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Global {

@@ -1,8 +1,8 @@
 //! A list of definitions in which none occurs twice.
 //!
 //! The position of a definition is its id, and a position never changes: what is added comes last.
-//! Looking up is by a table of hashes beside the list, so that a string is kept once. The hash decides
-//! where something is found, never where it stands.
+//! Looking up is by a table of hashes in addition to the list, so that a string is kept once. The hash decides
+//! where something is found, never its position.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};

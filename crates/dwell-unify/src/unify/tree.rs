@@ -1,7 +1,7 @@
 //! Unification of a living run, over the communication that its program uses anyway.
 //!
-//! In round *k* = 0, 1, 2 … every process that is still in the game and whose bit *k* is set hands
-//! all that it has gathered to the process 2^*k* below, and waits. After ⌈log2 P⌉ rounds rank 0 has
+//! In round *k* = 0, 1, 2 … every process that still takes part and whose bit *k* is set sends
+//! all definitions that it has gathered to the process 2^*k* below, and waits. After ⌈log2 P⌉ rounds rank 0 has
 //! everything. The answers return along the same edges, the last one first.
 //!
 //! ```text
@@ -10,15 +10,15 @@
 //! round 2    0 ←———————————— 4
 //! ```
 //!
-//! What a process has gathered is of consecutive ranks, so joining rows keeps them in order, and how
-//! many locations stand before a child is known to its parent: the prefix sum needs no message of its
-//! own. A parent remembers where the definitions of each child went and sends only that back. The
-//! unified definitions themselves are not broadcast.
+//! A process gathers definitions of consecutive ranks, so joining rows keeps them in order, and a parent
+//! knows the number of locations before each child: the prefix sum needs no message of its own. A parent
+//! remembers the new ids of the definitions of each child and sends only these back. The unified
+//! definitions themselves are not broadcast.
 //!
 //! # When something fails
 //! Every process does all its sends and receives, whatever happens, for the others would wait forever.
 //! A child whose definitions do not arrive, or arrive damaged, is left out with all ranks behind it and
-//! is told so; they get an error, the rest of the run is unified without them, and
+//! notified; they get an error, the rest of the run is unified without them, and
 //! [`Global::missing`] names them.
 
 use std::io;
@@ -186,7 +186,7 @@ pub fn unify(up: &mut impl Upcalls, shared: Shared, process: Process) -> io::Res
             (Some(child), Ok(answer)) => answer.of_child(child).encode(),
             _ => Answer::refusal(),
         };
-        // A child that cannot be reached is told nothing; this process is none the worse for it.
+        // A child that cannot be reached gets no message, which does not affect this process.
         if up.send(round.peer, &bytes).is_ok() {
             round.sent = bytes.len() as u64;
         }
