@@ -186,7 +186,7 @@ impl Address {
 pub struct Context(pub usize);
 
 impl Context {
-    /// The default context.
+    /// The default context, which calls use that do not name one.
     pub const DEFAULT: Self = Self(0);
 }
 

@@ -33,7 +33,8 @@ pub use comms::{Comm, Members, NOBODY, Neighbours, Origin, Window, WindowMemory,
 pub use otf2::enums::LockType;
 pub use otf2::id::{MatchingId, Rank};
 pub use over_mpi::End;
-pub use recorder::{Collective, CommChange, Completion, Envelope, Numbering, Transfer};
+pub use pending::Completion;
+pub use recorder::{Collective, CommChange, Envelope, Numbering, Transfer};
 pub use requests::{Request, Requests, Status, What};
 
 use dwell_model::operation;

@@ -15,7 +15,8 @@ use otf2::id::{GroupRef, LockId, MatchingId, Rank};
 
 use super::comms::{Comm, Window};
 use super::handles::Held;
-use super::recorder::{Completion, Transfer, collective_op};
+use super::pending::Completion;
+use super::recorder::{Transfer, collective_op};
 use crate::hook::{self, Role};
 use crate::process::Process;
 use crate::recorder::{Lock, LockRecord, Place, Recorder, WindowCollective};

@@ -5,8 +5,17 @@
 
 use otf2::id::{MatchingId, Rank, RmaWinRef};
 
-use super::recorder::Completion;
 use crate::modulo::Modulo;
+
+/// Extent to which operations on a window are complete. `MPI_Win_flush_local` gives the first and `MPI_Win_flush` the
+/// second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// The operations are complete at the origin: their buffers may be used again.
+    Local,
+    /// The operations are complete at the targets as well.
+    Remote,
+}
 
 /// Operations on one window and target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

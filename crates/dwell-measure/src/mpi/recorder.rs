@@ -14,6 +14,7 @@ use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId};
 use otf2::{Attribute, AttributeValue};
 
 use super::comms::{Comm, Neighbours, Window};
+use super::pending::Completion;
 use super::requests::{Request, Requests, Status, What};
 use super::skipped::{self, Stream};
 use crate::profile::Counted;
@@ -68,16 +69,6 @@ pub struct Transfer {
     pub bytes: u64,
     /// Number of bytes that an atomic operation fetches from the target; 0 for puts and gets.
     pub fetched: u64,
-}
-
-/// Extent to which operations on a window are complete. `MPI_Win_flush_local` gives the first and `MPI_Win_flush` the
-/// second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Completion {
-    /// The operations are complete at the origin: their buffers may be used again.
-    Local,
-    /// The operations are complete at the targets as well.
-    Remote,
 }
 
 /// Numbers by which completions name the operations that they complete.
