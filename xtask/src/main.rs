@@ -10,6 +10,7 @@ mod book;
 mod bounds;
 mod build;
 mod ci;
+mod cluster;
 mod deny;
 mod dist;
 mod fuzz;
@@ -63,6 +64,8 @@ enum Task {
     Dist(dist::Options),
     /// Run what continuous integration runs
     Ci(ci::Options),
+    /// Start a cluster on this machine with Slurm and `GlusterFS`, and try Dwell on it
+    Cluster(cluster::Options),
     /// Install the packages that tests need
     Install,
     /// Run tests of unsafe and lock-free code under Miri and ThreadSanitizer
@@ -118,6 +121,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Bounds(options) => bounds::run(&workspace, options),
         Task::Dist(options) => dist::run(&workspace, options),
         Task::Ci(options) => ci::run(&workspace, options),
+        Task::Cluster(options) => cluster::run(&workspace, options),
         Task::Install => ci::install::run(&workspace),
         Task::Sanitize => sanitize::run(&workspace),
         Task::Gate(options) => gate::run(&workspace, options),
