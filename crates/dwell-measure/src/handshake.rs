@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use dwell_model::units::utc;
 use dwell_unify::experiment::{is_launch_file, open_files, run_file};
+use dwell_unify::lease;
 use dwell_unify::stream::RunId;
 use dwell_unify::unify::Upcalls;
 
@@ -24,6 +25,8 @@ pub(crate) struct Agreement {
     pub(crate) run: RunId,
     /// The experiment directory, absolute.
     pub(crate) directory: String,
+    /// Name of the node of rank 0.
+    pub(crate) host: String,
     /// Tells the clock of one boot of one node from all others.
     pub(crate) boot: String,
     /// Nanoseconds by which `CLOCK_REALTIME` is ahead of `CLOCK_MONOTONIC` at rank 0.
@@ -48,6 +51,8 @@ impl Agreement {
             None => make_new(&std::env::current_dir()?, &name())?,
         };
         let run = RunId::random();
+        // Before other processes learn of the directory, so that they can try whether they see the lock.
+        let _ = crate::lease::hold(&directory, None);
         let file = run_file(&directory);
         fs::write(&file, run.to_string()).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", file.display()))
@@ -56,12 +61,13 @@ impl Agreement {
             io::Error::other(format!("{}: the path is not UTF-8", directory.display()))
         })?;
         let profile = settings.profile;
-        Ok(Self { run, directory: directory.into(), boot: boot(), ahead: ahead(), profile })
+        let (host, boot, ahead) = (lease::host(), boot(), ahead());
+        Ok(Self { run, directory: directory.into(), host, boot, ahead, profile })
     }
 
     fn encode(&self) -> Vec<u8> {
-        let Self { run, directory, boot, ahead, profile } = self;
-        format!("+{run}\n{ahead}\n{boot}\n{profile}\n{directory}").into_bytes()
+        let Self { run, directory, host, boot, ahead, profile } = self;
+        format!("+{run}\n{ahead}\n{boot}\n{profile}\n{host}\n{directory}").into_bytes()
     }
 
     fn decode(bytes: &[u8]) -> io::Result<Self> {
@@ -71,13 +77,21 @@ impl Agreement {
             return Err(io::Error::other(error.to_string()));
         }
         let text = text.strip_prefix('+').ok_or_else(damaged)?;
-        let mut parts = text.splitn(5, '\n');
+        let mut parts = text.splitn(6, '\n');
         let mut next = || parts.next().ok_or_else(damaged);
         let run = RunId::parse(next()?).ok_or_else(damaged)?;
         let ahead = next()?.parse().map_err(|_| damaged())?;
         let boot = next()?.into();
         let profile = next()?.parse().map_err(|_| damaged())?;
-        Ok(Self { run, ahead, boot, profile, directory: next()?.into() })
+        let host = next()?.into();
+        Ok(Self { run, ahead, boot, profile, host, directory: next()?.into() })
+    }
+
+    /// Returns `true` if this process sees the experiment directory of rank 0, and not another one of the same name.
+    pub(crate) fn sees_directory(&self) -> bool {
+        self.host == lease::host()
+            || lease::file(Path::new(&self.directory), &self.host).exists()
+            || run_is(Path::new(&self.directory), self.run)
     }
 
     /// Returns a text that identifies the clock of this process: that of a node, in one of its boots.
@@ -90,6 +104,17 @@ impl Agreement {
     pub(crate) fn shift(&self) -> i64 {
         if self.boot == boot() { 0 } else { ahead().wrapping_sub(self.ahead).cast_signed() }
     }
+}
+
+/// Returns the directory of a node that does not have the experiment directory, for the files of its processes.
+pub(crate) fn beside(directory: &Path, run: RunId) -> PathBuf {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    directory.with_file_name(format!("{name}-{run}"))
+}
+
+/// Returns `true` if the run file of a directory names the run.
+fn run_is(directory: &Path, run: RunId) -> bool {
+    fs::read_to_string(run_file(directory)).is_ok_and(|text| text == run.to_string())
 }
 
 /// Makes the directory that was asked for. If something is in it already, the next free name is taken, because a program
@@ -169,7 +194,7 @@ fn name_of(program: &str, job: &str) -> String {
 }
 
 /// Returns the id of this job in the batch system.
-fn job() -> Option<String> {
+pub(crate) fn job() -> Option<String> {
     let get = |name: &str| std::env::var(name).ok().filter(|id| !id.is_empty());
     if let Some(job) = get("SLURM_JOB_ID") {
         return Some(match get("SLURM_STEP_ID") {
@@ -223,9 +248,9 @@ mod tests {
 
     #[test]
     fn agreements_come_back() {
-        let (directory, boot) = ("/a b/c".into(), "x".into());
+        let (directory, host, boot) = ("/a b/c".into(), "n1".into(), "x".into());
         let run = RunId::random();
-        let agreement = Agreement { run, directory, boot, ahead: u64::MAX, profile: true };
+        let agreement = Agreement { run, directory, host, boot, ahead: u64::MAX, profile: true };
         assert_eq!(Agreement::decode(&agreement.encode()).ok(), Some(agreement));
         for text in ["", "?", "+", "+a\n1", "+a\n1\nx", "+a\none\nx\ntrue\n/y"] {
             assert!(Agreement::decode(text.as_bytes()).is_err(), "{text:?}");

@@ -52,6 +52,7 @@ mod golden;
 pub mod guard;
 mod handshake;
 pub mod hook;
+mod lease;
 mod locations;
 mod lock;
 pub mod memory;

@@ -3,6 +3,7 @@
 //! The runtime's own collectives block until all processes have arrived, and cannot be given up. These wait for one
 //! message after the other, each within the deadline of the step.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use dwell_unify::unify::{Upcalls, below, parent};
@@ -44,6 +45,30 @@ pub(crate) fn reduce<const N: usize>(
         up.send(parent, &own.map(u64::to_le_bytes).concat())?;
     }
     Ok(own)
+}
+
+/// Largest number of names that [`collect`] collects. More are cut off.
+const NAMES: usize = 64;
+
+/// Collects names, of which each process passes at most one. Rank 0 gets those of all, any other process those of its
+/// subtree.
+///
+/// # Errors
+/// If a message does not arrive.
+pub(crate) fn collect(up: &mut impl Upcalls, own: Option<String>) -> io::Result<BTreeSet<String>> {
+    let (rank, size) = (up.rank(), up.size());
+    let mut names = BTreeSet::from_iter(own);
+    for child in below(rank, size) {
+        let theirs = up.receive(child)?;
+        let theirs = String::from_utf8_lossy(&theirs);
+        names.extend(theirs.lines().map(str::to_owned));
+    }
+    let names: BTreeSet<String> = names.into_iter().take(NAMES).collect();
+    if let Some(parent) = parent(rank) {
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        up.send(parent, all.join("\n").as_bytes())?;
+    }
+    Ok(names)
 }
 
 /// The numbers that a message has.

@@ -1,5 +1,6 @@
 //! Messages of the recorder to the user, and queries to the machine.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 use std::{env, fs};
@@ -7,6 +8,7 @@ use std::{env, fs};
 use dwell_model::text::{visible, visible_lines};
 use dwell_model::units::bytes;
 
+use dwell_unify::lease;
 use dwell_unify::statistics::{self, Statistic};
 use dwell_unify::unify::{Global, Process};
 
@@ -22,8 +24,16 @@ pub(crate) fn say(text: &str) {
 
 /// Name of this node.
 pub(crate) fn host() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_string()
+    lease::host()
+}
+
+/// Writes names as a list for people.
+pub(crate) fn list(names: &BTreeSet<String>) -> String {
+    let names: Vec<_> = names.iter().map(|name| visible(name).to_string()).collect();
+    match names.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        all => all.join(""),
+    }
 }
 
 /// The cores that this process may use, as the system lists them; empty if it does not say.
@@ -136,6 +146,16 @@ pub(crate) fn incomplete(directory: &str, scratch: Option<&Path>, why: &io::Erro
         format!(" --from {} (of each node)", visible(&scratch.to_string_lossy()))
     });
     say(&format!("the trace in {shown} is not complete: {why}. Next: dwell recover {shown}{from}"));
+}
+
+/// Reports that `nodes` keep their files in `kept`, because the experiment directory is another one there.
+pub(crate) fn apart(directory: &str, nodes: &BTreeSet<String>, kept: &Path) {
+    let (shown, kept) = (shown(directory), visible(&kept.to_string_lossy()).to_string());
+    let nodes = list(nodes);
+    say(&format!(
+        "the trace in {shown} is not complete: {nodes} keep their files in {kept}. Copy that directory of each of them \
+         to one place here. Next: dwell recover {shown} --from THAT_PLACE"
+    ));
 }
 
 /// A directory as the user would name it, relative to the current one where it lies inside. It has the name of the

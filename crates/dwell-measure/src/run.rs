@@ -8,6 +8,7 @@
 //! An archive is completed only if all processes take part in all of it. Otherwise everything stays where `dwell
 //! recover` looks for it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -16,7 +17,8 @@ use std::sync::atomic::AtomicBool;
 use dwell_unify::unify::parent;
 
 use crate::counters::Variable;
-use crate::handshake::Agreement;
+use crate::handshake::{self, Agreement};
+use crate::report;
 use crate::settings::Settings;
 
 mod conclude;
@@ -52,9 +54,23 @@ struct Recording {
     open_files: PathBuf,
     /// Reason for which this process could not begin to record.
     failure: Option<String>,
+    /// Nodes that have another directory under the name of the experiment directory, as far as this process knows.
+    without_directory: BTreeSet<String>,
 }
 
 impl Recording {
+    /// Tells the user why the archive is not complete, and what to do.
+    fn report_incomplete(&self, why: &io::Error) {
+        let directory = &self.agreement.directory;
+        match self.settings.scratch.is_none() && !self.without_directory.is_empty() {
+            true => {
+                let kept = handshake::beside(Path::new(directory), self.agreement.run);
+                report::apart(directory, &self.without_directory, &kept);
+            }
+            false => report::incomplete(directory, self.scratch(), why),
+        }
+    }
+
     /// Returns the directory of the files of this process, if that is not in the experiment directory.
     fn scratch(&self) -> Option<&Path> {
         self.settings.scratch.is_some().then_some(self.open_files.as_path())

@@ -35,6 +35,7 @@ pub mod deadline;
 pub mod definitions;
 pub mod experiment;
 pub mod facts;
+pub mod lease;
 pub mod process_facts;
 pub mod recover;
 pub mod stage;

@@ -29,6 +29,7 @@ use otf2::id::LocationRef;
 use crate::assemble;
 use crate::collate;
 use crate::experiment::{self, PROFILE};
+use crate::lease::{self, Signs};
 use crate::process_facts::{Named, ProcessFacts};
 use crate::statistics::{self, Statistic};
 use crate::unify::{Offline, Property};
@@ -71,6 +72,8 @@ pub enum Error {
     Nothing(PathBuf, Vec<String>),
     /// The process with this id of the operating system belongs to the run and is still alive.
     Alive(u64),
+    /// Processes of the run in this directory are alive, or may be, on the nodes of these signs.
+    Running(PathBuf, Signs),
     /// The directories have files of several runs. The list has one file of each run.
     SeveralRuns(Vec<PathBuf>),
     /// The file or directory at the path could not be read or written.
@@ -101,6 +104,18 @@ impl fmt::Display for Error {
             Self::Alive(pid) => write!(
                 f,
                 "process {pid} of this run is still recording; end it, or wait until it has ended"
+            ),
+            Self::Running(path, signs) if signs.certain => write!(
+                f,
+                "{}: {signs}. Recovery would destroy the recording: wait for the end of the run, or end it first",
+                path.display()
+            ),
+            Self::Running(path, signs) => write!(
+                f,
+                "{}: {signs}, because this file system does not show locks of other nodes. Recovery would destroy \
+                 the recording of a run that is alive. If it has ended, recover it on one of these nodes, or with \
+                 --force",
+                path.display()
             ),
             Self::SeveralRuns(files) => {
                 f.write_str(
@@ -146,6 +161,15 @@ impl Notes {
     }
 }
 
+/// What to do about a run whose processes may be alive on nodes that cannot be seen from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caution {
+    /// Leave it as it is.
+    Refuse,
+    /// Recover it. Processes that are alive after all lose their recording.
+    Force,
+}
+
 /// Makes an archive in the experiment directory `directory` from the files that processes left there and in the
 /// directories `from`, such as local disks of nodes. All processes must have ended. After an interruption the function
 /// may be called again. Damage does not make it fail: the result describes it.
@@ -153,7 +177,7 @@ impl Notes {
 /// # Errors
 /// If the archive is complete, no process left anything readable, a process of the run is still alive, the files belong
 /// to several runs, or files cannot be read or written.
-pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
+pub fn recover(directory: &Path, from: &[PathBuf], caution: Caution) -> Result<Recovered, Error> {
     let told = |error| Error::Io(directory.into(), error);
     let anchor = directory.join("traces.otf2");
     if fs::symlink_metadata(&anchor).is_ok() {
@@ -166,6 +190,11 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
     }
     if let Some(pid) = found.processes.values().find_map(recording) {
         return Err(Error::Alive(pid));
+    }
+    if let Some(signs) = lease::signs(directory).map_err(told)?
+        && (signs.certain || caution == Caution::Refuse)
+    {
+        return Err(Error::Running(directory.into(), signs));
     }
 
     // Nothing has been changed up to here.
@@ -230,6 +259,7 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
             let _ = fs::remove_file(facts);
         }
     }
+    lease::remove(directory);
     let _ = fs::remove_file(experiment::run_file(directory));
     let _ = fs::remove_dir(experiment::open_files(directory));
     recovered.damage = notes.all();

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use std::{env, fs};
 
 use anyhow::{Context, bail};
+use dwell_unify::lease;
 
 /// Name of the anchor file of a run's archive.
 pub(crate) const ANCHOR: &str = "traces.otf2";
@@ -20,12 +21,22 @@ pub(crate) fn or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Returns a run like [`or_latest`]. Fails if the run has not ended, with advice to recover it.
+/// Returns a run like [`or_latest`]. Fails if the run is not complete: says where it is running, or how to recover it.
 pub(crate) fn ended_or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = or_latest(named)?;
     if path.join(UNFINISHED).is_dir() && !path.join(ANCHOR).exists() {
+        let signs = lease::signs(&path)?;
         let path = path.display();
-        bail!("{path}: the run was not completed; next: dwell recover {path}");
+        match signs {
+            Some(signs) if signs.certain => {
+                bail!("{path}: {signs}. It can be looked at when it has ended")
+            }
+            Some(signs) => bail!(
+                "{path}: {signs}, because locks of other nodes are not shown here. If it was killed, next on one of \
+                 these nodes: dwell recover {path}"
+            ),
+            None => bail!("{path}: the run was not completed; next: dwell recover {path}"),
+        }
     }
     Ok(path)
 }

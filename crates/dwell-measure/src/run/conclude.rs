@@ -8,6 +8,7 @@ use dwell_model::archive;
 use dwell_unify::assemble;
 use dwell_unify::collate::{self, Collated};
 use dwell_unify::experiment;
+use dwell_unify::lease;
 use dwell_unify::process_facts::ProcessFacts;
 use dwell_unify::stage;
 use dwell_unify::statistics::{self, Statistic};
@@ -68,6 +69,7 @@ impl Conclusion<'_> {
         let cleaned = recorder_collectives::agree(up, Ok(()));
         if let Some((global, overhead)) = unified.global.as_ref().zip(overhead) {
             let directory = &self.recording.agreement.directory;
+            lease::remove(Path::new(directory));
             let _ = fs::remove_file(experiment::run_file(Path::new(directory)));
             let _ = fs::remove_dir(experiment::open_files(Path::new(directory)));
             // Empty, if there is only a profile.
@@ -203,6 +205,10 @@ impl Conclusion<'_> {
     fn place(&self, local: &ProcessFacts, unified: &unify::Unified) -> io::Result<()> {
         let Recording { agreement, open_files, chunk, .. } = self.recording;
         let directory = Path::new(&agreement.directory);
+        if !agreement.sees_directory() {
+            let (host, path) = (report::host(), open_files.display());
+            return Err(io::Error::other(format!("{host} keeps its files in {path}")));
+        }
         let options = assemble::options(*chunk, unified.locations);
         for id in 0..local.process.threads.len() {
             // A thread that could not be stopped has not closed its file.

@@ -14,6 +14,7 @@ use crate::call;
 use crate::clock_rendezvous;
 use crate::guard::{self, Entry, guarded};
 use crate::hook::{CallArgs, Hook, Who};
+use crate::lease;
 use crate::mpi;
 use crate::process::{self, Process};
 use crate::recorder_collectives;
@@ -103,12 +104,13 @@ fn finish_together<U: Upcalls>(
         let conclusion = Conclusion { recording: &recording, closed };
         conclusion.reach(&mut up, process).inspect_err(|_| up.leave())
     });
+    lease::release();
     let Err(error) = ended else { return true };
     if let Some(process) = process {
         let _ = process.define(&Fact::End { how: "incomplete" });
     }
     if speaks(process.map_or(0, Process::rank).into(), &error) {
-        report::incomplete(&recording.agreement.directory, recording.scratch(), &error);
+        recording.report_incomplete(&error);
     }
     false
 }
@@ -128,8 +130,9 @@ pub fn exit() {
     }
     process.end();
     let _ = process.define(&Fact::End { how: "exit" });
+    lease::release();
     if process.rank() == 0 {
         let why = io::Error::other("the program ended without ending its runtime");
-        report::incomplete(&recording.agreement.directory, recording.scratch(), &why);
+        recording.report_incomplete(&why);
     }
 }

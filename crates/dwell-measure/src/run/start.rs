@@ -1,5 +1,6 @@
 //! The beginning of a recording.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,9 @@ use crate::counters::{Counting, Wanted};
 use crate::guard::{self, Entry, guarded};
 use crate::handshake::{self, Agreement};
 use crate::hook::{Hook, paradigm};
+use crate::lease;
 use crate::process::{self, Plan, Process};
+use crate::recorder_collectives;
 use crate::report;
 use crate::settings::Settings;
 use crate::sync;
@@ -123,11 +126,31 @@ fn start_together(
         cost,
         timeout,
     };
+    let without_directory = nodes_without_directory(up, &agreement);
     // If that fails, this process takes part in no comparison.
     let _ = clock_rendezvous::begin(up, hook.layer, agreement.clock(), prospect);
     let chunk = settings.chunk(up.size());
-    let recording = Recording { agreement, settings, chunk, open_files, failure };
+    let recording =
+        Recording { agreement, settings, chunk, open_files, failure, without_directory };
     set_part(Part::Recorder(Box::new(recording)));
+}
+
+/// Collects the names of the nodes on which the experiment directory is another one than at rank 0, which reports them.
+/// A process other than rank 0 learns of those in its subtree.
+fn nodes_without_directory(up: &mut impl Upcalls, agreement: &Agreement) -> BTreeSet<String> {
+    let own = (!agreement.sees_directory()).then(report::host);
+    // If a message does not arrive, the end of the run will report it.
+    let names = recorder_collectives::collect(up, own).unwrap_or_default();
+    if up.rank() == 0 && !names.is_empty() {
+        let directory = report::shown(&agreement.directory);
+        report::say(&format!(
+            "{directory} is not the same directory on all nodes: {} cannot write to the one of {}. Their files stay with \
+             them. Name a directory that all nodes share with --output",
+            report::list(&names),
+            agreement.host
+        ));
+    }
+    names
 }
 
 fn begin(
@@ -138,14 +161,23 @@ fn begin(
     about: impl FnOnce(&Wanted) -> Runtime,
 ) -> io::Result<(&'static Process, PathBuf)> {
     let directory = Path::new(&agreement.directory);
-    let open_files = match &settings.scratch {
-        Some(scratch) => {
-            let name = directory.file_name().unwrap_or_default().to_string_lossy();
-            let scratch = scratch.join(format!("{name}-{}", agreement.run));
-            fs::create_dir_all(&scratch).map_err(|error| {
-                io::Error::new(error.kind(), format!("{}: {error}", scratch.display()))
+    let sees_directory = agreement.sees_directory();
+    if sees_directory && up.rank() > 0 {
+        // Without a lease, recovery asks its user whether the run has ended.
+        let _ = lease::hold(directory, Some(&agreement.host));
+    }
+    let elsewhere = match &settings.scratch {
+        Some(scratch) => Some(scratch.join(directory.file_name().unwrap_or_default())),
+        None if sees_directory => None,
+        None => Some(directory.to_owned()),
+    };
+    let open_files = match elsewhere {
+        Some(place) => {
+            let place = handshake::beside(&place, agreement.run);
+            fs::create_dir_all(&place).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", place.display()))
             })?;
-            scratch
+            place
         }
         None => experiment::open_files(directory),
     };

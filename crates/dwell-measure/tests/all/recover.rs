@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use dwell_measure::stream::{Head, Stream};
 use dwell_model::archive;
 use dwell_unify::facts::{EVENTS, Fact};
-use dwell_unify::recover::{Error, Recovered, recover};
+use dwell_unify::recover::{Caution, Error, Recovered, recover};
 use dwell_unify::stream::RunId;
 use otf2::encode::{EncodeError, Encoder};
 use otf2::event::{Enter, Leave, ParameterString};
@@ -48,7 +48,7 @@ impl Killed {
     }
 
     fn recover(&self) -> Recovered {
-        recover(self.folder.path(), &[]).unwrap()
+        recover(self.folder.path(), &[], Caution::Refuse).unwrap()
     }
 
     /// Changes a file.
@@ -189,7 +189,7 @@ fn a_killed_run_is_recovered_without_a_word() {
     assert_eq!(calls[3], (1, "alpha".into(), CALLS / 4));
     let names: Vec<_> = fs::read_dir(killed.folder.path()).unwrap().flatten().collect();
     assert_eq!(names.len(), 3, "traces, traces.def, traces.otf2: {names:?}");
-    assert!(matches!(recover(killed.folder.path(), &[]), Err(Error::Complete(_))));
+    assert!(matches!(recover(killed.folder.path(), &[], Caution::Refuse), Err(Error::Complete(_))));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_process_that_records_is_left_alone() {
     let path = killed.path("open/0.facts");
     fs::remove_file(&path).unwrap();
     let stream = Stream::create(&path, RUN, 0, 1, CHUNK as u64).unwrap();
-    let error = recover(killed.folder.path(), &[]).unwrap_err();
+    let error = recover(killed.folder.path(), &[], Caution::Refuse).unwrap_err();
     assert!(matches!(error, Error::Alive(pid) if pid == u64::from(std::process::id())), "{error}");
     drop(stream);
 }
@@ -396,7 +396,7 @@ fn into_an_empty_or_a_new_directory() {
         if name == "empty" {
             fs::create_dir(&directory).unwrap();
         }
-        let recovered = recover(&directory, &[killed.path("open")]).unwrap();
+        let recovered = recover(&directory, &[killed.path("open")], Caution::Refuse).unwrap();
         assert_eq!((recovered.events, recovered.damage.len()), (all(2), 0), "{recovered:?}");
         calls(&directory);
     }
@@ -469,7 +469,7 @@ fn a_large_run_of_which_two_are_left_makes_few_files() {
     for size in [(1 << 20) + 1, u64::MAX] {
         let killed = Killed::new(0);
         process(&killed.path("open"), RUN, 0, size, 10);
-        let error = recover(killed.folder.path(), &[]).unwrap_err();
+        let error = recover(killed.folder.path(), &[], Caution::Refuse).unwrap_err();
         assert!(error.to_string().contains(&format!("{size} processes are said")), "{error}");
     }
 }
@@ -541,7 +541,7 @@ fn links_are_never_followed() {
             fs::rename(killed.path(name), &real).unwrap();
         }
         symlink(&directory, killed.path(name)).unwrap();
-        let error = recover(killed.folder.path(), &[]).unwrap_err();
+        let error = recover(killed.folder.path(), &[], Caution::Refuse).unwrap_err();
         assert!(error.to_string().contains("link"), "{name}: {error}");
         assert!(fs::read_dir(&directory).unwrap().next().is_none(), "{name}");
     }

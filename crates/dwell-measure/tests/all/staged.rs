@@ -20,7 +20,7 @@ use dwell_measure::memory::{Filling, Memory};
 use dwell_measure::process::{Plan, Process};
 use dwell_model::{archive, shmem};
 use dwell_unify::facts::Fact;
-use dwell_unify::recover::{Recovered, recover};
+use dwell_unify::recover::{Caution, Recovered, recover};
 use dwell_unify::stream::RunId;
 use otf2::{Archive, Event};
 
@@ -107,7 +107,7 @@ impl Run {
     fn recovered(&self) -> u64 {
         let counts = counters(&self.counts);
         let made: Vec<u64> = counts.iter().map(|it| it.load(Ordering::Relaxed)).collect();
-        let Recovered { damage, .. } = match recover(&self.directory, &[]) {
+        let Recovered { damage, .. } = match recover(&self.directory, &[], Caution::Refuse) {
             Ok(recovered) => recovered,
             // A process that is killed while it starts may have left nothing.
             Err(_) if made.iter().all(|count| *count == 0) => return 0,

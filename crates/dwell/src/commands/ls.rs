@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 use anyhow::Context;
 use dwell_model::units::utc;
 use dwell_report::findings::Findings;
+use dwell_unify::lease;
 use otf2::{Archive, Definition};
 
 use crate::listing::{self, Cell, Listing, Style, Unit};
@@ -104,7 +105,10 @@ fn examine(path: &Path) -> Option<Run> {
         }
     } else if path.join(UNFINISHED).is_dir() {
         run.when = modified(UNFINISHED)?;
-        run.note = "still running, or killed: dwell recover".into();
+        run.note = match lease::signs(path) {
+            Ok(Some(signs)) => signs.to_string(),
+            _ => "killed: dwell recover".into(),
+        };
     } else {
         run.when = modified("profile.cubex")?;
         run.note = "profile".into();

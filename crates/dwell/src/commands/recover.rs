@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use dwell_unify::recover;
+use dwell_unify::recover::{self, Caution};
 
 use crate::format::grouped;
 use crate::profile;
@@ -30,11 +30,16 @@ pub(crate) struct Args {
     /// Directory with files that were collected from the scratch directories of nodes. May be given several times.
     #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
+    /// Recover although processes of the run may still be alive on nodes whose locks cannot be seen here. If they are,
+    /// their recording is lost.
+    #[arg(long)]
+    force: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let directory = &runs::or_latest(args.directory.as_deref())?;
-    let found = recover::recover(directory, &args.from)?;
+    let caution = if args.force { Caution::Force } else { Caution::Refuse };
+    let found = recover::recover(directory, &args.from, caution)?;
     line!(
         "{} events of {} of {} processes, {} threads; {} open calls were ended and marked",
         grouped(found.events),
@@ -54,7 +59,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     sites::resolve(directory);
     let profile = profile::make(directory)?;
-    let next = if profile.is_some() && found.events == 0 { "report" } else { "analyze" };
-    line!("Next: dwell {next} {}", directory.display())?;
+    match (found.events, profile.is_some()) {
+        (0, false) => line!("nothing to analyse: no event was written before the run ended")?,
+        (0, true) => line!("Next: dwell report {}", directory.display())?,
+        _ => line!("Next: dwell analyze {}", directory.display())?,
+    }
     Ok(if found.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

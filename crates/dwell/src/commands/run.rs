@@ -48,7 +48,17 @@ pub(crate) struct Args {
     program: Vec<OsString>,
 }
 
+/// Runs the program. Every process of a launch comes here, and one of each node reports what is wrong there.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let launch = Launch::detect();
+    let speaks = launch.as_ref().is_none_or(|it| it.is_first_on_node() || it.local.is_none());
+    match start(args, launch.as_ref(), speaks) {
+        Err(_) if !speaks => Ok(ExitCode::from(2)),
+        result => result,
+    }
+}
+
+fn start(args: &Args, launch: Option<&Launch>, speaks: bool) -> Result<ExitCode> {
     let config = Config::gather(&args.flags, args.config.as_deref())?;
     if args.list_config {
         io::stdout().write_all(config.list().as_bytes())?;
@@ -59,34 +69,45 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     config.check()?;
-    for (name, near) in misspelt_variables() {
+    let misspelt = if speaks { misspelt_variables() } else { Vec::new() };
+    for (name, near) in misspelt {
         crate::terminal::note!("{name} is set, and there is no such setting; did you mean {near}?");
     }
     let [program, arguments @ ..] = args.program.as_slice() else { bail!("no program") };
     let name = program.to_string_lossy();
-    let mut loadable = true;
+    let (mut loadable, mut remark) = (true, None);
     match elf::which(&name).map(|path| elf::inspect(&path)) {
         None => bail!("{}", elf::missing(&name)),
-        Some(Ok(Program::Static)) => crate::terminal::note!(
-            "{name} is linked statically, so its calls cannot be recorded; link it dynamically"
-        ),
+        Some(Ok(Program::Static)) => {
+            remark = Some(format!(
+                "{name} is linked statically, so its calls cannot be recorded; link it dynamically"
+            ))
+        }
         Some(Ok(Program::OtherLibc(libc))) => {
             loadable = false;
-            crate::terminal::note!(
+            remark = Some(format!(
                 "{name} is not recorded: its C library is {libc}, and Dwell measures programs with glibc"
-            );
+            ));
         }
         Some(Ok(program)) if program.contains_coarrays() => {
-            crate::terminal::note!("{name}: {}", elf::COARRAYS_INSIDE);
+            remark = Some(format!("{name}: {}", elf::COARRAYS_INSIDE));
         }
         // The system says it better when it cannot be executed.
         Some(Ok(_) | Err(_)) => {}
+    }
+    if let Some(remark) = remark.filter(|_| speaks) {
+        crate::terminal::note!("{remark}");
     }
     let library = library::find()?;
     library::check(&library)?;
     let output = config.value("output");
     if !output.is_empty() && !config.is_on("next") {
-        experiment::claim(Path::new(output), Launch::detect().as_ref())?;
+        let claimed = experiment::claim(Path::new(output), launch);
+        // All processes see the same directory, so one sentence is enough.
+        if claimed.is_err() && !launch.is_none_or(Launch::is_first) {
+            return Ok(ExitCode::from(2));
+        }
+        claimed?;
     }
 
     let mut command = Command::new(program);

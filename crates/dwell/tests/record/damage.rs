@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dwell_model::archive;
-use dwell_unify::recover::recover;
+use dwell_unify::recover::{Caution, recover};
 use otf2::{Archive, Event};
 
 use crate::crash::done;
@@ -288,7 +288,7 @@ fn random_damage(rounds: u64) {
         .iter()
         .map(|run| {
             copy(run, &work);
-            let recovered = recover(&work, &[]).unwrap();
+            let recovered = recover(&work, &[], Caution::Refuse).unwrap();
             assert_eq!(recovered.damage, Vec::<String>::new());
             events(&work).unwrap()
         })
@@ -303,7 +303,7 @@ fn random_damage(rounds: u64) {
         let what: Vec<String> =
             (0..times).map(|_| damage(&work.join("open"), &mut random)).collect();
         let began = Instant::now();
-        let result = recover(&work, &[]);
+        let result = recover(&work, &[], Caution::Refuse);
         assert!(began.elapsed() < Duration::from_secs(60), "seed {seed}: {what:?}");
         let Ok(recovered) = result else {
             refused += 1;
