@@ -29,6 +29,7 @@ mod options;
 mod output;
 mod part;
 mod patterns;
+mod protocol;
 mod whatif;
 
 pub use analysis::{Analysis, Ranked};

@@ -19,9 +19,9 @@ use dwell_trace::time::Time;
 use dwell_trace::world::World;
 
 use crate::engine::accounts::ExpectedTimes;
-use crate::engine::call::{CompletedCall, EndedCall, Issued};
+use crate::engine::call::{CompletedCall, Issued};
 use crate::engine::event::Event;
-use crate::engine::exchange::{Answered, Answering, Asked, Asking, Outboxes};
+use crate::engine::exchange::Outboxes;
 use crate::engine::held::Rest;
 use crate::engine::here::Here;
 use crate::engine::matrix::Kind;
@@ -30,6 +30,7 @@ use crate::engine::pattern::{Conclusion, DividedCalls, Facts, Floors, Pattern, U
 use crate::engine::process::Process;
 use crate::engine::transport::{Error, Pools, Sharding, Transport};
 use crate::engine::wire::{Garbled, Inboxes};
+use crate::protocol::{Answered, Answering, Asked, Asking, EndedCall};
 
 /// Defines a list of patterns, which is a pattern itself: it passes every call on to its members in order.
 macro_rules! list {
@@ -99,6 +100,7 @@ macro_rules! list {
         impl Pattern for All {
             type Questions = Questions;
             type Answers = Answers;
+            type Protocol = crate::protocol::Messages;
             type Facts = Found;
             type Outcome = Outcome;
 
@@ -112,13 +114,13 @@ macro_rules! list {
             }
 
             fn resumed(&mut self, world: &World, out: &mut Asking<'_, Questions>) {
-                let Asking { own, common } = out;
-                $( self.$name.resumed(world, &mut Asking { own: &mut own.$name, common }); )*
+                let Asking { own, shared } = out;
+                $( self.$name.resumed(world, &mut Asking { own: &mut own.$name, shared }); )*
             }
 
             fn judge_rest(&mut self, process: &Process, rest: &Rest, out: &mut Asking<'_, Questions>) {
-                let Asking { own, common } = out;
-                $( self.$name.judge_rest(process, rest, &mut Asking { own: &mut own.$name, common }); )*
+                let Asking { own, shared } = out;
+                $( self.$name.judge_rest(process, rest, &mut Asking { own: &mut own.$name, shared }); )*
             }
 
             fn happened(
@@ -127,10 +129,10 @@ macro_rules! list {
                 event: &Event<'_>,
                 out: &mut Asking<'_, Questions>,
             ) {
-                let Asking { own, common } = out;
+                let Asking { own, shared } = out;
                 $(
                     here.pattern = 1 << Place::$name as u16;
-                    self.$name.happened(here, event, &mut Asking { own: &mut own.$name, common });
+                    self.$name.happened(here, event, &mut Asking { own: &mut own.$name, shared });
                 )*
             }
 
@@ -140,17 +142,17 @@ macro_rules! list {
                 operation: &Issued<'_>,
                 out: &mut Asking<'_, Questions>,
             ) {
-                let Asking { own, common } = out;
+                let Asking { own, shared } = out;
                 $(
                     here.pattern = 1 << Place::$name as u16;
-                    self.$name.issued(here, operation, &mut Asking { own: &mut own.$name, common });
+                    self.$name.issued(here, operation, &mut Asking { own: &mut own.$name, shared });
                 )*
             }
 
             #[inline(always)]
             fn completed(&mut self, call: CompletedCall, out: &mut Asking<'_, Questions>) {
-                let Asking { own, common } = out;
-                $( self.$name.completed(call, &mut Asking { own: &mut own.$name, common }); )*
+                let Asking { own, shared } = out;
+                $( self.$name.completed(call, &mut Asking { own: &mut own.$name, shared }); )*
             }
 
             fn ended(
@@ -159,11 +161,11 @@ macro_rules! list {
                 call: &mut EndedCall,
                 out: &mut Asking<'_, Questions>,
             ) {
-                let Asking { own, common } = out;
+                let Asking { own, shared } = out;
                 $(
                     let is_noted = call.frame.seen_by & (1 << Place::$name as u16) != 0;
                     if is_noted || <$pattern>::judges(here, call) {
-                        self.$name.ended(here, call, &mut Asking { own: &mut own.$name, common });
+                        self.$name.ended(here, call, &mut Asking { own: &mut own.$name, shared });
                     }
                 )*
             }
@@ -175,10 +177,10 @@ macro_rules! list {
                 horizon: Time,
                 out: &mut Asking<'_, Questions>,
             ) -> Floors {
-                let Asking { own, common } = out;
+                let Asking { own, shared } = out;
                 let floors = Floors::TOP;
                 $(
-                    let out = &mut Asking { own: &mut own.$name, common };
+                    let out = &mut Asking { own: &mut own.$name, shared };
                     let floors = floors.min(self.$name.paused(world, process, horizon, out));
                 )*
                 floors
@@ -191,16 +193,16 @@ macro_rules! list {
                 for_all: &mut Asked,
                 out: &mut Answering<'_, Answers>,
             ) {
-                let Answering { own, common } = out;
+                let Answering { own, shared, engine } = out;
                 $(
-                    let out = &mut Answering { own: &mut own.$name, common };
+                    let out = &mut Answering { own: &mut own.$name, shared, engine };
                     self.$name.answer(at, asked.$name, for_all, out);
                 )*
             }
 
-            fn book(&mut self, at: &mut Window<'_>, answered: Replied, common: &mut Answered) -> Time {
+            fn book(&mut self, at: &mut Window<'_>, answered: Replied, shared: &mut Answered) -> Time {
                 let since = Time::END;
-                $( let since = since.min(self.$name.book(at, answered.$name, common)); )*
+                $( let since = since.min(self.$name.book(at, answered.$name, shared)); )*
                 since
             }
 

@@ -21,7 +21,7 @@ const LARGEST: usize = 3;
 /// Crates whose folders have an order. A folder may import itself, the folders before it, and modules outside of all of
 /// them.
 const STOREYS: &[(&str, &[&str])] =
-    &[("dwell-analyze", &["engine", "patterns", "causes", "output", "whatif"])];
+    &[("dwell-analyze", &["engine", "protocol", "patterns", "causes", "output", "whatif"])];
 
 /// Folders whose modules do not know each other.
 const APART: &[(&str, &str)] = &[("dwell-analyze", "patterns")];
@@ -421,5 +421,16 @@ mod tests {
         ];
         let found: Vec<String> = climbs(&of(&files), &["low", "high"]).collect();
         assert_eq!(found, ["`low` imports `high`, of a folder above it"]);
+    }
+
+    #[test]
+    fn the_engine_must_not_know_the_messages_between_patterns() {
+        let root = "crates/dwell-analyze/src";
+        let shard = file(&format!("{root}/engine/shard.rs"), "use crate::protocol::locks::Cut;");
+        let locks = file(&format!("{root}/patterns/locks.rs"), "use crate::protocol::locks::Cut;");
+        let protocol = file(&format!("{root}/protocol/locks.rs"), "use crate::engine::shard::X;");
+        assert_eq!(check(&[shard, protocol]).problems(), 1);
+        let protocol = file(&format!("{root}/protocol/locks.rs"), "use crate::engine::shard::X;");
+        assert_eq!(check(&[locks, protocol]).problems(), 0);
     }
 }

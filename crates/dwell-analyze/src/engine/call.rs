@@ -10,7 +10,6 @@ use otf2::{Attribute, List};
 
 use crate::engine::accounts::Account;
 use crate::engine::location::Frame;
-use crate::engine::locking::LockedCall;
 use crate::engine::matrix::Kind;
 use crate::engine::outstanding::Done;
 
@@ -41,9 +40,9 @@ pub(crate) struct CompletedCall {
     pub(crate) class: Class,
 }
 
-/// A call that has ended.
+/// A call that has ended. `L` describes a lock that it waited for.
 #[derive(Debug)]
-pub(crate) struct EndedCall {
+pub(crate) struct EndedCall<L> {
     pub(crate) frame: Frame,
     pub(crate) layer: Option<Layer>,
     pub(crate) operation: Option<Operation>,
@@ -56,5 +55,5 @@ pub(crate) struct EndedCall {
     /// True if the call waited for something else first, so that `done` does not explain it.
     pub(crate) claimed: bool,
     /// Locks that the call waited for.
-    pub(crate) locked: Vec<LockedCall>,
+    pub(crate) locked: Vec<L>,
 }

@@ -3,14 +3,13 @@
 //! A pattern declares its messages with [`outboxes!`](crate::engine::exchange::outboxes). The engine exchanges them
 //! between shards without knowing what they are.
 
+use std::fmt::Debug;
+
 use dwell_log::edge::Edge;
 
 use crate::engine::booking::Booking;
 use crate::engine::held::Remainder;
-use crate::engine::locking::Cut;
-use crate::engine::told::LastToBegin;
 use crate::engine::transport::{Pools, Sharding};
-use crate::engine::waited::Waited;
 use crate::engine::wire::Inboxes;
 
 /// Outboxes that are filled together and delivered together.
@@ -109,33 +108,41 @@ macro_rules! outboxes {
 }
 pub(crate) use outboxes;
 
-/// Outboxes of one pattern and of the engine while events are read.
-pub(crate) struct Asking<'a, Q> {
-    pub(crate) own: &'a mut Q,
-    pub(crate) common: &'a mut Questions,
+/// Messages that patterns send to each other, as the engine knows them.
+pub(crate) trait Protocol: Debug {
+    /// Messages that are sent while events are read.
+    type Questions: Outboxes + Debug;
+    /// Messages that are sent while questions are answered.
+    type Answers: Outboxes + Debug;
+    /// A lock that a call waited for, which one pattern adds to the call and another takes from it.
+    type Locked: Debug;
 }
 
-/// Outboxes of one pattern and of the engine while questions are answered.
-pub(crate) struct Answering<'a, A> {
+/// Outboxes of one pattern and of all patterns together while events are read.
+pub(crate) struct Asking<'a, Q, S> {
+    pub(crate) own: &'a mut Q,
+    pub(crate) shared: &'a mut S,
+}
+
+/// Outboxes of one pattern, of all patterns together, and of the engine while questions are answered.
+pub(crate) struct Answering<'a, A, S> {
     pub(crate) own: &'a mut A,
-    pub(crate) common: &'a mut Answers,
+    pub(crate) shared: &'a mut S,
+    pub(crate) engine: &'a mut EngineAnswers,
 }
 
 outboxes! {
-    /// Questions that one pattern sends and another answers.
-    Questions => Asked {
-        cuts: Cut;
+    /// Messages of the engine while events are read.
+    EngineQuestions => EngineAsked {
         releases: Edge;
     }
 }
 
 outboxes! {
-    /// Answers that any pattern may send.
-    Answers => Answered {
+    /// Messages of any pattern to the engine while questions are answered.
+    EngineAnswers => EngineAnswered {
         bookings: Booking;
         edges: Edge;
-        waited: Waited, pooled;
-        begun: LastToBegin;
         remainders: Remainder;
     }
 }

@@ -452,7 +452,7 @@ impl<P: Pattern> Player<'_, P> {
         self.here.location.last_call_needed(self.here.process.index, need);
         let location = self.here.location.number;
         let call = CompletedCall { location, account, enter, leave, target, start, class };
-        self.patterns.completed(call, &mut Asking { own: self.own, common: self.common });
+        self.patterns.completed(call, &mut Asking { own: self.own, shared: self.shared });
     }
 
     /// Books an operation of which the region that served it is known in part.

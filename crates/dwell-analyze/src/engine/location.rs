@@ -14,7 +14,6 @@ use crate::engine::paths::{Path, Paths};
 use crate::engine::polling::Run;
 use crate::engine::regions::Span;
 use crate::engine::tally::Tally;
-use crate::engine::told::Awaited;
 
 /// A call that was entered and not yet left.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +83,15 @@ pub(crate) struct EventFile {
     pub(crate) promised: u64,
 }
 
+/// A non-blocking collective that the open call completed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AwaitedCollective {
+    /// Number of the collective at its process.
+    pub(crate) number: u32,
+    /// Enter of the call that began the collective.
+    pub(crate) began: Time,
+}
+
 /// State of a location during the replay.
 #[derive(Debug)]
 pub(crate) struct Location {
@@ -107,7 +115,7 @@ pub(crate) struct Location {
     /// Windows and processes that the judged call acted on, for fences and epochs of MPI.
     pub(crate) touched: Vec<(RmaWinRef, ProcessNumber)>,
     /// Non-blocking collectives that the judged call completed.
-    pub(crate) awaited: Vec<Awaited>,
+    pub(crate) awaited: Vec<AwaitedCollective>,
     /// Calls that test again and again whether something has happened.
     pub(crate) polls: Option<Run>,
     /// Group of the neighbours in the open neighbourhood collective.

@@ -27,13 +27,26 @@ use crate::engine::accounts::{Calls, ExpectedTimes};
 use crate::engine::blame::Blame;
 use crate::engine::call::{CompletedCall, EndedCall, Issued};
 use crate::engine::event::Event;
-use crate::engine::exchange::{Answered, Answering, Asked, Asking, Outboxes};
+use crate::engine::exchange::{self, Outboxes, Protocol};
 use crate::engine::held::Rest;
 use crate::engine::here::Here;
 use crate::engine::matrix::{Kind, Matrix};
 use crate::engine::owned::{Members, Owned};
 use crate::engine::process::Process;
 use crate::engine::transport::{Error, Transport};
+
+/// Outboxes of a pattern while events are read.
+pub(crate) type Asking<'a, P> = exchange::Asking<'a, <P as Pattern>::Questions, Questions<P>>;
+/// Outboxes of a pattern while questions are answered.
+pub(crate) type Answering<'a, P> = exchange::Answering<'a, <P as Pattern>::Answers, Answers<P>>;
+/// Messages that patterns send to each other while events are read, and those that arrived at a shard.
+pub(crate) type Questions<P> = <<P as Pattern>::Protocol as Protocol>::Questions;
+pub(crate) type Asked<P> = <Questions<P> as Outboxes>::Inboxes;
+/// Messages that patterns send to each other while questions are answered, and those that arrived at a shard.
+pub(crate) type Answers<P> = <<P as Pattern>::Protocol as Protocol>::Answers;
+pub(crate) type Answered<P> = <Answers<P> as Outboxes>::Inboxes;
+/// A lock that a call waited for.
+pub(crate) type Locked<P> = <<P as Pattern>::Protocol as Protocol>::Locked;
 
 /// A pattern of waiting, with all state that it keeps for the processes of one shard. All methods but
 /// [`Self::new`] and [`Self::outcome`] have a default that does nothing.
@@ -42,6 +55,8 @@ pub(crate) trait Pattern: Debug + Send + Sized {
     type Questions: Outboxes;
     /// Messages that the pattern sends while it answers questions.
     type Answers: Outboxes;
+    /// Messages that patterns send to each other. All patterns of a list have the same.
+    type Protocol: Protocol;
     /// Facts that all shards need to know before [`Self::conclude`].
     type Facts: Facts;
     /// Results other than the severities booked on call paths.
@@ -59,49 +74,34 @@ pub(crate) trait Pattern: Debug + Send + Sized {
     }
 
     /// Sends what [`Self::book`] left for the next window.
-    fn resumed(&mut self, world: &World, out: &mut Asking<'_, Self::Questions>) {
+    fn resumed(&mut self, world: &World, out: &mut Asking<'_, Self>) {
         let _ = (world, out);
     }
 
     /// Judges the rest of a call that another pattern has held until its own part was known.
-    fn judge_rest(
-        &mut self,
-        process: &Process,
-        rest: &Rest,
-        out: &mut Asking<'_, Self::Questions>,
-    ) {
+    fn judge_rest(&mut self, process: &Process, rest: &Rest, out: &mut Asking<'_, Self>) {
         let _ = (process, rest, out);
     }
 
     /// Notes an event at a location.
-    fn happened(
-        &mut self,
-        here: &mut Here<'_>,
-        event: &Event<'_>,
-        out: &mut Asking<'_, Self::Questions>,
-    ) {
+    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Self>) {
         let _ = (here, event, out);
     }
 
     /// Notes that the open call issued an operation, if waits are judged at the call.
-    fn issued(
-        &mut self,
-        here: &mut Here<'_>,
-        operation: &Issued<'_>,
-        out: &mut Asking<'_, Self::Questions>,
-    ) {
+    fn issued(&mut self, here: &mut Here<'_>, operation: &Issued<'_>, out: &mut Asking<'_, Self>) {
         let _ = (here, operation, out);
     }
 
     /// Judges a call on the fast path: it completed one operation, and nothing is known yet about who served it.
     #[inline(always)]
-    fn completed(&mut self, call: CompletedCall, out: &mut Asking<'_, Self::Questions>) {
+    fn completed(&mut self, call: CompletedCall, out: &mut Asking<'_, Self>) {
         let _ = (call, out);
     }
 
     /// Returns `true` if [`Self::ended`] must see a call about which the pattern noted nothing.
     #[inline(always)]
-    fn judges(here: &Here<'_>, call: &EndedCall) -> bool {
+    fn judges(here: &Here<'_>, call: &EndedCall<Locked<Self>>) -> bool {
         let _ = (here, call);
         false
     }
@@ -110,8 +110,8 @@ pub(crate) trait Pattern: Debug + Send + Sized {
     fn ended(
         &mut self,
         here: &mut Here<'_>,
-        call: &mut EndedCall,
-        out: &mut Asking<'_, Self::Questions>,
+        call: &mut EndedCall<Locked<Self>>,
+        out: &mut Asking<'_, Self>,
     ) {
         let _ = (here, call, out);
     }
@@ -123,7 +123,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         world: &World,
         process: &Process,
         horizon: Time,
-        out: &mut Asking<'_, Self::Questions>,
+        out: &mut Asking<'_, Self>,
     ) -> Floors {
         let _ = (world, process, horizon, out);
         Floors::TOP
@@ -134,10 +134,10 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         &mut self,
         at: &mut Window<'_>,
         asked: <Self::Questions as Outboxes>::Inboxes,
-        common: &mut Asked,
-        out: &mut Answering<'_, Self::Answers>,
+        shared: &mut Asked<Self>,
+        out: &mut Answering<'_, Self>,
     ) {
-        let _ = (at, asked, common, out);
+        let _ = (at, asked, shared, out);
     }
 
     /// Takes the answers that have arrived. Returns the time since which this shard needs the progress regions of its
@@ -146,9 +146,9 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         &mut self,
         at: &mut Window<'_>,
         answered: <Self::Answers as Outboxes>::Inboxes,
-        common: &mut Answered,
+        shared: &mut Answered<Self>,
     ) -> Time {
-        let _ = (at, answered, common);
+        let _ = (at, answered, shared);
         Time::END
     }
 

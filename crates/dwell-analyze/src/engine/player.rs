@@ -19,14 +19,14 @@ use otf2::{Attribute, Event, List};
 use crate::engine::accounts::{self, Account, Distance, Moved, OperationEnd, Sort};
 use crate::engine::call::{EndedCall, Issued};
 use crate::engine::event::What;
-use crate::engine::exchange::{Asking, Questions};
+use crate::engine::exchange::Asking;
 use crate::engine::fast_path::{Issue, Leaf};
 use crate::engine::here::Here;
 use crate::engine::location::Frame;
 use crate::engine::matrix::Kind;
 use crate::engine::outstanding::{Done, Op};
 use crate::engine::paths::Path;
-use crate::engine::pattern::Pattern;
+use crate::engine::pattern::{Pattern, Questions};
 use crate::engine::polling::{Run, Test};
 use crate::engine::process::Process;
 use crate::engine::regions::{Regions, Span};
@@ -35,9 +35,9 @@ use crate::engine::regions::{Regions, Span};
 pub(crate) struct Player<'a, P: Pattern> {
     pub(crate) here: Here<'a>,
     pub(crate) patterns: &'a mut P,
-    /// Outboxes of the patterns, and of the engine.
+    /// Outboxes of each pattern, and of all patterns together.
     pub(crate) own: &'a mut P::Questions,
-    pub(crate) common: &'a mut Questions,
+    pub(crate) shared: &'a mut Questions<P>,
     pub(crate) horizon: Time,
     /// Scratch space for completed operations.
     pub(crate) ops: &'a mut Vec<Op>,
@@ -437,7 +437,7 @@ impl<P: Pattern> Player<'_, P> {
             claimed: false,
             locked: Vec::new(),
         };
-        let mut out = Asking { own: self.own, common: self.common };
+        let mut out = Asking { own: self.own, shared: self.shared };
         self.patterns.ended(&mut self.here, &mut call, &mut out);
         // The list is used again, since most calls that get here complete operations.
         call.done.clear();
@@ -586,7 +586,7 @@ impl<P: Pattern> Player<'_, P> {
         }
         frame.issued = true;
         let issued = Issued { kind, layer, window, target, sent, frame: *frame, attributes };
-        let mut out = Asking { own: self.own, common: self.common };
+        let mut out = Asking { own: self.own, shared: self.shared };
         self.patterns.issued(&mut self.here, &issued, &mut out);
         if !itself {
             let moved = sent.max(received);

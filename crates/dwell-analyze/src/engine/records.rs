@@ -106,7 +106,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Shows an event to all patterns.
     pub(crate) fn show(&mut self, time: Time, what: What<'_>) {
-        let mut out = Asking { own: self.own, common: self.common };
+        let mut out = Asking { own: self.own, shared: self.shared };
         self.patterns.happened(&mut self.here, &Event { time, what }, &mut out);
     }
 

@@ -19,13 +19,13 @@ use otf2::Archive;
 
 use crate::engine::accounts::{self, Bins, Expected};
 use crate::engine::blame::Blame;
-use crate::engine::exchange::{Answers, Outboxes, Questions};
+use crate::engine::exchange::{EngineAnswers, EngineQuestions, Outboxes};
 use crate::engine::fresh;
 use crate::engine::location::{EventFile, Location};
 use crate::engine::log::files;
 use crate::engine::log::{Addressed, Late};
 use crate::engine::matrix::Matrix;
-use crate::engine::pattern::{Facts, Floors, Pattern, Unjudged};
+use crate::engine::pattern::{Answers, Facts, Floors, Pattern, Questions, Unjudged};
 use crate::engine::process::Process;
 use crate::engine::shard::{Answerer, Files, Limits, Reader, Shard};
 use crate::engine::transport::{Deal, Error, Pools, Sharding, Transport};
@@ -230,7 +230,8 @@ pub(crate) fn replay<P: Pattern>(
             &mut shards,
             &|| Reader {
                 own: P::Questions::new(sharding, &pools),
-                common: Questions::new(sharding, &pools),
+                shared: Questions::<P>::new(sharding, &pools),
+                engine: EngineQuestions::new(sharding, &pools),
                 ops: Vec::new(),
                 floors: Floors::TOP,
                 events: 0,
@@ -245,9 +246,11 @@ pub(crate) fn replay<P: Pattern>(
         let (floors, read) = agree_on_window(transport, floors, read, &mut ended, newly_ended)?;
         events += read;
         progress(read);
-        let (own, common) = readers.into_iter().map(|reader| (reader.own, reader.common)).unzip();
-        let asked = P::Questions::sort(sharding, own).into_iter();
-        let asked = asked.zip(Questions::sort(sharding, common)).collect();
+        let sent = readers.into_iter().map(|it| (it.own, (it.shared, it.engine)));
+        let (own, (shared, engine)): (_, (Vec<_>, Vec<_>)) = sent.unzip();
+        let common = Questions::<P>::sort(sharding, shared).into_iter();
+        let common = common.zip(EngineQuestions::sort(sharding, engine));
+        let asked = P::Questions::sort(sharding, own).into_iter().zip(common).collect();
         let asked = transport.deliver("questions", &part.deal, asked)?;
         let mut used = 0;
         for (shard, asked) in shards.iter_mut().zip(asked) {
@@ -260,16 +263,19 @@ pub(crate) fn replay<P: Pattern>(
             &mut shards,
             &|| Answerer {
                 own: P::Answers::new(sharding, &pools),
-                common: Answers::new(sharding, &pools),
+                shared: Answers::<P>::new(sharding, &pools),
+                engine: EngineAnswers::new(sharding, &pools),
                 workers,
             },
             &|shard: &mut Shard<P>, answerer: &mut Answerer<P>| {
                 shard.answer(world, horizon, floors, news, answerer);
             },
         );
-        let (own, common) = answerers.into_iter().map(|it| (it.own, it.common)).unzip();
-        let answered = P::Answers::sort(sharding, own).into_iter();
-        let answered = answered.zip(Answers::sort(sharding, common)).collect();
+        let sent = answerers.into_iter().map(|it| (it.own, (it.shared, it.engine)));
+        let (own, (shared, engine)): (_, (Vec<_>, Vec<_>)) = sent.unzip();
+        let common = Answers::<P>::sort(sharding, shared).into_iter();
+        let common = common.zip(EngineAnswers::sort(sharding, engine));
+        let answered = P::Answers::sort(sharding, own).into_iter().zip(common).collect();
         let answered = transport.deliver("answers", &part.deal, answered)?;
         for (shard, answered) in shards.iter_mut().zip(answered) {
             used += answered.bytes() as u64;

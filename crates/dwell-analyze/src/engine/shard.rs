@@ -17,7 +17,9 @@ use otf2::Archive;
 use crate::engine::accounts::{self, Bins, ExpectedTimes};
 use crate::engine::blame::Blame;
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::exchange::{Answered, Answering, Answers, Asked, Asking, Outboxes, Questions};
+use crate::engine::exchange::{
+    self, EngineAnswered, EngineAnswers, EngineAsked, EngineQuestions, Outboxes,
+};
 use crate::engine::fast_path::Leaf;
 use crate::engine::here::Here;
 use crate::engine::instances::WaitingCalls;
@@ -26,7 +28,10 @@ use crate::engine::log::ShardLog;
 use crate::engine::matrix::Matrix;
 use crate::engine::outstanding::Op;
 use crate::engine::owned::{Members, Owned};
-use crate::engine::pattern::{Conclusion, DividedCalls, Floors, Pattern, Unjudged, Window};
+use crate::engine::pattern::{
+    Answered, Answering, Answers, Asked, Asking, Conclusion, DividedCalls, Floors, Pattern,
+    Questions, Unjudged, Window,
+};
 use crate::engine::player::Player;
 use crate::engine::polling::Blamed;
 use crate::engine::process::Process;
@@ -35,9 +40,10 @@ use crate::engine::regions::Span;
 /// State of a worker while it reads events.
 #[derive(Debug)]
 pub(crate) struct Reader<P: Pattern> {
-    /// Outboxes of the patterns, and of the engine.
+    /// Outboxes of each pattern, of all patterns together, and of the engine.
     pub(crate) own: P::Questions,
-    pub(crate) common: Questions,
+    pub(crate) shared: Questions<P>,
+    pub(crate) engine: EngineQuestions,
     pub(crate) ops: Vec<Op>,
     pub(crate) floors: Floors,
     pub(crate) events: u64,
@@ -46,9 +52,10 @@ pub(crate) struct Reader<P: Pattern> {
 /// State of a worker while it answers questions.
 #[derive(Debug)]
 pub(crate) struct Answerer<P: Pattern> {
-    /// Outboxes of the patterns, and of the engine.
+    /// Outboxes of each pattern, of all patterns together, and of the engine.
     pub(crate) own: P::Answers,
-    pub(crate) common: Answers,
+    pub(crate) shared: Answers<P>,
+    pub(crate) engine: EngineAnswers,
     /// Number of workers that may share the work of one shard.
     pub(crate) workers: usize,
 }
@@ -58,9 +65,9 @@ pub(crate) struct Answerer<P: Pattern> {
 pub(crate) struct Shard<P: Pattern> {
     pub(crate) processes: Owned<ProcessNumber, Process>,
     pub(crate) patterns: P,
-    /// Questions and answers that have arrived, of the patterns and of the engine.
-    pub(crate) asked: (<P::Questions as Outboxes>::Inboxes, Asked),
-    pub(crate) answered: (<P::Answers as Outboxes>::Inboxes, Answered),
+    /// Messages that have arrived, of each pattern, of all patterns together, and of the engine.
+    pub(crate) asked: (<P::Questions as Outboxes>::Inboxes, (Asked<P>, EngineAsked)),
+    pub(crate) answered: (<P::Answers as Outboxes>::Inboxes, (Answered<P>, EngineAnswered)),
     pub(crate) blame: Blame,
     pub(crate) matrix: Matrix,
     /// Part of the dependency log, if it is wanted.
@@ -131,7 +138,7 @@ impl<P: Pattern> Shard<P> {
         let patterns = &mut self.patterns;
         patterns.resumed(world, &mut reader.asking());
         for edge in self.log.iter_mut().flat_map(ShardLog::outgoing) {
-            reader.common.releases.send(world.process(edge.culprit), edge);
+            reader.engine.releases.send(world.process(edge.culprit), edge);
         }
         for process in self.processes.iter_mut() {
             let mut locations = std::mem::take(&mut process.locations);
@@ -175,34 +182,35 @@ impl<P: Pattern> Shard<P> {
         ended: Option<&[bool]>,
         answerer: &mut Answerer<P>,
     ) {
-        let (own, mut common) = std::mem::take(&mut self.asked);
-        for edge in std::mem::take(&mut common.releases).into_messages() {
+        let (own, (mut shared, engine)) = std::mem::take(&mut self.asked);
+        for edge in engine.releases.into_messages() {
             self.release(edge);
         }
         let processes = &mut self.processes;
         let workers = answerer.workers;
         let edges = self.log.as_mut().map(|log| &mut log.fresh);
         let mut window = Window { world, processes, horizon, floors, ended, workers, edges };
-        let mut out = Answering { own: &mut answerer.own, common: &mut answerer.common };
-        self.patterns.answer(&mut window, own, &mut common, &mut out);
+        let Answerer { own: answers, shared: also, engine, .. } = answerer;
+        let mut out: Answering<'_, P> = exchange::Answering { own: answers, shared: also, engine };
+        self.patterns.answer(&mut window, own, &mut shared, &mut out);
     }
 
     /// Books answers.
     pub(crate) fn book(&mut self, world: &World, floors: Floors, limits: Limits) {
         let Limits { horizon, most_open, .. } = limits;
-        let (own, mut common) = std::mem::take(&mut self.answered);
+        let (own, (mut shared, engine)) = std::mem::take(&mut self.answered);
         let processes = &mut self.processes;
         let edges = self.log.as_mut().map(|log| &mut log.fresh);
         let (ended, workers) = (None, 1);
         let mut window = Window { world, processes, horizon, floors, ended, workers, edges };
-        let since = self.patterns.book(&mut window, own, &mut common);
-        for booking in common.bookings.into_messages() {
+        let since = self.patterns.book(&mut window, own, &mut shared);
+        for booking in engine.bookings.into_messages() {
             self.book_one(world, booking);
         }
         if let Some(log) = &mut self.log {
-            log.fresh.extend(common.edges.into_messages());
+            log.fresh.extend(engine.edges.into_messages());
         }
-        for remainder in common.remainders.into_messages() {
+        for remainder in engine.remainders.into_messages() {
             if let Some(process) = self.processes.get_mut(remainder.process) {
                 process.held.learn(&remainder);
             }
@@ -322,8 +330,8 @@ impl<P: Pattern> Shard<P> {
 }
 
 impl<P: Pattern> Reader<P> {
-    fn asking(&mut self) -> Asking<'_, P::Questions> {
-        Asking { own: &mut self.own, common: &mut self.common }
+    fn asking(&mut self) -> Asking<'_, P> {
+        exchange::Asking { own: &mut self.own, shared: &mut self.shared }
     }
 }
 
@@ -370,7 +378,7 @@ impl<P: Pattern> Play<'_, P> {
             },
             patterns: self.patterns,
             own: &mut self.reader.own,
-            common: &mut self.reader.common,
+            shared: &mut self.reader.shared,
             horizon: self.horizon,
             ops: &mut self.reader.ops,
             leaf: Leaf::ABSENT,

@@ -33,9 +33,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::call::EndedCall;
 use crate::engine::event::{Event, What};
-use crate::engine::exchange::{Answering, Asked, Asking, outboxes};
+use crate::engine::exchange::outboxes;
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
 use crate::engine::owned::{Members, Owned};
@@ -43,6 +42,7 @@ use crate::engine::paths::Path;
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::process::Process;
 use crate::engine::transport::Message;
+use crate::protocol::{Answering, Asked, Asking, EndedCall};
 
 outboxes! {
     /// Messages to the receivers of active messages.
@@ -61,6 +61,7 @@ pub(crate) struct ActiveMessages {
 impl Pattern for ActiveMessages {
     type Questions = Sending;
     type Answers = ();
+    type Protocol = crate::protocol::Messages;
     type Facts = ();
     type Outcome = ();
 
@@ -146,7 +147,7 @@ impl Pattern for ActiveMessages {
                 process.locations.iter().filter_map(|it| self.open.get(it.number)?.as_ref()?.last);
             let known = open.map(|run| run.time).fold(at.horizon, Time::min);
             let mut late = Vec::new();
-            let book = |booking| out.common.bookings.send(me, booking);
+            let book = |booking| out.engine.bookings.send(me, booking);
             inbox.judge(me, at.horizon, known, book, |run, delay| late.push((*run, delay)));
             for (Run { location, path, .. }, Duration(delay)) in late {
                 if let Some(location) = process.location_mut(location) {

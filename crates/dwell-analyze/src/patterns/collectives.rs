@@ -45,17 +45,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::{Account, Distance, Sort};
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::call::EndedCall;
 use crate::engine::event::{Among, Collective, Event, What};
-use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
+use crate::engine::exchange::outboxes;
 use crate::engine::hash::Mixed;
 use crate::engine::held::Remainder;
 use crate::engine::here::Here;
+use crate::engine::location::AwaitedCollective;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::process::Process;
-use crate::engine::told::{Awaited, LastToBegin};
 use crate::engine::transport::Message;
+use crate::protocol::nonblocking::LastToBegin;
+use crate::protocol::{Answering, Asked, Asking, EndedCall};
 
 outboxes! {
     /// Messages to the owner of an instance.
@@ -88,6 +89,7 @@ struct Member {
 impl Pattern for Collectives {
     type Questions = Arriving;
     type Answers = ();
+    type Protocol = crate::protocol::Messages;
     type Facts = ();
     type Outcome = ();
 
@@ -147,10 +149,10 @@ impl Pattern for Collectives {
     ) {
         arrived.touches.into_messages().for_each(|touch| self.instances.touch(touch));
         for arrival in arrived.arrivals.into_messages() {
-            self.instances.arrive(at.world, arrival, out.common);
+            self.instances.arrive(at.world, arrival, out);
         }
         if at.ended.is_some() {
-            self.instances.close(at, out.common);
+            self.instances.close(at, out);
         }
     }
 
@@ -278,7 +280,7 @@ impl Member {
             out.own.arrivals.send(arrival.owner(here.world), arrival);
         }
         if here.note() {
-            here.location.awaited.push(Awaited { number, began });
+            here.location.awaited.push(AwaitedCollective { number, began });
         }
     }
 }
@@ -439,7 +441,7 @@ impl Instances {
     }
 
     /// Takes an arrival, and judges the instance if it is complete.
-    fn arrive(&mut self, world: &World, arrival: Arrival, out: &mut Answers) {
+    fn arrive(&mut self, world: &World, arrival: Arrival, out: &mut Answering<'_, ()>) {
         let key = (arrival.context, arrival.sequence);
         let list = &mut self.open.entry(key).or_default().arrivals;
         list.push(arrival);
@@ -452,7 +454,7 @@ impl Instances {
     }
 
     /// Judges instances that no process can join any more, because all others have ended.
-    fn close(&mut self, at: &Window<'_>, out: &mut Answers) {
+    fn close(&mut self, at: &Window<'_>, out: &mut Answering<'_, ()>) {
         let over = |key: &(ContextNumber, u64), it: &mut Instance| {
             at.misses_nobody(key.0, it.arrivals.iter().map(|it| it.process))
         };
@@ -606,7 +608,7 @@ enum Came {
 }
 
 /// Judges an instance, given the members that came.
-fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
+fn judge(world: &World, instance: Instance, came: Came, out: &mut Answering<'_, ()>) {
     let Instance { arrivals: list, mut touches } = instance;
     // Messages come in any order. The result does not depend on it, since ties are decided by process and location.
     let order = |it: &&Arrival| (it.began, it.process, it.location);
@@ -618,7 +620,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
             let what = Quantity::PartialCollectives;
             let (amount, begin, culprit, left, piece) = (1, it.enter, None, None, Piece::None);
             let booking = Booking { location, account, what, amount, begin, culprit, piece, left };
-            out.bookings.send(it.process, booking);
+            out.engine.bookings.send(it.process, booking);
         }
     }
     let says_root = list.iter().filter(|it| it.root.is_some());
@@ -631,7 +633,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
     for it in &list {
         if let Some(number) = it.held {
             let (process, from, until) = (it.process, last.enter, first_end);
-            out.remainders.send(process, Remainder { process, number, from, until });
+            out.engine.remainders.send(process, Remainder { process, number, from, until });
         }
     }
     let between = world.system.context(first.context).and_then(Context::sides).is_some();
@@ -651,7 +653,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
             };
             let amount = amount.0;
             let booking = Booking { location, account, what, amount, begin, culprit, piece, left };
-            out.bookings.send(it.process, booking);
+            out.engine.bookings.send(it.process, booking);
         }
         amount
     };
@@ -706,12 +708,12 @@ fn completion(way: Way) -> Option<Quantity> {
 }
 
 /// Tells the members of a non-blocking collective until when they had to wait, and for whom.
-fn tell(list: &[Arrival], awaited: &[Option<Late>], out: &mut Answers) {
+fn tell(list: &[Arrival], awaited: &[Option<Late>], out: &mut Answering<'_, ()>) {
     for (it, late) in list.iter().zip(awaited) {
         let (member, number) = (it.process, it.number.unwrap_or_default());
         let last = late.map_or(member, |late| late.process);
         let location = late.map_or(it.location, |late| late.location);
         let began = late.map_or(Time::BEGIN, |late| late.began);
-        out.begun.send(member, LastToBegin { member, number, last, location, began });
+        out.shared.begun.send(member, LastToBegin { member, number, last, location, began });
     }
 }

@@ -26,14 +26,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::call::EndedCall;
 use crate::engine::event::{Collective, Event, What};
-use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
+use crate::engine::exchange::{EngineAnswers, outboxes};
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Window};
 use crate::engine::transport::Message;
+use crate::protocol::{Answering, Asked, Asking, EndedCall};
 
 outboxes! {
     /// Messages to the owners of barriers.
@@ -80,6 +80,7 @@ struct Member {
 impl Pattern for Imbalance {
     type Questions = Arriving;
     type Answers = ();
+    type Protocol = crate::protocol::Messages;
     type Facts = ();
     type Outcome = ();
 
@@ -148,7 +149,7 @@ impl Pattern for Imbalance {
             if list.len() as u32 >= size
                 && let Some(list) = self.instances.remove(&key)
             {
-                judge(&list, out.common);
+                judge(&list, out.engine);
             }
         }
         if at.ended.is_some() {
@@ -166,7 +167,7 @@ impl Pattern for Imbalance {
 }
 
 /// Books the imbalance of a barrier that is complete.
-fn judge(list: &[Arrival], out: &mut Answers) {
+fn judge(list: &[Arrival], out: &mut EngineAnswers) {
     let Some(last) = list.iter().max_by_key(|it| (it.enter, it.process, it.location)) else {
         return;
     };

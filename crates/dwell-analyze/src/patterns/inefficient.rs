@@ -47,6 +47,7 @@ impl Inefficient {
 impl Pattern for Inefficient {
     type Questions = ();
     type Answers = ();
+    type Protocol = crate::protocol::Messages;
     type Facts = ();
     type Outcome = Self;
 

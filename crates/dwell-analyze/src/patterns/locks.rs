@@ -41,19 +41,20 @@ use otf2::id::RmaWinRef;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::call::{EndedCall, Issued};
+use crate::engine::call::Issued;
 use crate::engine::event::{Event, What};
-use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
+use crate::engine::exchange::outboxes;
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
-use crate::engine::locking::{Cut, LockedCall, Waiting};
 use crate::engine::outstanding::{Done, Known};
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Floors, Pattern, Unjudged, Window};
 use crate::engine::process::Process;
 use crate::engine::regions::Span;
 use crate::engine::transport::Message;
-use crate::engine::waited::Waited;
+use crate::protocol::locks::{Cut, LockedCall, Waiting};
+use crate::protocol::progress_wait::Waited;
+use crate::protocol::{Answering, Asked, Asking, EndedCall};
 
 /// Calls under a lock on all processes that take less than this in nanoseconds are not worth asking every process.
 const LONG_LOCK: Duration = Duration(1_000_000);
@@ -113,6 +114,7 @@ enum Taken {
 impl Pattern for Locks {
     type Questions = Telling;
     type Answers = ();
+    type Protocol = crate::protocol::Messages;
     type Facts = ();
     type Outcome = ();
 
@@ -188,17 +190,17 @@ impl Pattern for Locks {
         &mut self,
         at: &mut Window<'_>,
         told: Told,
-        common: &mut Asked,
+        shared: &mut Asked,
         out: &mut Answering<'_, ()>,
     ) {
         self.take(told.locks.into_messages().collect());
         for Cut { key, process, waiting, waited } in
-            std::mem::take(&mut common.cuts).into_messages()
+            std::mem::take(&mut shared.cuts).into_messages()
         {
             let question = Question { owner: key.owner, process, waiting, waited: Some(waited) };
             self.families.entry((key.window, key.lock)).or_default().questions.push(question);
         }
-        self.judge(at.horizon, at.floors.locks, out.common);
+        self.judge(at.horizon, at.floors.locks, out);
     }
 
     fn bytes(&self) -> usize {
@@ -610,7 +612,7 @@ impl Family {
 
     /// Answers the questions that are decided. Calls that are open since `floor` may have requested the lock before
     /// they say so.
-    fn judge(&mut self, horizon: Time, floor: Time, out: &mut Answers) {
+    fn judge(&mut self, horizon: Time, floor: Time, out: &mut Answering<'_, ()>) {
         let questions = std::mem::take(&mut self.questions);
         if !questions.is_empty() {
             self.locks.values_mut().for_each(Lock::hand_over);
@@ -632,7 +634,7 @@ impl Family {
                 let booked =
                     if held > Duration::ZERO { covered(until).time } else { Duration::ZERO };
                 if let Some(rest) = waited.without_contention(left, free, (held, booked)) {
-                    out.waited.send(process, rest);
+                    out.shared.waited.send(process, rest);
                 }
                 continue;
             }
@@ -643,12 +645,12 @@ impl Family {
                 holders.entry(holder).or_insert((culprit, Duration::ZERO)).1 += span.length();
                 let (from, to) = (span.begin, span.end);
                 let edge = Edge { waiter: location, culprit, from, to, what, kind: Kind::Certain };
-                out.edges.send(process, edge);
+                out.engine.edges.send(process, edge);
             }
             let mut book = |what, Duration(amount), culprit, left| {
                 if amount > 0 {
                     let (begin, piece) = (enter, Piece::None);
-                    out.bookings.send(
+                    out.engine.bookings.send(
                         process,
                         Booking { location, account, what, amount, begin, culprit, piece, left },
                     );
@@ -729,7 +731,7 @@ impl Locks {
 
     /// Judges waits that ended before the horizon, and forgets holds that ended before `floor`, the start of the oldest
     /// lock call that is open or not judged.
-    fn judge(&mut self, horizon: Time, floor: Time, out: &mut Answers) {
+    fn judge(&mut self, horizon: Time, floor: Time, out: &mut Answering<'_, ()>) {
         self.families.retain(|_, family| {
             family.settle(horizon);
             family.judge(horizon, floor, out);

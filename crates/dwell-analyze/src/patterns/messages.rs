@@ -36,15 +36,14 @@ use dwell_trace::time::Time;
 use dwell_trace::world::World;
 use otf2::enums::RmaSyncType;
 
-use crate::engine::call::EndedCall;
 use crate::engine::event::{Event, Received, What};
-use crate::engine::exchange::{Answered, Answering, Asked, Asking};
 use crate::engine::here::Here;
 use crate::engine::outstanding::LONGEST_MESSAGE;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::process::Process;
 use crate::engine::regions::Span;
+use crate::protocol::{Answered, Answering, Asked, Asking, EndedCall};
 use inbox::{After, Inbox, Waiter};
 use sent::{
     Arrived, Channel, MOST_KEPT, Polled, Posted, Probe, Receive, Replied, Replying, Sending, Sent,
@@ -73,6 +72,7 @@ struct Open {
 impl Pattern for Messages {
     type Questions = Sending;
     type Answers = Replying;
+    type Protocol = crate::protocol::Messages;
     type Facts = ();
     type Outcome = ();
 
@@ -234,7 +234,7 @@ impl Pattern for Messages {
                 continue;
             }
             let Some(process) = at.processes.get_mut(me) else { continue };
-            let bookings = &mut out.common.bookings;
+            let bookings = &mut out.engine.bookings;
             let early = at.edges.as_deref_mut();
             inbox.judge(me, at.horizon, &mut out.own.ready, early, |it| bookings.send(me, it));
             for After { number, until, partners } in inbox.judged.drain(..) {
@@ -246,8 +246,8 @@ impl Pattern for Messages {
         }
     }
 
-    fn book(&mut self, _: &mut Window<'_>, replied: Replied, common: &mut Answered) -> Time {
-        for told in std::mem::take(&mut common.begun).into_messages() {
+    fn book(&mut self, _: &mut Window<'_>, replied: Replied, shared: &mut Answered) -> Time {
+        for told in std::mem::take(&mut shared.begun).into_messages() {
             if let Some(inbox) = self.inboxes.get_mut(told.member) {
                 inbox.fresh.push(told.into());
             }

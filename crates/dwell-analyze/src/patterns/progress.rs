@@ -50,18 +50,18 @@ use dwell_trace::roles::Traits;
 use dwell_trace::time::{Duration, Time};
 use dwell_trace::world::World;
 
-use crate::engine::call::{CompletedCall, EndedCall};
-use crate::engine::exchange::{Answered, Answering, Asked, Asking};
+use crate::engine::call::CompletedCall;
 use crate::engine::held::Rest;
 use crate::engine::here::Here;
-use crate::engine::locking::Cut;
 use crate::engine::outstanding::{Done, Known, LONGEST_MESSAGE, Op};
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Conclusion, Floors, Pattern, Unjudged, Window};
 use crate::engine::process::Process;
 use crate::engine::regions::Span;
 use crate::engine::transport::{Inbox, Outbox, run_on};
-use crate::engine::waited::Waited;
+use crate::protocol::locks::Cut;
+use crate::protocol::progress_wait::Waited;
+use crate::protocol::{Answered, Answering, Asked, Asking, EndedCall};
 use answers::{APART, Outcome, answer, answer_one, look_for};
 use cases::{Case, Origin};
 use evidence::{Found as FoundEvidence, Nodes};
@@ -87,6 +87,7 @@ pub(crate) struct Progress {
 impl Pattern for Progress {
     type Questions = Questions;
     type Answers = Replies;
+    type Protocol = crate::protocol::Messages;
     type Facts = Nodes;
     type Outcome = ();
 
@@ -104,7 +105,7 @@ impl Pattern for Progress {
 
     fn resumed(&mut self, world: &World, out: &mut Asking<'_, Questions>) {
         for cut in self.cuts.drain(..) {
-            out.common.cuts.send(cut.key.owner_of_state(world), cut);
+            out.shared.cuts.send(cut.key.owner_of_state(world), cut);
         }
     }
 
@@ -182,7 +183,7 @@ impl Pattern for Progress {
         out: &mut Answering<'_, Replies>,
     ) {
         self.dark = at.world.dark;
-        self.answer_asks(at, asked.asks, &mut out.common.waited);
+        self.answer_asks(at, asked.asks, &mut out.shared.waited);
         let pending = std::mem::take(&mut self.ones);
         let mut again = Vec::new();
         for ask in pending.into_iter().chain(asked.ones.into_messages()) {
@@ -212,7 +213,7 @@ impl Pattern for Progress {
         }
     }
 
-    fn book(&mut self, at: &mut Window<'_>, replied: Replied, common: &mut Answered) -> Time {
+    fn book(&mut self, at: &mut Window<'_>, replied: Replied, shared: &mut Answered) -> Time {
         let world = at.world;
         let Window { processes, edges, .. } = at;
         let mut keep = |origins: &mut Owned<ProcessNumber, Origin>, waited: &Waited, several| {
@@ -222,7 +223,7 @@ impl Pattern for Progress {
                 origin.keep(process, waited, several, edges.as_deref_mut());
             }
         };
-        std::mem::take(&mut common.waited)
+        std::mem::take(&mut shared.waited)
             .read(|waited| keep(&mut self.origins, waited, Vec::new()));
         for away in replied.away.into_messages() {
             if let Some(origin) = self.origins.get_mut(away.process) {

@@ -32,9 +32,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::call::{EndedCall, Issued};
+use crate::engine::call::Issued;
 use crate::engine::event::{Event, What};
-use crate::engine::exchange::{Answering, Asked, Asking, outboxes};
+use crate::engine::exchange::outboxes;
 use crate::engine::here::Here;
 use crate::engine::location::Location;
 use crate::engine::matrix::Kind as Communication;
@@ -43,6 +43,7 @@ use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::polling::Release;
 use crate::engine::process::Process;
 use crate::engine::transport::Message;
+use crate::protocol::{Answering, Asked, Asking, EndedCall};
 
 outboxes! {
     /// Messages to the processes on whose memory operations act.
@@ -62,6 +63,7 @@ pub(crate) struct Signals {
 impl Pattern for Signals {
     type Questions = Raising;
     type Answers = ();
+    type Protocol = crate::protocol::Messages;
     type Facts = ();
     type Outcome = ();
 
@@ -159,7 +161,7 @@ impl Pattern for Signals {
                 let left = whole.then_some(wait.leave - wait.enter);
                 let booking =
                     Booking { location, account, what, amount, begin, culprit, piece, left };
-                out.common.bookings.send(me, booking);
+                out.engine.bookings.send(me, booking);
             });
             for release in inbox.releases.drain(..) {
                 process.loops.release(release);

@@ -20,13 +20,12 @@ use dwell_trace::world::World;
 
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::call::EndedCall;
-use crate::engine::exchange::{Answering, Asked, Asking};
 use crate::engine::here::Here;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Floors, Pattern, Window};
 use crate::engine::process::Process;
 use crate::engine::regions::Found;
+use crate::protocol::{Answering, Asked, Asking, EndedCall};
 
 /// Loops over tests at the processes of a shard that are not judged yet.
 #[derive(Debug)]
@@ -46,6 +45,7 @@ struct TestLoop {
 impl Pattern for Unserved {
     type Questions = ();
     type Answers = ();
+    type Protocol = crate::protocol::Messages;
     type Facts = ();
     type Outcome = ();
 
@@ -93,7 +93,7 @@ impl Pattern for Unserved {
                     Found::Region(span) if span.begin < it.leave => {}
                     Found::Region(_) | Found::Nothing => {
                         let amount = it.leave - it.enter;
-                        out.common.bookings.send(
+                        out.engine.bookings.send(
                             me,
                             Booking {
                                 location: it.location,

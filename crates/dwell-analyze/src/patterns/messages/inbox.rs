@@ -11,7 +11,6 @@ use dwell_trace::time::{Duration, Time};
 
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::exchange::Asking;
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
 use crate::engine::outstanding::{Done, Known};
@@ -20,6 +19,7 @@ use crate::engine::transport::Outbox;
 use crate::patterns::messages::sent::{
     Channel, Key, MOST_KEPT, Polled, Posted, Probe, Ready, Receive, Sending, Sent, Started,
 };
+use crate::protocol::Asking;
 
 /// A call whose messages are judged, and the time until which it waited for them. The rest of the call may be a wait
 /// for progress.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
 use crate::engine::exchange::outboxes;
-use crate::engine::told::LastToBegin;
 use crate::engine::transport::Message;
+use crate::protocol::nonblocking::LastToBegin;
 
 outboxes! {
     /// Messages to the receivers of messages.

@@ -9,10 +9,10 @@ use crate::engine::outstanding::Known;
 use crate::engine::process::Process;
 use crate::engine::regions::{Found, Request, Span, Visits};
 use crate::engine::transport::Outbox;
-use crate::engine::waited::Waited;
 use crate::patterns::progress::evidence::Found as FoundEvidence;
 use crate::patterns::progress::questions::{Ask, AskOne, Away, Rule, Seen, Served, Watch};
 use crate::patterns::progress::several::MOST_GAPS;
+use crate::protocol::progress_wait::Waited;
 
 /// Returns the visits of a target during an operation: by the regions that always progress, and by all that may.
 #[inline]

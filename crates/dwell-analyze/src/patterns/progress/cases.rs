@@ -12,16 +12,16 @@ use dwell_trace::locks::LockKey;
 use dwell_trace::time::{Duration, Time};
 
 use crate::engine::accounts::Account;
-use crate::engine::locking::{LockedCall, Waiting};
 use crate::engine::outstanding::{Done, Known};
 use crate::engine::process::Process;
 use crate::engine::regions::{Span, Visits};
 use crate::engine::transport::Outbox;
-use crate::engine::waited::Waited;
 use crate::patterns::progress::answers::{came_last, wait};
 use crate::patterns::progress::evidence::{Key, Ledger};
 use crate::patterns::progress::questions::{Ask, AskOne, Away, Questions, Rule, Served};
 use crate::patterns::progress::several::{Gaps, uncovered};
+use crate::protocol::locks::{LockedCall, Waiting};
+use crate::protocol::progress_wait::Waited;
 
 /// Waits for progress of a process.
 #[derive(Debug, Default)]

@@ -10,15 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::transport::Message;
 
-/// A non-blocking collective that the open call completed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Awaited {
-    /// Number of the collective at its process.
-    pub(crate) number: u32,
-    /// Enter of the call that began the collective.
-    pub(crate) began: Time,
-}
-
 /// Tells a member of a non-blocking collective which of the members that it waits for began last, and when.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct LastToBegin {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::accounts::Account;
 use crate::engine::outstanding::Done;
 use crate::engine::transport::Message;
-use crate::engine::waited::Waited;
+use crate::protocol::progress_wait::Waited;
 
 /// A call that waited for a lock.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
