@@ -18,8 +18,8 @@ use crate::output::findings::{
     RunSize, Times, Unexplained,
 };
 use crate::output::notes::{self, NotComputed};
-use crate::output::own::Own;
 use crate::output::pairs::{self, Pair};
+use crate::output::sections::OwnLocations;
 use crate::part::Part;
 use crate::whatif::WhatIf;
 
@@ -78,22 +78,22 @@ pub(crate) struct Lists {
 impl Lists {
     pub(crate) fn of(
         archive: &Archive,
-        ground: &findings::Ground<'_>,
+        program: &findings::ProgramTotals<'_>,
         replayed: &Replayed,
         summary: findings::Summary,
     ) -> Self {
-        let mut ranking = findings::rank(ground, &summary);
-        ranking.look(archive, ground);
-        let inefficient = findings::inefficient(ground, &summary, ranking.times.run);
-        let unexplained = findings::unexplained(ground, &summary);
-        let polling = findings::polling(ground, &summary);
-        let causes = findings::causes(ground, &summary, ranking.times.run);
+        let mut ranking = findings::rank(program, &summary);
+        ranking.look(archive, program);
+        let inefficient = findings::inefficient(program, &summary, ranking.times.run);
+        let unexplained = findings::unexplained(program, &summary);
+        let polling = findings::polling(program, &summary);
+        let causes = findings::causes(program, &summary, ranking.times.run);
         let efficiency = summary.efficiency();
-        let program_phases = summary.phases(ground);
-        let critical = findings::critical(ground);
+        let program_phases = summary.phases(program);
+        let critical = findings::critical(program);
         let counts = summary.counts;
         let (not_computed, damage) =
-            notes::collect(archive.anchor(), ground, &replayed.unjudged, &counts);
+            notes::collect(archive.anchor(), program, &replayed.unjudged, &counts);
         Self {
             counts,
             ranking,
@@ -270,7 +270,12 @@ impl Analysis {
     /// Returns an error if the log cannot be read.
     pub fn what_if(&self, log: &Path) -> Result<WhatIf<'_>, Error> {
         let Part { defs, world, tree, .. } = &self.part;
-        WhatIf::new(findings::Ground::new(defs, world, tree), log, self.causes(), self.length())
+        WhatIf::new(
+            findings::ProgramTotals::new(defs, world, tree),
+            log,
+            self.causes(),
+            self.length(),
+        )
     }
 
     /// Returns the number of events that were read, over all locations.
@@ -333,7 +338,7 @@ impl Analysis {
     /// report; a number without a location yields 0.
     pub fn at_location(&self, location: usize, what: Quantity) -> u64 {
         let Ok(number) = u32::try_from(location) else { return 0 };
-        let own = Own::of(&self.part.replayed);
+        let own = OwnLocations::of(&self.part.replayed);
         own.location(LocationNumber(number)).map_or(0, |it| booked(it, what))
     }
 

@@ -16,7 +16,7 @@ use crate::engine::transport::Transport;
 use crate::engine::{matrix, replay};
 use crate::error::Error;
 use crate::options::{Options, Progress};
-use crate::output::{Replayed, findings, own};
+use crate::output::{Replayed, findings, sections};
 use crate::part::Part;
 
 /// Result of [`analyze_among`] at one process: the [`Analysis`] at rank 0, and at every process the values of the
@@ -127,20 +127,20 @@ fn replay_on(
     let mut replayed: Replayed = replay::replay(transport, archive, &world, plan, log, progress)?;
     let (mut done, mut critical) = (None, None);
     if let Some(log) = log.filter(|_| options.causes) {
-        let at = (replayed.sharding, &replayed.deal);
+        let at = (replayed.sharding, &replayed.assignment);
         let parts = replayed.parts.iter_mut();
         let mut shards: Vec<_> = parts.map(|it| it.processes.as_mut_slice()).collect();
         done = Some(causes::find(transport, &world, at, cut, log, &mut shards)?);
         critical = causes::critical_path(transport, log, &mut shards)?;
     }
-    let (mut tree, sections) = own::join_trees(transport, &replayed)?;
+    let (mut tree, sections) = sections::join_trees(transport, &replayed)?;
     tree.classify(&world);
     let matrices = replayed.parts.iter().map(|part| &part.matrix);
     let pairs = matrix::distribute(transport, world.system.parties(), matrices)?;
-    let ground = findings::Ground::new(&defs, &world, &tree);
+    let program = findings::ProgramTotals::new(&defs, &world, &tree);
     let summary =
-        findings::Summary::of(transport, &ground, &replayed, &sections, &pairs, done.as_deref())?;
-    let lists = summary.map(|summary| Lists::of(archive, &ground, &replayed, summary));
+        findings::Summary::of(transport, &program, &replayed, &sections, &pairs, done.as_deref())?;
+    let lists = summary.map(|summary| Lists::of(archive, &program, &replayed, summary));
     let threads = transport.threads();
     let part = Part { defs, world, replayed, tree, sections, pairs, threads, done };
     let result = match lists {

@@ -18,21 +18,21 @@
 //! # One pass backwards
 //! Costs go back in time only. Each location goes through its waits and releases in the dependency log with the last first. At a
 //! wait it tells the culprit the cost, which is known then, and what it did since the two synchronised. At a release it needs
-//! what the waiting locations tell ([`Told`]), splits the cost, and adds what is passed on to waits of its own that lie before. A location
+//! what the waiting locations tell ([`CostMessage`]), splits the cost, and adds what is passed on to waits of its own that lie before. A location
 //! that has to be told something stops until that arrives ([`walk`]). Workers of one program
-//! send each other [letters](mail), programs in rounds ([`pass`]).
+//! send each other messages through [queues](queue), processes of the analysis in rounds ([`pass`]).
 //!
 //! [`critical_path`] follows the one chain of waits that determined the length of the run.
 
 mod activity;
+mod backward_log;
 mod critical;
 mod delay;
 mod history;
-mod mail;
 mod origin;
 mod pass;
+mod queue;
 mod share;
-mod trail;
 mod walk;
 
 pub(crate) use activity::Activity;

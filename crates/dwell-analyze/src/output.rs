@@ -3,11 +3,11 @@
 pub(crate) mod division;
 pub(crate) mod findings;
 pub(crate) mod notes;
-pub(crate) mod own;
 pub(crate) mod pairs;
 pub(crate) mod pieces;
 pub(crate) mod profile;
 pub(crate) mod report;
+pub(crate) mod sections;
 pub(crate) mod tree;
 
 /// Result of a replay with all patterns.

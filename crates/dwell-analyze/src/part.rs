@@ -13,8 +13,8 @@ use crate::engine::matrix;
 use crate::engine::paths;
 use crate::engine::transport::Transport;
 use crate::error::Error;
-use crate::output::own::{Own, Section};
 use crate::output::pairs;
+use crate::output::sections::{OwnLocations, Section};
 use crate::output::tree::Tree;
 use crate::output::{Replayed, pieces, report};
 
@@ -52,7 +52,7 @@ impl Part {
         path: usize,
         what: Quantity,
     ) -> u64 {
-        let own = Own::of(&self.replayed);
+        let own = OwnLocations::of(&self.replayed);
         let path = u32::try_from(path).ok().map(paths::Path);
         path.and_then(|path| own.node((location, path))).map_or(0, |node| node.get(what))
     }
@@ -70,7 +70,7 @@ impl Part {
             pairs.drain(..=dwell_model::pairs::HEADER.len());
         }
         let input = report::Input { defs, world, tree, notes };
-        let own = Own::of(&self.replayed);
+        let own = OwnLocations::of(&self.replayed);
         pieces::write(transport, &input, own, &self.sections, &pairs, path)
     }
 }

@@ -4,7 +4,7 @@
 //! knows no other pattern, no window of time beyond the horizon up to which events are known, no thread and no file.
 //! Adding one takes its file, its line in the list below, and its row in the catalogue of `dwell_model::waits`.
 
-mod active;
+mod active_messages;
 mod collectives;
 mod imbalance;
 pub(crate) mod inefficient;
@@ -12,7 +12,7 @@ mod locks;
 mod messages;
 mod progress;
 mod signals;
-mod unserved;
+mod test_without_poll;
 
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::time::Time;
@@ -20,10 +20,10 @@ use dwell_trace::world::World;
 
 use crate::engine::accounts::ExpectedTimes;
 use crate::engine::call::{CompletedCall, Issued};
+use crate::engine::deferred::Rest;
 use crate::engine::event::Event;
 use crate::engine::exchange::Outboxes;
-use crate::engine::held::Rest;
-use crate::engine::here::Here;
+use crate::engine::location_context::LocationContext;
 use crate::engine::matrix::Kind;
 use crate::engine::owned::Members;
 use crate::engine::pattern::{Conclusion, DividedCalls, Facts, Floors, Pattern, Unjudged, Window};
@@ -113,9 +113,9 @@ macro_rules! list {
                 false $( || <$pattern>::needs_operations(world, kind) )*
             }
 
-            fn resumed(&mut self, world: &World, out: &mut Asking<'_, Questions>) {
+            fn begin_window(&mut self, world: &World, out: &mut Asking<'_, Questions>) {
                 let Asking { own, shared } = out;
-                $( self.$name.resumed(world, &mut Asking { own: &mut own.$name, shared }); )*
+                $( self.$name.begin_window(world, &mut Asking { own: &mut own.$name, shared }); )*
             }
 
             fn judge_rest(&mut self, process: &Process, rest: &Rest, out: &mut Asking<'_, Questions>) {
@@ -123,41 +123,41 @@ macro_rules! list {
                 $( self.$name.judge_rest(process, rest, &mut Asking { own: &mut own.$name, shared }); )*
             }
 
-            fn happened(
+            fn on_event(
                 &mut self,
-                here: &mut Here<'_>,
+                here: &mut LocationContext<'_>,
                 event: &Event<'_>,
                 out: &mut Asking<'_, Questions>,
             ) {
                 let Asking { own, shared } = out;
                 $(
                     here.pattern = 1 << Place::$name as u16;
-                    self.$name.happened(here, event, &mut Asking { own: &mut own.$name, shared });
+                    self.$name.on_event(here, event, &mut Asking { own: &mut own.$name, shared });
                 )*
             }
 
-            fn issued(
+            fn on_issue(
                 &mut self,
-                here: &mut Here<'_>,
+                here: &mut LocationContext<'_>,
                 operation: &Issued<'_>,
                 out: &mut Asking<'_, Questions>,
             ) {
                 let Asking { own, shared } = out;
                 $(
                     here.pattern = 1 << Place::$name as u16;
-                    self.$name.issued(here, operation, &mut Asking { own: &mut own.$name, shared });
+                    self.$name.on_issue(here, operation, &mut Asking { own: &mut own.$name, shared });
                 )*
             }
 
             #[inline(always)]
-            fn completed(&mut self, call: CompletedCall, out: &mut Asking<'_, Questions>) {
+            fn on_complete(&mut self, call: CompletedCall, out: &mut Asking<'_, Questions>) {
                 let Asking { own, shared } = out;
-                $( self.$name.completed(call, &mut Asking { own: &mut own.$name, shared }); )*
+                $( self.$name.on_complete(call, &mut Asking { own: &mut own.$name, shared }); )*
             }
 
-            fn ended(
+            fn on_leave(
                 &mut self,
-                here: &mut Here<'_>,
+                here: &mut LocationContext<'_>,
                 call: &mut EndedCall,
                 out: &mut Asking<'_, Questions>,
             ) {
@@ -165,12 +165,12 @@ macro_rules! list {
                 $(
                     let is_noted = call.frame.seen_by & (1 << Place::$name as u16) != 0;
                     if is_noted || <$pattern>::judges(here, call) {
-                        self.$name.ended(here, call, &mut Asking { own: &mut own.$name, shared });
+                        self.$name.on_leave(here, call, &mut Asking { own: &mut own.$name, shared });
                     }
                 )*
             }
 
-            fn paused(
+            fn end_window(
                 &mut self,
                 world: &World,
                 process: &Process,
@@ -181,7 +181,7 @@ macro_rules! list {
                 let floors = Floors::TOP;
                 $(
                     let out = &mut Asking { own: &mut own.$name, shared };
-                    let floors = floors.min(self.$name.paused(world, process, horizon, out));
+                    let floors = floors.min(self.$name.end_window(world, process, horizon, out));
                 )*
                 floors
             }
@@ -206,22 +206,22 @@ macro_rules! list {
                 since
             }
 
-            fn found(&self, world: &World) -> Found {
-                Found { $( $name: self.$name.found(world), )* }
+            fn facts(&self, world: &World) -> Found {
+                Found { $( $name: self.$name.facts(world), )* }
             }
 
             fn conclude(&mut self, at: &mut Conclusion<'_>, facts: &Found) {
                 $( self.$name.conclude(at, &facts.$name); )*
             }
 
-            fn divided(
+            fn on_division(
                 &mut self,
                 world: &World,
                 location: LocationNumber,
                 calls: &DividedCalls<'_>,
                 times: &ExpectedTimes,
             ) {
-                $( self.$name.divided(world, location, calls, times); )*
+                $( self.$name.on_division(world, location, calls, times); )*
             }
 
             fn is_busy(&self) -> bool {
@@ -288,8 +288,8 @@ macro_rules! list {
 }
 
 list! {
-    unserved: unserved::Unserved,
-    active: active::ActiveMessages,
+    test_without_poll: test_without_poll::TestWithoutPoll,
+    active_messages: active_messages::ActiveMessages,
     collectives: collectives::Collectives,
     imbalance: imbalance::Imbalance,
     messages: messages::Messages,

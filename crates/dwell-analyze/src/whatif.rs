@@ -7,12 +7,12 @@
 //! no record tells need their targets or do not; calls that do not wait any more take what was left of them, or are as fast
 //! as the fastest of their call path.
 
+mod collectives;
+mod forward_log;
 mod locks;
-mod meetings;
 mod rules;
 mod scenario;
 mod simulate;
-mod track;
 
 use std::path::Path as FilePath;
 use std::thread;
@@ -24,12 +24,12 @@ use dwell_trace::ids::LocationNumber;
 
 use crate::causes::failure;
 use crate::error::Error;
-use crate::output::findings::{Cause, Finding, Gain, Ground, Unpredictable};
+use crate::output::findings::{Cause, Finding, Gain, ProgramTotals, Unpredictable};
+use forward_log::{Customs, ForwardLog};
 use rules::PathRule;
 pub use scenario::{Change, Network, Selection, UnknownSelection};
 use scenario::{Compiled, Names};
 use simulate::{Assumptions, Played, Shortest, Simulation};
-use track::{Customs, Track};
 
 /// How long a run would have taken. All times are in nanoseconds, from the first event to the last, so that start-up and
 /// shutdown are included.
@@ -58,7 +58,7 @@ pub struct Range {
 /// many threads, or one after the other where that would take more than a gigabyte. A play takes about 75 kB of memory for
 /// each location.
 pub struct WhatIf<'a> {
-    ground: Ground<'a>,
+    program: ProgramTotals<'a>,
     log: DependencyLog,
     customs: Customs,
     names: Names,
@@ -71,25 +71,25 @@ pub struct WhatIf<'a> {
 impl<'a> WhatIf<'a> {
     /// Plays the run without changes. `recorded` is its length.
     pub(crate) fn new(
-        ground: Ground<'a>,
+        program: ProgramTotals<'a>,
         log: &FilePath,
         causes: &[Cause],
         recorded: u64,
     ) -> Result<Self, Error> {
         let log = DependencyLog::open(log).map_err(|error| failure(&error))?;
-        let names = Names::of(&ground, causes);
+        let names = Names::of(&program, causes);
         let none = Compiled::default();
         let mut customs = Customs::default();
         for number in (0..log.locations()).map(LocationNumber) {
             let location = log.location(number).map_err(|error| failure(&error))?;
             if let Some(location) = location {
-                customs.learn(&location, ground.world.process(number), ground.world);
+                customs.learn(&location, program.world.process(number), program.world);
             }
         }
         let both = |locks_as_recorded: bool| {
             let one = |upper: bool| {
                 let assumptions = Assumptions { upper, best: false, locks_as_recorded };
-                play(&ground, (&log, &customs), &none, assumptions, None)
+                play(&program, (&log, &customs), &none, assumptions, None)
                     .map_err(|error| failure(&error))
             };
             let [low, high] = side_by_side(log.locations(), [false, true], one);
@@ -102,7 +102,7 @@ impl<'a> WhatIf<'a> {
             unchanged = both(true)?;
         }
         let assumptions = Assumptions { locks_as_recorded, ..Assumptions::default() };
-        Ok(Self { ground, log, customs, names, assumptions, unchanged, recorded })
+        Ok(Self { program, log, customs, names, assumptions, unchanged, recorded })
     }
 
     /// Predicts the length of the run with changes, which are made all at once. Without any change the prediction is the
@@ -112,7 +112,7 @@ impl<'a> WhatIf<'a> {
     /// Returns an error if a change names something that the run does not have, or if the log cannot be read.
     pub fn predict(&self, changes: &[Change]) -> Result<Prediction, PredictError> {
         let compiled =
-            self.names.compile(&self.ground, changes).map_err(PredictError::Selection)?;
+            self.names.compile(&self.program, changes).map_err(PredictError::Selection)?;
         let compiled =
             self.balance(compiled).map_err(|error| PredictError::Log(failure(&error)))?;
         let recorded = self.recorded;
@@ -131,7 +131,7 @@ impl<'a> WhatIf<'a> {
             let shortest = if upper { &high.shortest } else { &low.shortest };
             let assumptions = Assumptions { upper, best, ..self.assumptions };
             let log = (&self.log, &self.customs);
-            play(&self.ground, log, &compiled, assumptions, Some(shortest))
+            play(&self.program, log, &compiled, assumptions, Some(shortest))
         });
         let mut lengths = Vec::new();
         let (mut busy, mut freed) = (low.busy, 0);
@@ -209,13 +209,13 @@ impl<'a> WhatIf<'a> {
             Change::Without(Wait::WaitForProgressMulti, None),
         ];
         // These changes select nothing that the run may not have.
-        let compile = |it: &[Change]| self.names.compile(&self.ground, it).unwrap_or_default();
+        let compile = |it: &[Change]| self.names.compile(&self.program, it).unwrap_or_default();
         let progress = compile(&changes);
         changes.push(Change::IdealNetwork);
         let network = compile(&changes);
         let run = |compiled: &Compiled| {
             let log = (&self.log, &self.customs);
-            play(&self.ground, log, compiled, self.assumptions, Some(&low.shortest))
+            play(&self.program, log, compiled, self.assumptions, Some(&low.shortest))
         };
         let [progress, network] = side_by_side(self.log.locations(), [&progress, &network], run);
         let (progress, network) =
@@ -231,11 +231,11 @@ impl<'a> WhatIf<'a> {
         }
         let mut times: Vec<u64> = Vec::new();
         for number in 0..self.log.locations() {
-            let (mut track, rules) = open(&self.ground, &self.log, &compiled, number)?;
+            let (mut forward, rules) = open(&self.program, &self.log, &compiled, number)?;
             let mut time = 0;
-            let mut stretch = track::Stretch::default();
+            let mut stretch = forward_log::Stretch::default();
             let is_call = |path: usize| rules.get(path).is_some_and(|it| it.is_call);
-            while track.next(is_call, &mut stretch)? {
+            while forward.next(is_call, &mut stretch)? {
                 if compiled.is_balanced(&rules, &stretch) {
                     time += (stretch.end - stretch.begin).saturating_sub(stretch.polling);
                 }
@@ -311,34 +311,34 @@ fn factors(times: &[u64]) -> Vec<f64> {
 
 /// Opens the log of a location, with the rules for its call paths.
 fn open(
-    ground: &Ground<'_>,
+    program: &ProgramTotals<'_>,
     log: &DependencyLog,
     compiled: &Compiled,
     number: u32,
-) -> Result<(Track, Vec<PathRule>), LogError> {
+) -> Result<(ForwardLog, Vec<PathRule>), LogError> {
     let location = LocationNumber(number);
     let of = log.location(location)?.ok_or_else(|| log.incomplete())?;
-    let roles = &ground.world.roles;
+    let roles = &program.world.roles;
     let is_outside = |region| {
         let operation = roles.get(region).meaning.map(|it| it.operation);
         matches!(operation, Some(Operation::Initialise | Operation::Finalise))
     };
     let mut rules = PathRule::list(of.paths(), is_outside);
     rules.iter_mut().for_each(|rule| compiled.apply(rule, number));
-    Ok((Track::new(&of, ground.world.process(location))?, rules))
+    Ok((ForwardLog::new(&of, program.world.process(location))?, rules))
 }
 
 /// Plays the run once.
 fn play(
-    ground: &Ground<'_>,
+    program: &ProgramTotals<'_>,
     (log, customs): (&DependencyLog, &Customs),
     compiled: &Compiled,
     assumptions: Assumptions,
     shortest: Option<&Shortest>,
 ) -> Result<Played, LogError> {
-    let locations = (0..log.locations()).map(|number| open(ground, log, compiled, number));
-    let names = Names::fetches(ground);
+    let locations = (0..log.locations()).map(|number| open(program, log, compiled, number));
+    let names = Names::fetches(program);
     let is_fetch = |signature: u64| names.contains(&signature);
     let known = (shortest, customs);
-    Simulation::new(ground.world, (assumptions, compiled), known, &is_fetch, locations)?.play()
+    Simulation::new(program.world, (assumptions, compiled), known, &is_fetch, locations)?.play()
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use dwell_model::varint::{fold, take, unfold};
 use dwell_trace::ids::{ContextNumber, Ordinal, ProcessNumber};
 use dwell_trace::locks::{LockKey, LockMode, LockOwner};
-use dwell_trace::shape::Way;
+use dwell_trace::shape::CollectiveShape;
 use dwell_trace::time::Duration;
 use otf2::id::RmaWinRef;
 
@@ -29,7 +29,7 @@ pub enum Need {
         /// Sequence number in the context, by which the members are matched.
         sequence: u64,
         /// Shape, which says which members the call waits for.
-        way: Way,
+        shape: CollectiveShape,
         /// Root, if the collective has one and its process is known.
         root: Option<ProcessNumber>,
     },
@@ -107,8 +107,8 @@ impl Needs {
         self.call = call;
         let process = |it: ProcessNumber| fold(i64::from(it.0) - i64::from(me.0));
         match need {
-            Need::Collective { context, sequence, way, root } => {
-                self.blocks.put(COLLECTIVE + KINDS * way as u64);
+            Need::Collective { context, sequence, shape, root } => {
+                self.blocks.put(COLLECTIVE + KINDS * shape as u64);
                 self.blocks.put(context.0.into());
                 self.blocks.put(sequence);
                 self.blocks.put(root.map_or(0, |it| process(it) + 1));
@@ -192,14 +192,14 @@ pub fn take_block(bytes: &mut &[u8], me: ProcessNumber, list: &mut Vec<NeedOfCal
         };
         let need = match head % KINDS {
             COLLECTIVE => {
-                let way = *Way::ALL.get(place)?;
+                let shape = *CollectiveShape::ALL.get(place)?;
                 let context = ContextNumber(u32::try_from(take(bytes)?).ok()?);
                 let sequence = take(bytes)?;
                 let root = match take(bytes)? {
                     0 => None,
                     some => Some(process(some - 1)?),
                 };
-                Need::Collective { context, sequence, way, root }
+                Need::Collective { context, sequence, shape, root }
             }
             TARGET => {
                 if place == classes.len() {
@@ -249,7 +249,9 @@ mod tests {
             0 => Need::Collective {
                 context: ContextNumber(number as u32),
                 sequence: number * 3,
-                way: *Way::ALL.get(number as usize % Way::ALL.len()).unwrap(),
+                shape: *CollectiveShape::ALL
+                    .get(number as usize % CollectiveShape::ALL.len())
+                    .unwrap(),
                 root: number.is_multiple_of(4).then_some(ProcessNumber(number as u32)),
             },
             1 | 2 => Need::Target {

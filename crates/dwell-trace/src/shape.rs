@@ -17,7 +17,7 @@ pub enum Group {
 
 /// Shape of a collective, which says who waits for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Way {
+pub enum CollectiveShape {
     /// All wait for the last; no data is moved.
     Barrier,
     /// A barrier around operations on a window.
@@ -38,7 +38,7 @@ pub enum Way {
     Neighbours,
 }
 
-impl Way {
+impl CollectiveShape {
     /// All shapes, in the order of their numbers in the dependency log.
     pub const ALL: [Self; 9] = [
         Self::Barrier,

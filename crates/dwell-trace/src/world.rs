@@ -194,7 +194,7 @@ pub struct World {
     #[serde(with = "text")]
     pub layer: Option<Layer>,
     /// True if some calls may or may not progress operations of others.
-    pub wide: bool,
+    pub any_conditional: bool,
     /// Least time of a request between two nodes in nanoseconds; 0 if it is unknown.
     pub between_nodes: Duration,
     /// Least time of a request between two processes of one node in nanoseconds; 0 if it is unknown.
@@ -224,7 +224,7 @@ impl World {
             contexts: Contexts::of(defs),
             static_memory: static_memory(defs),
             layer,
-            wide: roles.any_conditional(),
+            any_conditional: roles.any_conditional(),
             between_nodes: latency(archive::LATENCY),
             on_node: latency(archive::LATENCY_ON_NODE),
             dark: roles.left_out().iter().any(LeftOut::serves),

@@ -11,7 +11,7 @@
 //! - Time of the path before the first event of a location, which had not started yet, counts for the first call path of
 //!   the location. A location without any region has no call path, so that its time is in the steps alone.
 //!
-//! The log of a location is opened when the path comes there first, and is read once, one block at a time ([`Trail`]).
+//! The log of a location is opened when the path comes there first, and is read once, one block at a time ([`BackwardLog`]).
 //!
 //! # Several ranks
 //! The rank that has the location follows the path as long as it stays among its locations. Then all ranks agree where
@@ -27,8 +27,8 @@ use dwell_trace::ids::LocationNumber;
 use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::causes::backward_log::BackwardLog;
 use crate::causes::pass::{check, open};
-use crate::causes::trail::Trail;
 use crate::engine::location::Location;
 use crate::engine::process::Process;
 use crate::engine::transport::Transport;
@@ -87,7 +87,7 @@ enum Outcome {
 struct Walk<'a> {
     log: &'a DependencyLog,
     /// Locations of this rank, which are consecutive, and their logs, as far as the path has come there.
-    locations: Vec<(&'a mut Location, Option<Trail>)>,
+    locations: Vec<(&'a mut Location, Option<BackwardLog>)>,
     /// First event of the run.
     begin: Time,
     steps: Steps,
@@ -106,17 +106,17 @@ impl Walk<'_> {
     fn follow(&mut self, mut at: Position) -> Result<Option<Position>, LogError> {
         self.steps.last = None;
         while let Some(place) = self.place(at.location) {
-            let Some((location, trail)) = self.locations.get_mut(place) else { break };
-            let trail = match trail {
-                Some(trail) => trail,
+            let Some((location, backward)) = self.locations.get_mut(place) else { break };
+            let backward = match backward {
+                Some(backward) => backward,
                 None => {
                     let log = self.log.location(at.location)?;
-                    trail.insert(Trail::new(&log.ok_or_else(|| self.log.incomplete())?))
+                    backward.insert(BackwardLog::new(&log.ok_or_else(|| self.log.incomplete())?))
                 }
             };
-            let wait = trail.last_wait(at.before)?.filter(|it| it.to > self.begin);
+            let wait = backward.last_wait(at.before)?.filter(|it| it.to > self.begin);
             let from = wait.map_or(self.begin, |it| it.to);
-            trail.divide((from, at.time), |path, time| {
+            backward.divide((from, at.time), |path, time| {
                 location.paths.book(path, Quantity::CriticalPath, time.0);
             })?;
             self.steps.add(CriticalStep { location: at.location, from, to: at.time });

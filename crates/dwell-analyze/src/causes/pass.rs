@@ -1,7 +1,8 @@
 //! Lets all locations go back through the dependency log, in windows of time and in rounds.
 //!
-//! A window bounds how far a location may be ahead of others, and so the memory for what it has told them. In each round
-//! of a window every location goes on until it has to be told something by a location of another program.
+//! A window bounds how far a location may be ahead of others, and so the memory for messages that they have not used yet.
+//! In each round of a window every location advances until it needs a message from a location of another process of the
+//! analysis.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -17,42 +18,42 @@ use dwell_trace::world::World;
 
 use crate::causes::activity::{Activity, KnownPaths};
 use crate::causes::history::History;
-use crate::causes::mail::{Mail, Present};
-use crate::causes::walk::{Done, Scene, Told, Walker};
+use crate::causes::queue::{PanicGuard, Queues};
+use crate::causes::walk::{CostMessage, Done, Scene, Walker};
 use crate::engine::exchange::{Outboxes, outboxes};
 use crate::engine::location::Location;
 use crate::engine::paths::Path;
 use crate::engine::process::Process;
-use crate::engine::transport::{Deal, Pools, Sharding, Transport};
+use crate::engine::transport::{Assignment, Pools, Sharding, Transport};
 use crate::engine::wire::Inboxes;
 use crate::error::Error as Failure;
 use crate::options::Cut;
 
 outboxes! {
-    /// What locations tell locations of other shards.
-    Telling => Heard {
-        told: Told;
+    /// Messages to locations of other shards.
+    Outgoing => Incoming {
+        costs: CostMessage;
     }
 }
 
-/// Number of bytes of the log that are read in a window, over all ranks. What is told takes about 20 times as much memory
-/// at most.
+/// Number of bytes of the log that are read in a window, over all ranks. Messages about them take at most about 20 times
+/// as much memory.
 const BYTES_PER_WINDOW: u64 = 8 << 20;
-/// Number of letters that a worker keeps while it has other work.
-const MOST_LETTERS: usize = 1024;
+/// Number of messages to other workers that a worker sends together.
+const BATCH: usize = 1024;
 
 /// Greatest number of windows, if their length is given.
 const MOST_WINDOWS: u64 = 64;
 
-/// Locations of consecutive shards on their way back. Each worker has one part, because locations of one part tell each
-/// other everything at once.
+/// Locations of consecutive shards on their way back. Each worker has one part, within which messages are
+/// delivered at once.
 #[derive(Debug)]
 struct Part {
     first: LocationNumber,
     walkers: Vec<Walker>,
-    /// Places of locations that can go on.
+    /// Places of locations that can advance.
     ready: Vec<usize>,
-    heard: Vec<Heard>,
+    incoming: Vec<Incoming>,
     failed: Option<LogError>,
 }
 
@@ -71,7 +72,7 @@ impl Part {
                 }
             }
         }
-        Self { first, walkers, ready: Vec::new(), heard: Vec::new(), failed }
+        Self { first, walkers, ready: Vec::new(), incoming: Vec::new(), failed }
     }
 
     fn locations(&self) -> Range<LocationNumber> {
@@ -83,78 +84,79 @@ impl Part {
         (place < self.walkers.len()).then_some(place)
     }
 
-    /// Lets all locations go on until those of other programs have to tell them something.
+    /// Lets all locations advance until they need messages from other processes of the analysis.
     fn advance(
         &mut self,
         me: usize,
         scene: Scene<'_>,
-        mail: &Mail<Told>,
-        post: &Post<'_>,
-    ) -> Telling {
-        for heard in std::mem::take(&mut self.heard) {
-            heard.told.into_messages().for_each(|told| self.hear(told));
+        queues: &Queues<CostMessage>,
+        router: &Router<'_>,
+    ) -> Outgoing {
+        for incoming in std::mem::take(&mut self.incoming) {
+            incoming.costs.into_messages().for_each(|message| self.receive(message));
         }
-        let mut out = Telling::new(post.sharding, post.pools);
-        let (mut tells, mut letters) = (Vec::new(), Vec::new());
+        let mut out = Outgoing::new(router.sharding, router.pools);
+        let (mut sent, mut messages) = (Vec::new(), Vec::new());
         loop {
             while let Some(place) = self.ready.pop()
                 && self.failed.is_none()
             {
                 let Some(walker) = self.walkers.get_mut(place) else { continue };
-                self.failed = walker.go(scene, post.until, &mut |told| tells.push(told)).err();
-                for told in tells.drain(..) {
-                    match post.part(told.culprit) {
-                        Some(part) if part == me => self.hear(told),
-                        Some(part) => letters.push((part, told)),
-                        None => out.told.send(scene.world.process(told.culprit), told),
+                self.failed =
+                    walker.go(scene, router.until, &mut |message| sent.push(message)).err();
+                for message in sent.drain(..) {
+                    match router.part(message.culprit) {
+                        Some(part) if part == me => self.receive(message),
+                        Some(part) => messages.push((part, message)),
+                        None => out.costs.send(scene.world.process(message.culprit), message),
                     }
                 }
-                if letters.len() >= MOST_LETTERS {
-                    mail.send(letters.drain(..));
+                if messages.len() >= BATCH {
+                    queues.send(messages.drain(..));
                 }
             }
-            if !letters.is_empty() {
-                mail.send(letters.drain(..));
+            if !messages.is_empty() {
+                queues.send(messages.drain(..));
             }
-            let Some(heard) = mail.receive(me) else { return out };
-            heard.into_iter().for_each(|told| self.hear(told));
+            let Some(incoming) = queues.receive(me) else { return out };
+            incoming.into_iter().for_each(|message| self.receive(message));
         }
     }
 
-    fn hear(&mut self, told: Told) {
-        if let Some(place) = self.place(told.culprit)
+    fn receive(&mut self, message: CostMessage) {
+        if let Some(place) = self.place(message.culprit)
             && let Some(walker) = self.walkers.get_mut(place)
         {
-            self.ready.extend(walker.hear(told).then_some(place));
+            self.ready.extend(walker.receive(message).then_some(place));
         }
     }
 }
 
-/// What workers need to send what they tell.
-struct Post<'a> {
+/// Finds the worker, or the outbox, for a message.
+struct Router<'a> {
     sharding: Sharding,
     pools: &'a Pools,
     /// Locations of each part of this program.
     parts: &'a [Range<LocationNumber>],
-    /// Time up to which locations go.
+    /// Time back to which locations advance.
     until: Time,
 }
 
-impl Post<'_> {
+impl Router<'_> {
     /// Returns the part of this program that has a location.
     fn part(&self, location: LocationNumber) -> Option<usize> {
         self.parts.iter().position(|it| it.contains(&location))
     }
 }
 
-/// Lets all parts advance at the same time. Returns what they tell other programs.
-fn advance(parts: &mut [Part], scene: Scene<'_>, post: &Post<'_>) -> Vec<Telling> {
-    let mail = Mail::new(parts.len());
-    let mail = &mail;
+/// Lets all parts advance at the same time. Returns their messages to other processes of the analysis.
+fn advance(parts: &mut [Part], scene: Scene<'_>, router: &Router<'_>) -> Vec<Outgoing> {
+    let queues = Queues::new(parts.len());
+    let queues = &queues;
     thread::scope(|scope| {
         let run = |(me, part): (usize, &'_ mut Part)| {
-            let _present = Present(mail);
-            part.advance(me, scene, mail, post)
+            let _guard = PanicGuard(queues);
+            part.advance(me, scene, queues, router)
         };
         let mut workers = parts.iter_mut().enumerate();
         let first = workers.next();
@@ -181,7 +183,7 @@ fn walker(log: &DependencyLog, location: &Location) -> Result<Walker, LogError> 
 pub(crate) fn find(
     transport: &Transport<'_>,
     world: &World,
-    (sharding, deal): (Sharding, &Deal),
+    (sharding, assignment): (Sharding, &Assignment),
     cut: Cut,
     directory: &FilePath,
     shards: &mut [&mut [Process]],
@@ -214,15 +216,15 @@ pub(crate) fn find(
         }
         loop {
             let pools = Pools::default();
-            let post = Post { sharding, pools: &pools, parts: &ranges, until };
-            let sent = advance(&mut parts, scene, &post);
+            let router = Router { sharding, pools: &pools, parts: &ranges, until };
+            let sent = advance(&mut parts, scene, &router);
             check(transport, parts.iter().find_map(|it| it.failed.as_ref()))?;
-            let heard = Telling::sort(sharding, sent);
-            let count = heard.iter().filter(|it| !it.is_empty()).count() as u64;
-            let heard = transport.deliver("causes", deal, heard)?;
-            let mut heard = heard.into_iter();
+            let incoming = Outgoing::sort(sharding, sent);
+            let count = incoming.iter().filter(|it| !it.is_empty()).count() as u64;
+            let incoming = transport.deliver("causes", assignment, incoming)?;
+            let mut incoming = incoming.into_iter();
             for part in &mut parts {
-                part.heard = heard.by_ref().take(each).collect();
+                part.incoming = incoming.by_ref().take(each).collect();
             }
             if transport.sum("causes that are told", count)? == 0 {
                 break;

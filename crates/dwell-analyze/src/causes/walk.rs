@@ -18,9 +18,9 @@ use crate::engine::hash::Mixed;
 use crate::engine::tally::Counts;
 use crate::engine::transport::Message;
 
-/// What a location that waited tells the culprit.
+/// Message of a location that waited to the culprit, with the costs of the wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct CostMessage {
     pub(crate) culprit: LocationNumber,
     key: Key,
     /// Signature of the path of the call that waited.
@@ -33,7 +33,7 @@ pub(crate) struct Told {
     did: Vec<(Signature, u64)>,
 }
 
-impl Message for Told {}
+impl Message for CostMessage {}
 
 /// Names a wait at its culprit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -83,11 +83,11 @@ pub(crate) struct Scene<'a> {
 #[derive(Debug)]
 pub(crate) struct Walker {
     history: History,
-    /// What others have told, by the ends of their waits.
-    told: HashMap<Time, Vec<Told>, Mixed>,
+    /// Messages that have arrived, by the ends of the waits.
+    received: HashMap<Time, Vec<CostMessage>, Mixed>,
     costs: HashMap<(Activity, Origin), Cost, Mixed>,
     margins: BTreeMap<Activity, u64>,
-    /// Number of waits about which others have to tell before the next releases can be settled, and when these are.
+    /// Number of messages that are missing before the next releases can be settled, and the time of these releases.
     missing: usize,
     next: Time,
     /// Memory for what the location did, and for parts of costs.
@@ -99,7 +99,7 @@ impl Walker {
     pub(crate) fn new(history: History) -> Self {
         Self {
             history,
-            told: HashMap::default(),
+            received: HashMap::default(),
             costs: HashMap::default(),
             margins: BTreeMap::new(),
             missing: 0,
@@ -109,15 +109,15 @@ impl Walker {
         }
     }
 
-    /// Takes what another location tells. Returns `true` if this was the last that was missing.
-    pub(crate) fn hear(&mut self, told: Told) -> bool {
-        let is_needed = self.missing > 0 && told.key.to == self.next;
-        self.told.entry(told.key.to).or_default().push(told);
+    /// Takes a message. Returns `true` if it was the last that was missing.
+    pub(crate) fn receive(&mut self, message: CostMessage) -> bool {
+        let is_needed = self.missing > 0 && message.key.to == self.next;
+        self.received.entry(message.key.to).or_default().push(message);
         self.missing -= usize::from(is_needed);
         is_needed && self.missing == 0
     }
 
-    /// Returns `true` if another location has to tell something.
+    /// Returns `true` if messages are missing.
     pub(crate) fn is_stopped(&self) -> bool {
         self.missing > 0
     }
@@ -132,13 +132,13 @@ impl Walker {
         Ok(Done { costs, margins, computed: self.history.finish()?, counted: Vec::new() })
     }
 
-    /// Settles all waits and releases from the last one to a time, as far as what others tell has arrived. `tell` is
-    /// called for each wait.
+    /// Settles all waits and releases from the last one to a time, as far as messages have arrived. `send` is called for
+    /// each wait.
     pub(crate) fn go(
         &mut self,
         scene: Scene<'_>,
         until: Time,
-        tell: &mut impl FnMut(Told),
+        send: &mut impl FnMut(CostMessage),
     ) -> Result<(), LogError> {
         loop {
             self.history.read_waits(Time::END)?;
@@ -148,15 +148,15 @@ impl Walker {
             let Some(next) = wait.max(release).filter(|it| *it >= until) else { return Ok(()) };
             // What a release passes on goes to waits that ended before it.
             if wait == Some(next) {
-                self.wait(scene)?.into_iter().for_each(&mut *tell);
+                self.wait(scene)?.into_iter().for_each(&mut *send);
             } else if !self.release(next)? {
                 return Ok(());
             }
         }
     }
 
-    /// Takes the last wait that is left, whose cost is known now, and returns what the culprit has to be told.
-    fn wait(&mut self, scene: Scene<'_>) -> Result<Option<Told>, LogError> {
+    /// Takes the last wait that is left, whose cost is known now, and returns the message to the culprit.
+    fn wait(&mut self, scene: Scene<'_>) -> Result<Option<CostMessage>, LogError> {
         let Some(waiting) = self.history.own.pop_front() else { return Ok(None) };
         let piece = waiting.piece;
         if piece.low == Duration::ZERO {
@@ -174,7 +174,7 @@ impl Walker {
         }
         self.history.forget(piece.to);
         let (culprit, key, passed) = (piece.culprit, Key::of(&piece), waiting.passed);
-        Ok(Some(Told { culprit, key, site, passed, since, did }))
+        Ok(Some(CostMessage { culprit, key, site, passed, since, did }))
     }
 
     /// Returns the time of each activity by its signature, and of all waits.
@@ -203,35 +203,35 @@ impl Walker {
         Ok(self.history.bounded(last, from, scene.begin)?.min(from))
     }
 
-    /// Settles all releases at a time, which are the last that are left. Returns `false` if something was not told yet.
+    /// Settles all releases at a time, which are the last that are left. Returns `false` if messages are missing.
     fn release(&mut self, at: Time) -> Result<bool, LogError> {
         self.history.read_releases(Time(at.0.saturating_sub(1)))?;
         let same = self.history.released.partition_point(|it| it.to >= at);
         let certain = |it: &&Piece| it.low > Duration::ZERO;
         let needed = self.history.released.range(..same).filter(certain).count();
-        let known = self.told.get(&at).map_or(0, Vec::len);
+        let known = self.received.get(&at).map_or(0, Vec::len);
         (self.missing, self.next) = (needed.saturating_sub(known), at);
         if self.missing > 0 {
             return Ok(false);
         }
-        let mut told = self.told.remove(&at).unwrap_or_default();
+        let mut messages = self.received.remove(&at).unwrap_or_default();
         let mut pieces: Vec<Piece> = self.history.released.drain(..same).collect();
         for piece in pieces.iter().filter(|it| it.high > it.low) {
             self.margin(piece)?;
         }
-        // Every wait with a lower bound above 0 has been told about, in any order.
+        // A message has arrived for every wait with a lower bound above 0, in any order.
         pieces.retain(|it| it.low > Duration::ZERO);
         pieces.sort_unstable_by_key(Key::of);
-        told.sort_unstable_by_key(|it| it.key);
+        messages.sort_unstable_by_key(|it| it.key);
         // Waits in one collective are settled together, all others apart.
-        let mut together: BTreeMap<Quantity, Vec<(Piece, Told)>> = BTreeMap::new();
-        for (piece, told) in pieces.into_iter().zip(told) {
+        let mut together: BTreeMap<Quantity, Vec<(Piece, CostMessage)>> = BTreeMap::new();
+        for (piece, message) in pieces.into_iter().zip(messages) {
             if is_of_interval(piece.what) {
-                self.settle_interval(&piece, &told)?;
+                self.settle_interval(&piece, &message)?;
             } else if piece.among.is_some() {
-                together.entry(piece.what).or_default().push((piece, told));
+                together.entry(piece.what).or_default().push((piece, message));
             } else {
-                self.settle_stretch(at, &[(piece, told)])?;
+                self.settle_stretch(at, &[(piece, message)])?;
             }
         }
         for group in together.into_values() {
@@ -257,28 +257,28 @@ impl Walker {
     }
 
     /// Splits the cost of a wait over what the location did during it.
-    fn settle_interval(&mut self, piece: &Piece, told: &Told) -> Result<(), LogError> {
+    fn settle_interval(&mut self, piece: &Piece, message: &CostMessage) -> Result<(), LogError> {
         self.profile.clear();
         let span = (piece.from, piece.to);
         self.history.add_to(&mut self.profile, span, 1, |it| it.to < piece.to)?;
-        let origin = Origin { site: told.site, what: piece.what };
+        let origin = Origin { site: message.site, what: piece.what };
         let waiting = self.profile.waiting();
-        self.book(&Costs::one(origin, piece.low.0), &told.passed, waiting);
+        self.book(&Costs::one(origin, piece.low.0), &message.passed, waiting);
         Ok(())
     }
 
     /// Splits the cost of waits that ended together over what the location did more than those that waited.
-    fn settle_stretch(&mut self, at: Time, group: &[(Piece, Told)]) -> Result<(), LogError> {
+    fn settle_stretch(&mut self, at: Time, group: &[(Piece, CostMessage)]) -> Result<(), LogError> {
         let mut begins: BTreeMap<Time, u64> = BTreeMap::new();
         let mut theirs: HashMap<Signature, u64, Mixed> = HashMap::default();
         let (mut direct, mut passed) = (Costs::default(), Costs::default());
-        for (piece, told) in group {
-            *begins.entry(told.since).or_default() += 1;
-            for (signature, time) in &told.did {
+        for (piece, message) in group {
+            *begins.entry(message.since).or_default() += 1;
+            for (signature, time) in &message.did {
                 *theirs.entry(*signature).or_default() += time;
             }
-            direct.add(Origin { site: told.site, what: piece.what }, piece.low.0);
-            told.passed.iter().for_each(|(origin, amount)| passed.add(origin, amount));
+            direct.add(Origin { site: message.site, what: piece.what }, piece.low.0);
+            message.passed.iter().for_each(|(origin, amount)| passed.add(origin, amount));
         }
         self.profile.clear();
         for (since, times) in begins {

@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::matrix::Kind;
 use crate::engine::paths::Path;
-use crate::engine::rows::Following;
+use crate::engine::sequences::SequenceCounts;
 
 /// Number of calls of a sort that are needed to know how long such calls take.
 pub(crate) const ENOUGH: i64 = 10;
@@ -344,7 +344,7 @@ pub(crate) struct Calls {
     pub(crate) next: u32,
     pub(crate) rests: Histogram,
     /// Numbers of calls that followed other calls in a row.
-    pub(crate) following: Following,
+    pub(crate) in_sequence: SequenceCounts,
 }
 
 /// Bytes that an open call has moved so far, and the partners that it moved them with.

@@ -3,7 +3,7 @@
 use dwell_trace::ids::{ContextNumber, ProcessNumber};
 use dwell_trace::locks::{LockKey, LockMode};
 use dwell_trace::roles::Epoch;
-use dwell_trace::shape::Way;
+use dwell_trace::shape::CollectiveShape;
 use dwell_trace::time::Time;
 use otf2::enums::{CollectiveRoot, RmaSyncType};
 use otf2::id::{GroupRef, RmaWinRef};
@@ -14,12 +14,12 @@ use otf2::{Attribute, List};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event<'a> {
     pub(crate) time: Time,
-    pub(crate) what: What<'a>,
+    pub(crate) kind: EventKind<'a>,
 }
 
 /// Kind of an event, with its data.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum What<'a> {
+pub(crate) enum EventKind<'a> {
     /// A judged call sent a message. A later call completes it if there is a request.
     Sent {
         context: ContextNumber,
@@ -42,7 +42,12 @@ pub(crate) enum What<'a> {
     /// A call began a non-blocking collective. `enter` is the enter of that call.
     CollectiveBegun { request: u64, enter: Time, among: Among },
     /// A call completed a non-blocking collective.
-    CollectiveCompleted { context: ContextNumber, way: Way, root: CollectiveRoot, request: u64 },
+    CollectiveCompleted {
+        context: ContextNumber,
+        shape: CollectiveShape,
+        root: CollectiveRoot,
+        request: u64,
+    },
     /// A call requested a lock.
     LockRequested { key: LockKey, mode: LockMode },
     /// A call acquired a lock.
@@ -83,7 +88,7 @@ pub(crate) struct Received {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collective {
     pub(crate) context: ContextNumber,
-    pub(crate) way: Way,
+    pub(crate) shape: CollectiveShape,
     pub(crate) root: CollectiveRoot,
     /// Window, if the collective is a fence.
     pub(crate) fence: Option<RmaWinRef>,
@@ -92,7 +97,7 @@ pub(crate) struct Collective {
     /// Group of the process and the neighbours that send to it, if the archive has it.
     pub(crate) neighbours: Option<GroupRef>,
     /// Number of the held call if the collective completed operations on targets outside of its group.
-    pub(crate) held: Option<u32>,
+    pub(crate) deferred: Option<u32>,
 }
 
 /// The members of a communicator that a member of a collective waits for.

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use dwell_log::edge::Edge;
 
 use crate::engine::booking::Booking;
-use crate::engine::held::Remainder;
+use crate::engine::deferred::Remainder;
 use crate::engine::transport::{Pools, Sharding};
 use crate::engine::wire::Inboxes;
 

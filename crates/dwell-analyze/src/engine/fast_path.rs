@@ -248,10 +248,10 @@ impl<P: Pattern> Player<'_, P> {
         };
         if traits.has(Traits::SERVES) && !(itself && traits.has(Traits::ONE_SIDED)) {
             if traits.has(Traits::ALWAYS) {
-                self.here.process.sure.call(enter, time);
+                self.here.process.certain.call(enter, time);
             }
-            if self.here.world.wide {
-                self.here.process.wide.call(enter, time);
+            if self.here.world.any_conditional {
+                self.here.process.possible.call(enter, time);
             }
         }
     }
@@ -452,7 +452,7 @@ impl<P: Pattern> Player<'_, P> {
         self.here.location.last_call_needed(self.here.process.index, need);
         let location = self.here.location.number;
         let call = CompletedCall { location, account, enter, leave, target, start, class };
-        self.patterns.completed(call, &mut Asking { own: self.own, shared: self.shared });
+        self.patterns.on_complete(call, &mut Asking { own: self.own, shared: self.shared });
     }
 
     /// Books an operation of which the region that served it is known in part.

@@ -50,7 +50,7 @@ pub(crate) struct ShardLog {
     pub(crate) waits: Edges,
     pub(crate) releases: Edges,
     /// Edges of calls of this shard that were found in the current window.
-    pub(crate) fresh: Vec<Edge>,
+    pub(crate) new_edges: Vec<Edge>,
     /// Edges that are on their way to the locations that were waited for.
     outgoing: Vec<Edge>,
     /// Classes of edges whose culprit is another process than the one that the class is judged for: the culprit, and
@@ -69,7 +69,7 @@ impl ShardLog {
         Self {
             waits: edges(Side::Waiter),
             releases: edges(Side::Culprit),
-            fresh: Vec::new(),
+            new_edges: Vec::new(),
             outgoing: Vec::new(),
             elsewhere: BTreeSet::new(),
             addressed: BTreeSet::new(),
@@ -79,7 +79,7 @@ impl ShardLog {
 
     /// Keeps the edges that were found in a window.
     pub(crate) fn settle(&mut self, world: &World) {
-        for edge in self.fresh.drain(..) {
+        for edge in self.new_edges.drain(..) {
             self.waits.add(edge);
             if edge.kind == Kind::Early {
                 continue;
@@ -114,7 +114,7 @@ impl ShardLog {
 
     /// Returns the memory in bytes that edges of the current window take. Others have memory of their own.
     pub(crate) fn bytes(&self) -> usize {
-        (self.fresh.capacity() + self.outgoing.capacity()) * size_of::<Edge>()
+        (self.new_edges.capacity() + self.outgoing.capacity()) * size_of::<Edge>()
     }
 }
 

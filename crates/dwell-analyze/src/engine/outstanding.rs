@@ -25,13 +25,13 @@ pub(crate) const LONGEST_MESSAGE: Duration = Duration(1_000_000_000);
 /// and among all that may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Known {
-    pub(crate) sure: Option<Span>,
-    pub(crate) wide: Option<Span>,
+    pub(crate) certain: Option<Span>,
+    pub(crate) possible: Option<Span>,
 }
 
 impl Known {
     /// The activity of the target before the call may have been enough.
-    pub(crate) const EARLY: Self = Self { sure: Some(Span::EARLY), wide: Some(Span::EARLY) };
+    pub(crate) const EARLY: Self = Self { certain: Some(Span::EARLY), possible: Some(Span::EARLY) };
 }
 
 /// An operation in flight.
@@ -174,7 +174,7 @@ impl Outstanding {
         let mut keep = VecDeque::new();
         for op in std::mem::take(&mut self.open) {
             let known = self.known.get(&op.serial).filter(|_| op.learned);
-            match known.filter(|known| known.sure.is_some() && known.wide.is_some()) {
+            match known.filter(|known| known.certain.is_some() && known.possible.is_some()) {
                 Some(known) => all.push((op, *known)),
                 None => keep.push_back(op),
             }
@@ -262,7 +262,7 @@ impl Outstanding {
             false => Known::default(),
         };
         let all = self.open.iter().chain(self.lasting.values()).map(move |op| (op, known(op)));
-        all.filter(|(_, known)| known.sure.is_none() || known.wide.is_none())
+        all.filter(|(_, known)| known.certain.is_none() || known.possible.is_none())
     }
 
     /// Returns what is known about an operation that is complete, and forgets it.
@@ -286,8 +286,8 @@ impl Outstanding {
         let mut note = |op: &mut Op| {
             op.learned = true;
             let known = all.entry(op.serial).or_default();
-            known.sure = known.sure.or(found.sure);
-            known.wide = known.wide.or(found.wide);
+            known.certain = known.certain.or(found.certain);
+            known.possible = known.possible.or(found.possible);
         };
         // Sequence numbers rise from front to back.
         let at = self.open.partition_point(|op| op.serial < serial);

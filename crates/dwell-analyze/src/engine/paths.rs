@@ -19,11 +19,11 @@ use otf2::id::{CallingContextRef, MetricRef, ParameterRef, RegionRef};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::{Account, Calls, ExpectedTimes, Histogram, OperationEnd, Sort};
-use crate::engine::fresh::Fresh;
 use crate::engine::hash::Mixed;
 use crate::engine::instances::WaitingCalls;
+use crate::engine::recent_calls::RecentCalls;
 use crate::engine::regions::Span;
-use crate::engine::rows::{Following, Row};
+use crate::engine::sequences::{Sequence, SequenceCounts};
 
 /// Number of a path at its location.
 #[derive(
@@ -144,7 +144,7 @@ pub(crate) struct Paths {
     nodes: Vec<Node>,
     /// Accounts of runtime calls, by path and sort.
     accounts: Vec<Calls>,
-    fresh: Fresh,
+    recent_calls: RecentCalls,
     /// Number of waits that were longer than the time left in their calls. It must be 0.
     pub(crate) excess: u64,
     children: HashMap<(Path, RegionRef, CallingContextRef), u32, Mixed>,
@@ -160,7 +160,7 @@ pub(crate) struct Paths {
     /// Number of parameter values that are kept apart.
     values: usize,
     /// Operations since the location last synchronised.
-    pub(crate) row: Row,
+    pub(crate) sequence: Sequence,
 }
 
 impl Default for Paths {
@@ -171,7 +171,7 @@ impl Default for Paths {
         Self {
             nodes: vec![top],
             accounts: Vec::new(),
-            fresh: Fresh::default(),
+            recent_calls: RecentCalls::default(),
             excess: 0,
             children,
             settings,
@@ -180,7 +180,7 @@ impl Default for Paths {
             recent_ways: [None; RECENT_WAYS],
             waiting: Vec::new(),
             values: 0,
-            row: Row::default(),
+            sequence: Sequence::default(),
         }
     }
 }
@@ -193,8 +193,8 @@ fn book_first(node: &mut Node, what: Quantity, amount: u64) {
 
 /// Adds the time of a call to its account, now or when its waits are known.
 #[inline(always)]
-fn add(fresh: &mut Fresh, account: Account, calls: &mut Calls, time: Duration) {
-    if !fresh.keep(account.0, time) {
+fn add(recent: &mut RecentCalls, account: Account, calls: &mut Calls, time: Duration) {
+    if !recent.keep(account.0, time) {
         calls.rests.add(time);
     }
 }
@@ -403,12 +403,12 @@ impl Paths {
         if let Some(account) = known
             && account.sort == sort
         {
-            add(&mut self.fresh, Account(recent), account, time);
+            add(&mut self.recent_calls, Account(recent), account, time);
             return Account(recent);
         }
         let account = self.account(path, sort);
         if let Some(calls) = self.accounts.get_mut(account.0.wrapping_sub(1) as usize) {
-            add(&mut self.fresh, account, calls, time);
+            add(&mut self.recent_calls, account, calls, time);
         }
         account
     }
@@ -429,8 +429,8 @@ impl Paths {
             && calls.sort == sort
         {
             let account = Account(recent);
-            add(&mut self.fresh, account, calls, when.length());
-            self.row.operation(when, account, target, end, &mut calls.following);
+            add(&mut self.recent_calls, account, calls, when.length());
+            self.sequence.operation(when, account, target, end, &mut calls.in_sequence);
             return account;
         }
         self.charge_operation_apart(path, sort, when, target, end)
@@ -448,8 +448,8 @@ impl Paths {
         let account = self.account(path, sort);
         let calls = self.accounts.get_mut(account.0.wrapping_sub(1) as usize);
         if let Some(calls) = calls {
-            add(&mut self.fresh, account, calls, when.length());
-            self.row.operation(when, account, target, end, &mut calls.following);
+            add(&mut self.recent_calls, account, calls, when.length());
+            self.sequence.operation(when, account, target, end, &mut calls.in_sequence);
         }
         account
     }
@@ -464,16 +464,16 @@ impl Paths {
     ) {
         let calls = self.accounts.get_mut(account.0.wrapping_sub(1) as usize);
         if let Some(calls) = calls {
-            self.row.operation(when, account, target, end, &mut calls.following);
+            self.sequence.operation(when, account, target, end, &mut calls.in_sequence);
         }
     }
 
     /// Checks whether a charged call that completes operations repeats an earlier one.
     pub(crate) fn complete(&mut self, account: Account, when: Span, path: Path) {
-        if self.row.complete(when, path)
+        if self.sequence.complete(when, path)
             && let Some(calls) = self.calls_mut(account)
         {
-            calls.following.again += 1;
+            calls.in_sequence.again += 1;
         }
     }
 
@@ -481,11 +481,11 @@ impl Paths {
     #[inline(always)]
     pub(crate) fn synchronise(&mut self, traits: Traits, account: Account, when: Span, path: Path) {
         if traits.has(Traits::INTERRUPTS) {
-            self.row.interrupt();
+            self.sequence.interrupt();
         } else if traits.has(Traits::COMPLETION) {
             self.complete(account, when, path);
         } else if traits.has(Traits::TAKES_LOCK) {
-            self.row.lock(when);
+            self.sequence.lock(when);
         }
     }
 
@@ -508,8 +508,8 @@ impl Paths {
         }
         let before = self.accounts.get_mut(recent.wrapping_sub(1) as usize);
         let next = before.map_or(new, |before| std::mem::replace(&mut before.next, new));
-        let (rests, following) = (Histogram::default(), Following::default());
-        self.accounts.push(Calls { path, sort, next, rests, following });
+        let (rests, in_sequence) = (Histogram::default(), SequenceCounts::default());
+        self.accounts.push(Calls { path, sort, next, rests, in_sequence });
         Account(new)
     }
 
@@ -529,7 +529,7 @@ impl Paths {
     /// Moves a wait out of the rest of a call that had `left` nanoseconds left.
     #[inline]
     pub(crate) fn take_wait(&mut self, account: Account, wait: Duration, left: Duration) {
-        let is_fresh = self.fresh.take(account.0, left);
+        let is_fresh = self.recent_calls.take(account.0, left);
         if let Some(calls) = self.calls_mut(account) {
             match is_fresh {
                 true => calls.rests.add(left.saturating_sub(wait)),
@@ -543,7 +543,7 @@ impl Paths {
     /// so before its next window, and before histograms are read.
     #[inline]
     pub(crate) fn settle(&mut self) {
-        for (account, time) in self.fresh.drain() {
+        for (account, time) in self.recent_calls.drain() {
             if let Some(calls) = self.accounts.get_mut(account.wrapping_sub(1) as usize) {
                 calls.rests.add(time);
             }

@@ -3,18 +3,18 @@
 //!
 //! The engine is generic over one type that implements [`Pattern`], and names none. That type is a list of patterns,
 //! which is itself a pattern: it passes every call on to its members in order. The order matters in one place only: at
-//! the end of a call ([`Pattern::ended`]) earlier patterns may claim operations that later ones then do not judge.
+//! the end of a call ([`Pattern::on_leave`]) earlier patterns may claim operations that later ones then do not judge.
 //!
 //! A window goes through the methods in this order, for all shards at once:
 //!
 //! | step | methods |
 //! |---|---|
-//! | events are read | [`resumed`](Pattern::resumed), [`judge_rest`](Pattern::judge_rest), [`happened`](Pattern::happened), [`issued`](Pattern::issued), [`completed`](Pattern::completed), [`ended`](Pattern::ended), [`paused`](Pattern::paused) |
+//! | events are read | [`begin_window`](Pattern::begin_window), [`judge_rest`](Pattern::judge_rest), [`on_event`](Pattern::on_event), [`on_issue`](Pattern::on_issue), [`on_complete`](Pattern::on_complete), [`on_leave`](Pattern::on_leave), [`end_window`](Pattern::end_window) |
 //! | questions are answered | [`answer`](Pattern::answer) |
 //! | answers are booked | [`book`](Pattern::book) |
 //!
-//! After the last window follow [`found`](Pattern::found), [`conclude`](Pattern::conclude) and
-//! [`divided`](Pattern::divided), and then the results are read.
+//! After the last window follow [`facts`](Pattern::facts), [`conclude`](Pattern::conclude) and
+//! [`on_division`](Pattern::on_division), and then the results are read.
 
 use std::fmt::Debug;
 
@@ -26,10 +26,10 @@ use dwell_trace::world::World;
 use crate::engine::accounts::{Calls, ExpectedTimes};
 use crate::engine::blame::Blame;
 use crate::engine::call::{CompletedCall, EndedCall, Issued};
+use crate::engine::deferred::Rest;
 use crate::engine::event::Event;
 use crate::engine::exchange::{self, Outboxes, Protocol};
-use crate::engine::held::Rest;
-use crate::engine::here::Here;
+use crate::engine::location_context::LocationContext;
 use crate::engine::matrix::{Kind, Matrix};
 use crate::engine::owned::{Members, Owned};
 use crate::engine::process::Process;
@@ -65,7 +65,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
     /// Creates the state for the processes and locations of a shard.
     fn new(members: &Members) -> Self;
 
-    /// Returns `true` if [`Self::issued`] must see operations of this kind. The engine then reads their calls on the
+    /// Returns `true` if [`Self::on_issue`] must see operations of this kind. The engine then reads their calls on the
     /// slow path.
     #[inline(always)]
     fn needs_operations(world: &World, kind: Kind) -> bool {
@@ -74,7 +74,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
     }
 
     /// Sends what [`Self::book`] left for the next window.
-    fn resumed(&mut self, world: &World, out: &mut Asking<'_, Self>) {
+    fn begin_window(&mut self, world: &World, out: &mut Asking<'_, Self>) {
         let _ = (world, out);
     }
 
@@ -84,32 +84,42 @@ pub(crate) trait Pattern: Debug + Send + Sized {
     }
 
     /// Notes an event at a location.
-    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Self>) {
+    fn on_event(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        event: &Event<'_>,
+        out: &mut Asking<'_, Self>,
+    ) {
         let _ = (here, event, out);
     }
 
     /// Notes that the open call issued an operation, if waits are judged at the call.
-    fn issued(&mut self, here: &mut Here<'_>, operation: &Issued<'_>, out: &mut Asking<'_, Self>) {
+    fn on_issue(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        operation: &Issued<'_>,
+        out: &mut Asking<'_, Self>,
+    ) {
         let _ = (here, operation, out);
     }
 
     /// Judges a call on the fast path: it completed one operation, and nothing is known yet about who served it.
     #[inline(always)]
-    fn completed(&mut self, call: CompletedCall, out: &mut Asking<'_, Self>) {
+    fn on_complete(&mut self, call: CompletedCall, out: &mut Asking<'_, Self>) {
         let _ = (call, out);
     }
 
-    /// Returns `true` if [`Self::ended`] must see a call about which the pattern noted nothing.
+    /// Returns `true` if [`Self::on_leave`] must see a call about which the pattern noted nothing.
     #[inline(always)]
-    fn judges(here: &Here<'_>, call: &EndedCall<Locked<Self>>) -> bool {
+    fn judges(here: &LocationContext<'_>, call: &EndedCall<Locked<Self>>) -> bool {
         let _ = (here, call);
         false
     }
 
     /// Judges a call that has ended, if the pattern noted something about it or asked for it ([`Self::judges`]).
-    fn ended(
+    fn on_leave(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut LocationContext<'_>,
         call: &mut EndedCall<Locked<Self>>,
         out: &mut Asking<'_, Self>,
     ) {
@@ -118,7 +128,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
 
     /// Ends a window for a process. Returns the times since which facts must be kept because of calls and questions of
     /// this process. Every event before `horizon` has been read.
-    fn paused(
+    fn end_window(
         &mut self,
         world: &World,
         process: &Process,
@@ -153,7 +163,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
     }
 
     /// Returns what this shard found that other shards need to know.
-    fn found(&self, world: &World) -> Self::Facts {
+    fn facts(&self, world: &World) -> Self::Facts {
         let _ = world;
         Self::Facts::default()
     }
@@ -165,7 +175,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
 
     /// Takes the calls of an account after their time has been divided. `times` are the times that calls need over the
     /// whole run.
-    fn divided(
+    fn on_division(
         &mut self,
         world: &World,
         location: LocationNumber,

@@ -18,11 +18,11 @@ use otf2::{Attribute, Event, List};
 
 use crate::engine::accounts::{self, Account, Distance, Moved, OperationEnd, Sort};
 use crate::engine::call::{EndedCall, Issued};
-use crate::engine::event::What;
+use crate::engine::event::EventKind;
 use crate::engine::exchange::Asking;
 use crate::engine::fast_path::{Issue, Leaf};
-use crate::engine::here::Here;
 use crate::engine::location::Frame;
+use crate::engine::location_context::LocationContext;
 use crate::engine::matrix::Kind;
 use crate::engine::outstanding::{Done, Op};
 use crate::engine::paths::Path;
@@ -33,7 +33,7 @@ use crate::engine::regions::{Regions, Span};
 
 /// One location of a process, with everything that its events act on.
 pub(crate) struct Player<'a, P: Pattern> {
-    pub(crate) here: Here<'a>,
+    pub(crate) here: LocationContext<'a>,
     pub(crate) patterns: &'a mut P,
     /// Outboxes of each pattern, and of all patterns together.
     pub(crate) own: &'a mut P::Questions,
@@ -145,14 +145,14 @@ impl<P: Pattern> Player<'_, P> {
                 }
                 let tentative = traits.has(Traits::ONE_SIDED);
                 if tentative && judged && !self.here.process.alone {
-                    self.here.process.doubt(time, traits, self.here.world.wide);
+                    self.here.process.doubt(time, traits, self.here.world.any_conditional);
                 } else {
                     let tentative = tentative && self.here.process.alone;
                     if traits.has(Traits::ALWAYS) {
-                        self.here.process.sure.enter(time, tentative);
+                        self.here.process.certain.enter(time, tentative);
                     }
-                    if self.here.world.wide {
-                        self.here.process.wide.enter(time, tentative);
+                    if self.here.world.any_conditional {
+                        self.here.process.possible.enter(time, tentative);
                     }
                 }
             }
@@ -253,10 +253,10 @@ impl<P: Pattern> Player<'_, P> {
             }
         }
         if frame.traits.has(Traits::ALWAYS) {
-            process.sure.leave(time);
+            process.certain.leave(time);
         }
-        if self.here.world.wide && frame.traits.has(Traits::SERVES) {
-            process.wide.leave(time);
+        if self.here.world.any_conditional && frame.traits.has(Traits::SERVES) {
+            process.possible.leave(time);
         }
         if location.judged == 0 {
             let sort = Sort::function(frame.region, 0, Distance::None, 0);
@@ -317,10 +317,10 @@ impl<P: Pattern> Player<'_, P> {
             self.here.process.settle(frame.enter, frame.traits, false);
         }
         if frame.traits.has(Traits::ALWAYS) {
-            self.here.process.sure.leave(time);
+            self.here.process.certain.leave(time);
         }
-        if self.here.world.wide && frame.traits.has(Traits::SERVES) {
-            self.here.process.wide.leave(time);
+        if self.here.world.any_conditional && frame.traits.has(Traits::SERVES) {
+            self.here.process.possible.leave(time);
         }
         if let Some((kind, target)) = frame.first {
             let to = self.here.world.system.party(target);
@@ -408,7 +408,7 @@ impl<P: Pattern> Player<'_, P> {
         if frame.traits.has(Traits::TESTS) {
             self.tested(time, frame, time - frame.enter, 1);
         }
-        let Here { process, location, .. } = &mut self.here;
+        let LocationContext { process, location, .. } = &mut self.here;
         if !location.touched.is_empty() {
             process.touched.extend(location.touched.drain(..).map(|touched| (touched, time)));
         }
@@ -417,7 +417,7 @@ impl<P: Pattern> Player<'_, P> {
     /// Lets patterns judge a call that has ended.
     #[inline(never)]
     pub(crate) fn judge(&mut self, when: Span, frame: Frame, account: Account) {
-        let Here { location, process, .. } = &mut self.here;
+        let LocationContext { location, process, .. } = &mut self.here;
         let done = std::mem::take(&mut location.done);
         for &Done { target, start, class, bytes, .. } in &done {
             let age = when.begin.since(start);
@@ -438,7 +438,7 @@ impl<P: Pattern> Player<'_, P> {
             locked: Vec::new(),
         };
         let mut out = Asking { own: self.own, shared: self.shared };
-        self.patterns.ended(&mut self.here, &mut call, &mut out);
+        self.patterns.on_leave(&mut self.here, &mut call, &mut out);
         // The list is used again, since most calls that get here complete operations.
         call.done.clear();
         self.here.location.done = call.done;
@@ -579,7 +579,7 @@ impl<P: Pattern> Player<'_, P> {
             self.here.location.touched.push((window, target));
         }
         if !frame.issued && frame.traits.has(Traits::ONE_SIDED) {
-            self.here.process.sure_or_wide(frame, itself);
+            self.here.process.certain_or_possible(frame, itself);
             if itself {
                 self.here.process.forget_entry(frame.enter, self.here.location.number);
             }
@@ -587,7 +587,7 @@ impl<P: Pattern> Player<'_, P> {
         frame.issued = true;
         let issued = Issued { kind, layer, window, target, sent, frame: *frame, attributes };
         let mut out = Asking { own: self.own, shared: self.shared };
-        self.patterns.issued(&mut self.here, &issued, &mut out);
+        self.patterns.on_issue(&mut self.here, &issued, &mut out);
         if !itself {
             let moved = sent.max(received);
             let class = Class::of(layer, kind, self.here.memory(), moved);
@@ -644,7 +644,7 @@ impl<P: Pattern> Player<'_, P> {
             outstanding.take_all(Some(win), self.ops);
         }
         self.finish_ops();
-        self.show(time, What::CompletedAtTarget { window: win });
+        self.emit(time, EventKind::CompletedAtTarget { window: win });
     }
 
     /// Adds the operations in the scratch space to those that the open call completed.
@@ -663,12 +663,12 @@ impl Process {
     /// Records that a call begins, at one of several threads, which may turn out to act on its own process.
     #[cold]
     #[inline(never)]
-    fn doubt(&mut self, time: Time, traits: Traits, wide: bool) {
+    fn doubt(&mut self, time: Time, traits: Traits, possible: bool) {
         if traits.has(Traits::ALWAYS) {
-            self.sure.doubt(time);
+            self.certain.doubt(time);
         }
-        if wide {
-            self.wide.doubt(time);
+        if possible {
+            self.possible.doubt(time);
         }
     }
 
@@ -681,16 +681,16 @@ impl Process {
             false => regions.trust(enter),
         };
         if traits.has(Traits::ALWAYS) {
-            settle(&mut self.sure);
+            settle(&mut self.certain);
         }
         if traits.has(Traits::SERVES) {
-            settle(&mut self.wide);
+            settle(&mut self.possible);
         }
     }
 
     /// Records whether the open call acts on another process, as an operation in it shows.
     #[inline(always)]
-    fn sure_or_wide(&mut self, frame: &mut Frame, itself: bool) {
+    fn certain_or_possible(&mut self, frame: &mut Frame, itself: bool) {
         let always = frame.traits.has(Traits::ALWAYS);
         if !frame.traits.has(Traits::SERVES) {
             return;
@@ -704,15 +704,15 @@ impl Process {
         }
         if itself {
             if always {
-                self.sure.retract();
+                self.certain.retract();
             }
-            self.wide.retract();
+            self.possible.retract();
             frame.traits = frame.traits.without(Traits::SERVES);
         } else {
             if always {
-                self.sure.confirm();
+                self.certain.confirm();
             }
-            self.wide.confirm();
+            self.possible.confirm();
         }
     }
 }

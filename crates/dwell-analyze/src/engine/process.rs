@@ -9,8 +9,8 @@ use dwell_trace::time::Time;
 use dwell_trace::world::World;
 use otf2::id::RmaWinRef;
 
+use crate::engine::deferred::DeferredCalls;
 use crate::engine::hash::Mixed;
-use crate::engine::held::Held;
 use crate::engine::location::Location;
 use crate::engine::log::segments::Segments;
 use crate::engine::outstanding::Outstanding;
@@ -34,14 +34,14 @@ pub(crate) struct Process {
     /// True if calls that may have progressed operations of others were not recorded.
     pub(crate) dark: bool,
     /// Times at which the process certainly progressed operations of others.
-    pub(crate) sure: Regions,
+    pub(crate) certain: Regions,
     /// Times at which the process may have progressed operations of others.
-    pub(crate) wide: Regions,
+    pub(crate) possible: Regions,
     pub(crate) outstanding: Outstanding,
     /// Bytes of operations since the last call that completed operations at their targets.
     pub(crate) moved: u64,
     /// Calls whose rest is judged later.
-    pub(crate) held: Held,
+    pub(crate) deferred: DeferredCalls,
     /// Polling loops whose releases are being determined.
     pub(crate) loops: Loops,
     /// End of the last operation on each window and target, for MPI fences and epochs.
@@ -63,11 +63,11 @@ impl Process {
             alone: count == 1,
             seen: false,
             dark: world.dark,
-            sure: Regions::default(),
-            wide: Regions::default(),
+            certain: Regions::default(),
+            possible: Regions::default(),
             outstanding: Outstanding::default(),
             moved: 0,
-            held: Held::default(),
+            deferred: DeferredCalls::default(),
             loops: Loops::default(),
             touched: HashMap::default(),
             entries: None,
@@ -113,7 +113,7 @@ impl Process {
 
     /// Forgets the enters of calls before a time, unless they began a region that is kept.
     pub(crate) fn forget_entries(&mut self, floor: Time) {
-        let kept = self.sure.oldest().min(self.wide.oldest()).min(floor);
+        let kept = self.certain.oldest().min(self.possible.oldest()).min(floor);
         if let Some(entries) = &mut self.entries {
             while entries.pop_front_if(|it| it.0 < kept).is_some() {}
         }
@@ -140,8 +140,8 @@ impl Process {
     pub(crate) fn bytes(&self) -> usize {
         let logs = self.locations.iter().filter_map(|it| it.log.as_ref());
         let entries = self.entries.as_ref().map_or(0, VecDeque::capacity);
-        self.sure.bytes()
-            + self.wide.bytes()
+        self.certain.bytes()
+            + self.possible.bytes()
             + self.outstanding.bytes()
             + logs.map(|log| log.bytes()).sum::<usize>()
             + entries * size_of::<(Time, LocationNumber)>()

@@ -8,7 +8,7 @@ use dwell_trace::counters::{Member, Number};
 use dwell_trace::ids::{ContextNumber, ProcessNumber};
 use dwell_trace::locks::{LockKey, LockMode, LockOwner};
 use dwell_trace::roles::{Epoch, Role, Traits};
-use dwell_trace::shape::{Group, Way};
+use dwell_trace::shape::{CollectiveShape, Group};
 use dwell_trace::time::Time;
 use dwell_trace::world::number;
 use otf2::enums::{LockType, MeasurementMode, RmaSyncLevel, RmaSyncType};
@@ -16,7 +16,7 @@ use otf2::id::{CommRef, GroupRef, MetricRef, ParameterRef, Rank, RmaWinRef};
 use otf2::value::MetricValue;
 use otf2::{Attribute, AttributeValue, Event as Record, List};
 
-use crate::engine::event::{Among, Collective, Event, Received, What};
+use crate::engine::event::{Among, Collective, Event, EventKind, Received};
 use crate::engine::exchange::Asking;
 use crate::engine::location::Frame;
 use crate::engine::outstanding::Done;
@@ -105,9 +105,9 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     /// Shows an event to all patterns.
-    pub(crate) fn show(&mut self, time: Time, what: What<'_>) {
+    pub(crate) fn emit(&mut self, time: Time, kind: EventKind<'_>) {
         let mut out = Asking { own: self.own, shared: self.shared };
-        self.patterns.happened(&mut self.here, &Event { time, what }, &mut out);
+        self.patterns.on_event(&mut self.here, &Event { time, kind }, &mut out);
     }
 
     /// Notes for the dependency log what the open call needs, if waits are judged at it.
@@ -134,25 +134,26 @@ impl<P: Pattern> Player<'_, P> {
                 let Some(context) = self.here.context(it.win) else { return };
                 let Some(&frame) = self.here.location.stack.last() else { return };
                 let role = self.here.world.roles.get(frame.region);
-                let way = Way::of(role, it.collective_op, it.root, Group::Window);
-                let fence = (way == Way::Fence).then_some(it.win);
+                let shape = CollectiveShape::of(role, it.collective_op, it.root, Group::Window);
+                let fence = (shape == CollectiveShape::Fence).then_some(it.win);
                 self.joined(context, it.bytes_sent.saturating_add(it.bytes_received));
-                let (sequence, neighbours, held) = (None, None, None);
+                let (sequence, neighbours, deferred) = (None, None, None);
                 let root = it.root;
                 let collective =
-                    Collective { context, way, root, fence, sequence, neighbours, held };
+                    Collective { context, shape, root, fence, sequence, neighbours, deferred };
                 self.collective(time, collective, attributes);
             }
             Record::MpiCollectiveEnd(it) => {
                 let Some(context) = self.comm(it.communicator) else { return };
                 let Some(&frame) = self.here.location.stack.last() else { return };
                 let role = self.here.world.roles.get(frame.region);
-                let way = Way::of(role, it.collective_op, it.root, Group::Communicator);
+                let shape =
+                    CollectiveShape::of(role, it.collective_op, it.root, Group::Communicator);
                 self.joined(context, it.size_sent.saturating_add(it.size_received));
-                let (fence, sequence, neighbours, held) = (None, None, None, None);
+                let (fence, sequence, neighbours, deferred) = (None, None, None, None);
                 let root = it.root;
                 let collective =
-                    Collective { context, way, root, fence, sequence, neighbours, held };
+                    Collective { context, shape, root, fence, sequence, neighbours, deferred };
                 self.collective(time, collective, attributes);
             }
             Record::MpiCollectiveBegin(_) => {
@@ -160,37 +161,42 @@ impl<P: Pattern> Player<'_, P> {
             }
             Record::NonBlockingCollectiveRequest(it) => {
                 let (request, among) = (it.request_id.0, self.among(attributes));
-                self.show(time, What::CollectiveBegun { request, enter, among });
+                self.emit(time, EventKind::CollectiveBegun { request, enter, among });
             }
             Record::NonBlockingCollectiveComplete(it) => {
                 let Some(context) = self.comm(it.communicator) else { return };
                 // The call that completes the collective does not say what it was.
-                let way = Way::of(Role::default(), it.collective_op, it.root, Group::Communicator);
+                let shape = CollectiveShape::of(
+                    Role::default(),
+                    it.collective_op,
+                    it.root,
+                    Group::Communicator,
+                );
                 self.joined(context, it.size_sent.saturating_add(it.size_received));
                 let Some(&frame) = self.here.location.stack.last() else { return };
                 self.here.location.paths.book(frame.path, Quantity::Collectives, 1);
                 let (root, request) = (it.root, it.request_id.0);
-                self.show(time, What::CollectiveCompleted { context, way, root, request });
+                self.emit(time, EventKind::CollectiveCompleted { context, shape, root, request });
             }
             Record::RmaRequestLock(it) => {
                 let Some(key) = self.lock_key(it.win, it.remote, it.lock_id.0) else { return };
                 let mode = mode(it.lock_type);
-                self.show(time, What::LockRequested { key, mode });
+                self.emit(time, EventKind::LockRequested { key, mode });
             }
             Record::RmaAcquireLock(it) => {
                 let Some(key) = self.lock_key(it.win, it.remote, it.lock_id.0) else { return };
                 let mode = mode(it.lock_type);
                 self.needs(Need::Acquire { key, mode });
-                self.show(time, What::LockAcquired { key, mode });
+                self.emit(time, EventKind::LockAcquired { key, mode });
             }
             Record::RmaReleaseLock(it) => {
                 let Some(key) = self.lock_key(it.win, it.remote, it.lock_id.0) else { return };
                 self.needs(Need::Release { key });
-                self.show(time, What::LockReleased { key });
+                self.emit(time, EventKind::LockReleased { key });
             }
             Record::RmaWaitChange(_) => {
                 let offset = number(attributes, known.offset);
-                self.show(time, What::WaitedForChange { offset });
+                self.emit(time, EventKind::WaitedForChange { offset });
             }
             Record::RmaSync(it) => {
                 let is_at_address = number(attributes, known.offset).is_some();
@@ -200,19 +206,19 @@ impl<P: Pattern> Player<'_, P> {
                 let what = if let Some(checksum) = number(attributes, known.active_message) {
                     match direction {
                         RmaSyncType::NotifyOut => {
-                            What::MessageSent { target: partner, checksum, enter }
+                            EventKind::MessageSent { target: partner, checksum, enter }
                         }
                         _ => {
                             self.here.location.begin_handler();
-                            What::MessageHandled { source: partner, checksum }
+                            EventKind::MessageHandled { source: partner, checksum }
                         }
                     }
                 } else if is_at_address && direction == RmaSyncType::NotifyOut {
-                    What::Raised { target: partner, attributes }
+                    EventKind::Raised { target: partner, attributes }
                 } else {
-                    What::Notified { window, partner, direction }
+                    EventKind::Notified { window, partner, direction }
                 };
-                self.show(time, what);
+                self.emit(time, what);
             }
             Record::RmaGroupSync(it) => self.group_sync(time, it.win, it.group, it.sync_level),
             Record::MpiSend(it) => {
@@ -220,31 +226,37 @@ impl<P: Pattern> Player<'_, P> {
                 let sent = self.send(it.communicator, to, bytes);
                 let Some((context, receiver)) = sent else { return };
                 let (request, skipped) = (None, skipped());
-                self.show(time, What::Sent { context, receiver, tag, bytes, request, skipped });
+                self.emit(
+                    time,
+                    EventKind::Sent { context, receiver, tag, bytes, request, skipped },
+                );
             }
             Record::MpiIsend(it) => {
                 let (to, tag, bytes) = (it.receiver, it.msg_tag, it.msg_length);
                 let sent = self.send(it.communicator, to, bytes);
                 let Some((context, receiver)) = sent else { return };
                 let (request, skipped) = (Some(it.request_id.0), skipped());
-                self.show(time, What::Sent { context, receiver, tag, bytes, request, skipped });
+                self.emit(
+                    time,
+                    EventKind::Sent { context, receiver, tag, bytes, request, skipped },
+                );
             }
             Record::MpiIrecvRequest(it) => {
                 let request = it.request_id.0;
-                self.show(time, What::ReceivePosted { request, enter });
+                self.emit(time, EventKind::ReceivePosted { request, enter });
             }
             Record::MpiIsendComplete(it) => {
-                self.show(time, What::SendCompleted { request: it.request_id.0 });
+                self.emit(time, EventKind::SendCompleted { request: it.request_id.0 });
             }
             Record::MpiRequestCancelled(it) => {
-                self.show(time, What::Cancelled { request: it.request_id.0 });
+                self.emit(time, EventKind::Cancelled { request: it.request_id.0 });
             }
             Record::MpiRecv(it) => {
                 let (tag, bytes, skipped) = (it.msg_tag, it.msg_length, skipped());
                 let from = self.receive(it.communicator, it.sender, bytes);
                 let of =
                     |(context, sender)| Received { context, sender, tag, bytes, skipped, enter };
-                self.show(time, What::Received { request: None, message: from.map(of) });
+                self.emit(time, EventKind::Received { request: None, message: from.map(of) });
             }
             Record::MpiIrecv(it) => {
                 let (tag, bytes, skipped) = (it.msg_tag, it.msg_length, skipped());
@@ -252,7 +264,7 @@ impl<P: Pattern> Player<'_, P> {
                 let of =
                     |(context, sender)| Received { context, sender, tag, bytes, skipped, enter };
                 let request = Some(it.request_id.0);
-                self.show(time, What::Received { request, message: from.map(of) });
+                self.emit(time, EventKind::Received { request, message: from.map(of) });
             }
             Record::MeasurementOnOff(it) => match it.measurement_mode {
                 MeasurementMode::Off => {
@@ -290,10 +302,10 @@ impl<P: Pattern> Player<'_, P> {
         if !frame.judged {
             return;
         }
-        let held = self.outside(frame, of.context);
+        let deferred = self.outside(frame, of.context);
         let sequence = number(attributes, self.here.world.attributes.sequence);
-        let collective = Collective { sequence, neighbours, held, ..of };
-        self.show(time, What::Collective(collective));
+        let collective = Collective { sequence, neighbours, deferred, ..of };
+        self.emit(time, EventKind::Collective(collective));
     }
 
     /// Returns the group of the neighbours that a record names, if it is kept.
@@ -330,7 +342,7 @@ impl<P: Pattern> Player<'_, P> {
             return None;
         }
         let (number, now) = (self.here.location.number, self.here.location.now);
-        Some(self.here.process.held.open(number, Span { begin: frame.enter, end: now }, list))
+        Some(self.here.process.deferred.open(number, Span { begin: frame.enter, end: now }, list))
     }
 
     fn lock_key(&mut self, win: RmaWinRef, remote: Rank, lock: u64) -> Option<LockKey> {
@@ -350,7 +362,7 @@ impl<P: Pattern> Player<'_, P> {
             return;
         }
         let Some(members) = world.system.group(group) else { return };
-        self.show(time, What::Synchronised { window: win, members, epoch });
+        self.emit(time, EventKind::Synchronised { window: win, members, epoch });
     }
 
     /// Counts a message that the open call sent. Returns its context and receiver if waits are judged at the call.

@@ -20,15 +20,15 @@ use otf2::Archive;
 use crate::engine::accounts::{self, Bins, Expected};
 use crate::engine::blame::Blame;
 use crate::engine::exchange::{EngineAnswers, EngineQuestions, Outboxes};
-use crate::engine::fresh;
 use crate::engine::location::{EventFile, Location};
 use crate::engine::log::files;
 use crate::engine::log::{Addressed, Late};
 use crate::engine::matrix::Matrix;
 use crate::engine::pattern::{Answers, Facts, Floors, Pattern, Questions, Unjudged};
 use crate::engine::process::Process;
+use crate::engine::recent_calls;
 use crate::engine::shard::{Answerer, Files, Limits, Reader, Shard};
-use crate::engine::transport::{Deal, Error, Pools, Sharding, Transport};
+use crate::engine::transport::{Assignment, Error, Pools, Sharding, Transport};
 use crate::engine::wire::Inboxes;
 use crate::error::Error as Failure;
 use crate::options::{Cut, Progress};
@@ -46,7 +46,7 @@ const ENOUGH_ROOM_PER_LOCATION: u64 = 16 * 1024;
 /// Memory in bytes for the program itself, for definitions, and for memory that was freed and is not reused.
 const BASE: u64 = 16 << 20;
 /// Memory in bytes that a location always takes: its call tree, its reader, its operations in flight and its last calls.
-const PER_LOCATION: u64 = 3 * 1024 + fresh::BYTES;
+const PER_LOCATION: u64 = 3 * 1024 + recent_calls::BYTES;
 /// Memory in bytes of an operation in flight, with what is known about it.
 const BYTES_PER_OPERATION: u64 = 192;
 /// Least number of operations of a process that are kept in memory.
@@ -82,7 +82,7 @@ pub(crate) struct Replayed<P: Pattern> {
     pub(crate) events: u64,
     /// Distribution of processes to shards, and of shards to ranks.
     pub(crate) sharding: Sharding,
-    pub(crate) deal: Deal,
+    pub(crate) assignment: Assignment,
 }
 
 /// Results of a shard.
@@ -209,7 +209,7 @@ pub(crate) fn replay<P: Pattern>(
     let plan = Plan { memory: plan.memory - for_edges, ..plan };
     let part = Part::of(transport, world, plan)?;
     let log = |part: &Part| {
-        let shards = part.deal.shards(part.rank).len().max(1) as u64;
+        let shards = part.assignment.shards(part.rank).len().max(1) as u64;
         scratch.as_ref().map(|it| (it, for_edges / shards))
     };
     let Part { sharding, buffer, most_open, .. } = part;
@@ -251,7 +251,7 @@ pub(crate) fn replay<P: Pattern>(
         let common = Questions::<P>::sort(sharding, shared).into_iter();
         let common = common.zip(EngineQuestions::sort(sharding, engine));
         let asked = P::Questions::sort(sharding, own).into_iter().zip(common).collect();
-        let asked = transport.deliver("questions", &part.deal, asked)?;
+        let asked = transport.deliver("questions", &part.assignment, asked)?;
         let mut used = 0;
         for (shard, asked) in shards.iter_mut().zip(asked) {
             used += (asked.bytes() + shard.bytes()) as u64;
@@ -276,7 +276,7 @@ pub(crate) fn replay<P: Pattern>(
         let common = Answers::<P>::sort(sharding, shared).into_iter();
         let common = common.zip(EngineAnswers::sort(sharding, engine));
         let answered = P::Answers::sort(sharding, own).into_iter().zip(common).collect();
-        let answered = transport.deliver("answers", &part.deal, answered)?;
+        let answered = transport.deliver("answers", &part.assignment, answered)?;
         for (shard, answered) in shards.iter_mut().zip(answered) {
             used += answered.bytes() as u64;
             shard.answered = answered;
@@ -327,7 +327,7 @@ fn write_log<P: Pattern>(
     shards: &mut [Shard<P>],
     (directory, scratch): (&Path, &Scratch),
 ) -> Result<(), Failure> {
-    let Part { sharding, deal, .. } = part;
+    let Part { sharding, assignment, .. } = part;
     let pools = Pools::default();
     let send = |shard: &mut Shard<P>, out: &mut Late| {
         let Some(log) = &mut shard.log else { return };
@@ -339,7 +339,7 @@ fn write_log<P: Pattern>(
         }
     };
     let sent = transport.run(shards, &|| Late::new(*sharding, &pools), &send);
-    let arrived = transport.deliver("dependency log", deal, Late::sort(*sharding, sent))?;
+    let arrived = transport.deliver("dependency log", assignment, Late::sort(*sharding, sent))?;
     for (shard, late) in shards.iter_mut().zip(arrived) {
         late.releases.into_messages().for_each(|edge| shard.release(edge));
         if let Some(log) = &mut shard.log {
@@ -350,7 +350,7 @@ fn write_log<P: Pattern>(
         let log = shard.log.take()?;
         Some(files::Part { processes: shard.processes.as_mut_slice(), log })
     });
-    let owner = |process: ProcessNumber| deal.rank(sharding.shard(process));
+    let owner = |process: ProcessNumber| assignment.rank(sharding.shard(process));
     let written = files::write(transport, world, directory, parts.collect(), owner)?;
     let written = written.and_then(|()| scratch.check());
     written.map_err(|error| Failure::Log(directory.into(), error))
@@ -360,7 +360,7 @@ fn write_log<P: Pattern>(
 #[derive(Debug)]
 struct Part {
     sharding: Sharding,
-    deal: Deal,
+    assignment: Assignment,
     rank: usize,
     /// Size of each location's read buffer in bytes.
     buffer: usize,
@@ -390,8 +390,8 @@ impl Part {
         // The first rank has read the definitions.
         let weights = (rank == 0).then(|| (0..sharding.count).map(weight).collect::<Vec<u64>>());
         let weights = transport.broadcast("events of shards", weights)?;
-        let deal = Deal::of(&weights, ranks, plan.events_per_rank);
-        let own = deal.shards(rank).flat_map(|shard| sharding.processes(shard, count));
+        let assignment = Assignment::of(&weights, ranks, plan.events_per_rank);
+        let own = assignment.shards(rank).flat_map(|shard| sharding.processes(shard, count));
         let own = || own.clone().filter_map(|process| world.system.processes.get(process));
         let locations = own().map(|process| u64::from(process.count)).sum();
         let Share { buffer, all, room } = Share::of(plan.memory, plan.enough_room, locations);
@@ -406,7 +406,7 @@ impl Part {
         let agreed = transport.agree("memory", numbers)?;
         let [room, all] = <[u64; 2]>::try_from(agreed.least).unwrap_or([room, all]);
         let least_room = agreed.most.first().copied().unwrap_or(0);
-        Ok(Self { sharding, deal, rank, buffer, all, room, least_room, most_open })
+        Ok(Self { sharding, assignment, rank, buffer, all, room, least_room, most_open })
     }
 
     /// Returns the event files of the locations of this program, which the first rank has read from the definitions.
@@ -438,7 +438,7 @@ impl Part {
     /// Returns the places of the processes of a rank in the list of all.
     fn processes(&self, rank: usize, world: &World) -> Range<usize> {
         let count = world.system.processes.len();
-        let shards = self.deal.shards(rank);
+        let shards = self.assignment.shards(rank);
         let begin = |shard| self.sharding.processes(shard, count).start;
         begin(shards.start)..begin(shards.end)
     }
@@ -446,7 +446,7 @@ impl Part {
     /// Returns the processes of each shard of this program.
     fn owned(&self, world: &World) -> impl Iterator<Item = Range<ProcessNumber>> {
         let count = world.system.processes.len();
-        self.deal.shards(self.rank).map(move |shard| {
+        self.assignment.shards(self.rank).map(move |shard| {
             let processes = self.sharding.processes(shard, count);
             ProcessNumber(processes.start as u32)..ProcessNumber(processes.end as u32)
         })
@@ -517,7 +517,7 @@ fn results<P: Pattern>(
     shards: Vec<Shard<P>>,
     facts: P::Facts,
     (windows, events): (u64, u64),
-    Part { sharding, deal, .. }: Part,
+    Part { sharding, assignment, .. }: Part,
 ) -> Result<Replayed<P>, Error> {
     let unjudged = unjudged(transport, world, &shards)?;
     let of = |shard: Shard<P>| {
@@ -526,7 +526,7 @@ fn results<P: Pattern>(
         Results { processes, blame, matrix, patterns }
     };
     let parts = shards.into_iter().map(of).collect();
-    Ok(Replayed { parts, facts, unjudged, windows, events, sharding, deal })
+    Ok(Replayed { parts, facts, unjudged, windows, events, sharding, assignment })
 }
 
 /// Adds up the waits that could not be judged. All shards have the same list, with other numbers of calls.
@@ -559,7 +559,7 @@ fn conclude<P: Pattern>(
     shards: &mut [Shard<P>],
 ) -> Result<P::Facts, Error> {
     let of = |shard: &mut Shard<P>, found: &mut Vec<P::Facts>| {
-        found.push(shard.patterns.found(world));
+        found.push(shard.patterns.facts(world));
     };
     let found = transport.run(shards, &Vec::new, &of);
     let facts = P::Facts::join(transport, found.into_iter().flatten().collect())?;

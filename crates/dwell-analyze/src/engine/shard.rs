@@ -21,9 +21,9 @@ use crate::engine::exchange::{
     self, EngineAnswered, EngineAnswers, EngineAsked, EngineQuestions, Outboxes,
 };
 use crate::engine::fast_path::Leaf;
-use crate::engine::here::Here;
 use crate::engine::instances::WaitingCalls;
 use crate::engine::location::{EventFile, Location, Source};
+use crate::engine::location_context::LocationContext;
 use crate::engine::log::ShardLog;
 use crate::engine::matrix::Matrix;
 use crate::engine::outstanding::Op;
@@ -136,7 +136,7 @@ impl<P: Pattern> Shard<P> {
     ) {
         let Limits { horizon, buffer, .. } = limits;
         let patterns = &mut self.patterns;
-        patterns.resumed(world, &mut reader.asking());
+        patterns.begin_window(world, &mut reader.asking());
         for edge in self.log.iter_mut().flat_map(ShardLog::outgoing) {
             reader.engine.releases.send(world.process(edge.culprit), edge);
         }
@@ -146,7 +146,7 @@ impl<P: Pattern> Shard<P> {
                 open(files, buffer, location);
                 location.paths.settle();
             }
-            for rest in process.held.ready() {
+            for rest in process.deferred.ready() {
                 patterns.judge_rest(process, &rest, &mut reader.asking());
             }
             process.row = self.matrix.row(world.system.party(process.index));
@@ -165,9 +165,9 @@ impl<P: Pattern> Shard<P> {
             process.seen = !locations.iter().all(Location::ended)
                 && locations.iter().all(|it| it.off.is_none() && it.gaps.is_empty());
             process.locations = locations;
-            process.sure.index();
-            process.wide.index();
-            let floors = patterns.paused(world, process, horizon, &mut reader.asking());
+            process.certain.index();
+            process.possible.index();
+            let floors = patterns.end_window(world, process, horizon, &mut reader.asking());
             let floors = Floors { next: floors.next.min(next), ..floors };
             reader.floors = reader.floors.min(floors);
         }
@@ -188,7 +188,7 @@ impl<P: Pattern> Shard<P> {
         }
         let processes = &mut self.processes;
         let workers = answerer.workers;
-        let edges = self.log.as_mut().map(|log| &mut log.fresh);
+        let edges = self.log.as_mut().map(|log| &mut log.new_edges);
         let mut window = Window { world, processes, horizon, floors, ended, workers, edges };
         let Answerer { own: answers, shared: also, engine, .. } = answerer;
         let mut out: Answering<'_, P> = exchange::Answering { own: answers, shared: also, engine };
@@ -200,7 +200,7 @@ impl<P: Pattern> Shard<P> {
         let Limits { horizon, most_open, .. } = limits;
         let (own, (mut shared, engine)) = std::mem::take(&mut self.answered);
         let processes = &mut self.processes;
-        let edges = self.log.as_mut().map(|log| &mut log.fresh);
+        let edges = self.log.as_mut().map(|log| &mut log.new_edges);
         let (ended, workers) = (None, 1);
         let mut window = Window { world, processes, horizon, floors, ended, workers, edges };
         let since = self.patterns.book(&mut window, own, &mut shared);
@@ -208,11 +208,11 @@ impl<P: Pattern> Shard<P> {
             self.book_one(world, booking);
         }
         if let Some(log) = &mut self.log {
-            log.fresh.extend(engine.edges.into_messages());
+            log.new_edges.extend(engine.edges.into_messages());
         }
         for remainder in engine.remainders.into_messages() {
             if let Some(process) = self.processes.get_mut(remainder.process) {
-                process.held.learn(&remainder);
+                process.deferred.learn(&remainder);
             }
         }
         let floor = since.min(floors.regions);
@@ -230,10 +230,10 @@ impl<P: Pattern> Shard<P> {
             {
                 let (what, kind) = (Quantity::PollingBlamed, Kind::Certain);
                 let edge = Edge { waiter, culprit, from, to, what, kind };
-                self.log.iter_mut().for_each(|log| log.fresh.push(edge));
+                self.log.iter_mut().for_each(|log| log.new_edges.push(edge));
             }
-            process.sure.forget(floor);
-            process.wide.forget(floor);
+            process.certain.forget(floor);
+            process.possible.forget(floor);
             process.forget_entries(floor);
             process.outstanding.spill(most_open);
         }
@@ -261,7 +261,7 @@ impl<P: Pattern> Shard<P> {
                 Piece::None | Piece::OfTwo => Kind::Certain,
             };
             let (waiter, from, to) = (location, begin, begin.later_by(Duration(amount)));
-            log.fresh.push(Edge { waiter, culprit, from, to, what, kind });
+            log.new_edges.push(Edge { waiter, culprit, from, to, what, kind });
         }
         let process = self.processes.get_mut(world.process(location));
         let Some(location) = process.and_then(|it| it.location_mut(location)) else { return };
@@ -304,14 +304,14 @@ impl<P: Pattern> Shard<P> {
             let number = location.number;
             location.paths.divide(times, |calls, rest, transfer| {
                 let calls = DividedCalls { calls, rest, transfer };
-                patterns.divided(world, number, &calls, times);
+                patterns.on_division(world, number, &calls, times);
             });
         }
     }
 
     /// Returns `true` if there are messages or questions left that another round could settle.
     pub(crate) fn is_busy(&self) -> bool {
-        self.patterns.is_busy() || self.processes.iter().any(|it| !it.held.is_empty())
+        self.patterns.is_busy() || self.processes.iter().any(|it| !it.deferred.is_empty())
     }
 
     /// Returns the memory in bytes that facts and questions take.
@@ -368,7 +368,7 @@ impl<P: Pattern> Play<'_, P> {
     fn player<'b>(&'b mut self, location: &'b mut Location) -> Player<'b, P> {
         let row = self.process.row;
         Player {
-            here: Here {
+            here: LocationContext {
                 world: self.world,
                 process: self.process,
                 location,

@@ -188,7 +188,7 @@ fn several(file: &File, run: &Run, from: usize, count: usize) -> Option<Vec<Stor
 /// Encodes an operation as ten numbers of eight bytes.
 fn encode((op, known): &Stored) -> [u8; SIZE] {
     let span = |span: Option<Span>| span.map_or((u64::MAX, 0), |span| (span.begin.0, span.end.0));
-    let (sure, wide) = (span(known.sure), span(known.wide));
+    let (certain, possible) = (span(known.certain), span(known.possible));
     let flags = u64::from(op.class.0) | u64::from(op.returns) << 32;
     let places = u64::from(op.window.0) | u64::from(op.target.0) << 32;
     let words = [
@@ -197,10 +197,10 @@ fn encode((op, known): &Stored) -> [u8; SIZE] {
         places,
         op.start.0,
         flags,
-        sure.0,
-        sure.1,
-        wide.0,
-        wide.1,
+        certain.0,
+        certain.1,
+        possible.0,
+        possible.1,
         u64::from(op.location.0) | u64::from(op.bytes) << 32,
     ];
     let mut bytes = [0; SIZE];
@@ -215,11 +215,24 @@ fn decode(bytes: &[u8; SIZE]) -> Stored {
     for (word, place) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
         *word = u64::from_le_bytes(*place);
     }
-    let [serial, id, places, start, flags, sure_begin, sure_end, wide_begin, wide_end, location] =
-        words;
+    let [
+        serial,
+        id,
+        places,
+        start,
+        flags,
+        certain_begin,
+        certain_end,
+        possible_begin,
+        possible_end,
+        location,
+    ] = words;
     // A region never ends before it begins, so that stands for none.
     let span = |begin, end| (begin <= end).then_some(Span { begin: Time(begin), end: Time(end) });
-    let known = Known { sure: span(sure_begin, sure_end), wide: span(wide_begin, wide_end) };
+    let known = Known {
+        certain: span(certain_begin, certain_end),
+        possible: span(possible_begin, possible_end),
+    };
     let op = Op {
         serial,
         id,
@@ -259,7 +272,10 @@ mod tests {
             learned: false,
         };
         let span = Span { begin: start, end: start + Duration(5) };
-        (op, Known { sure: Some(span), wide: serial.is_multiple_of(3).then_some(Span::NONE) })
+        (
+            op,
+            Known { certain: Some(span), possible: serial.is_multiple_of(3).then_some(Span::NONE) },
+        )
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! delivers them to the [`Inbox`] of the shard that owns this process. Patterns do not know whether that shard runs on
 //! a thread of the same program or on another node.
 //!
-//! Over MPI every rank owns consecutive shards ([`Deal`]). What is for shards of other ranks travels as bytes, in one
+//! Over MPI every rank owns consecutive shards ([`Assignment`]). What is for shards of other ranks travels as bytes, in one
 //! message for each pair of ranks and step of a window.
 
 use std::any::{Any, TypeId};
@@ -301,12 +301,12 @@ impl Pools {
 
 /// Consecutive shards of each rank.
 #[derive(Clone, Debug)]
-pub(crate) struct Deal {
+pub(crate) struct Assignment {
     /// First shard of each rank, and the number of all shards at the end.
     first: Vec<usize>,
 }
 
-impl Deal {
+impl Assignment {
     /// Deals shards to ranks so that each gets about as much of the weight. If that would be less than `least`, only as
     /// many of the first ranks take part as have so much.
     pub(crate) fn of(weights: &[u64], ranks: usize, least: u64) -> Self {
@@ -396,7 +396,7 @@ impl<'p> Transport<'p> {
     pub(crate) fn deliver<I: Inboxes>(
         &self,
         step: &'static str,
-        deal: &Deal,
+        assignment: &Assignment,
         mut sent: Vec<I>,
     ) -> Result<Vec<I>, Error> {
         let Some(others) = &self.others else { return Ok(sent) };
@@ -407,7 +407,7 @@ impl<'p> Transport<'p> {
         let mut own = Vec::new();
         let mut parcels: Vec<(usize, Vec<I>, &mut Vec<u8>)> = Vec::new();
         for (to, bytes) in out.iter_mut().enumerate().rev() {
-            let shards = deal.shards(to);
+            let shards = assignment.shards(to);
             let theirs = sent.split_off(shards.start.min(sent.len()));
             if to == rank {
                 own = theirs;
@@ -425,7 +425,7 @@ impl<'p> Transport<'p> {
         drop(parcels);
         peers.exchange(step, out, into)?;
 
-        let first = deal.shards(rank).start;
+        let first = assignment.shards(rank).start;
         let mut arrived: Vec<(I, Sections<'_>)> =
             own.into_iter().map(|inboxes| (inboxes, Vec::new())).collect();
         for (from, bytes) in into.iter().enumerate().filter(|(from, _)| *from != rank) {
@@ -692,29 +692,29 @@ fn garbled(rank: usize, reason: String) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::Deal;
+    use super::Assignment;
 
-    fn deal(weights: &[u64], ranks: usize, least: u64) -> Vec<usize> {
-        Deal::of(weights, ranks, least).first
+    fn assignment(weights: &[u64], ranks: usize, least: u64) -> Vec<usize> {
+        Assignment::of(weights, ranks, least).first
     }
 
     #[test]
     fn ranks_get_consecutive_shards_of_about_the_same_weight() {
-        assert_eq!(deal(&[1; 8], 4, 1), [0, 2, 4, 6, 8]);
-        assert_eq!(deal(&[5, 1, 1, 1, 1, 1], 2, 1), [0, 1, 6]);
-        assert_eq!(deal(&[1, 1, 1, 1, 1, 5], 2, 1), [0, 5, 6]);
-        assert_eq!(deal(&[1, 100, 1], 3, 1), [0, 1, 2, 3]);
+        assert_eq!(assignment(&[1; 8], 4, 1), [0, 2, 4, 6, 8]);
+        assert_eq!(assignment(&[5, 1, 1, 1, 1, 1], 2, 1), [0, 1, 6]);
+        assert_eq!(assignment(&[1, 1, 1, 1, 1, 5], 2, 1), [0, 5, 6]);
+        assert_eq!(assignment(&[1, 100, 1], 3, 1), [0, 1, 2, 3]);
         // The middle of the only shard lies in the share of the second of three ranks.
-        assert_eq!(deal(&[3], 3, 1), [0, 0, 1, 1]);
-        assert_eq!(deal(&[], 2, 1), [0, 0, 0]);
+        assert_eq!(assignment(&[3], 3, 1), [0, 0, 1, 1]);
+        assert_eq!(assignment(&[], 2, 1), [0, 0, 0]);
         let large = [u64::MAX; 4];
-        assert_eq!(deal(&large, 2, 1), [0, 2, 4]);
+        assert_eq!(assignment(&large, 2, 1), [0, 2, 4]);
     }
 
     #[test]
     fn a_small_trace_is_not_spread_over_all_ranks() {
-        assert_eq!(deal(&[10; 8], 4, 40), [0, 4, 8, 8, 8]);
-        assert_eq!(deal(&[10; 8], 4, 1_000), [0, 8, 8, 8, 8]);
-        assert_eq!(deal(&[0; 3], 2, 0), [0, 3, 3]);
+        assert_eq!(assignment(&[10; 8], 4, 40), [0, 4, 8, 8, 8]);
+        assert_eq!(assignment(&[10; 8], 4, 1_000), [0, 8, 8, 8, 8]);
+        assert_eq!(assignment(&[0; 3], 2, 0), [0, 3, 3]);
     }
 }

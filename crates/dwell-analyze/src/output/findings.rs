@@ -3,19 +3,19 @@
 //! A [`Finding`] is one kind of wait on one call path. Findings of one call path are an [`Entry`], which is what
 //! people read. Entries are ranked by what can be gained: by the middle of their bounds.
 
-mod beside;
 mod causes;
-mod concerned;
 mod critical;
 mod efficiency;
 mod gain;
-mod ground;
 mod inefficient;
+mod locations;
 mod meanwhile;
 mod phase;
+mod polling_loops;
 mod program_phases;
 mod sites;
 mod summary;
+mod totals;
 mod unexplained;
 
 use std::cmp::Reverse;
@@ -31,23 +31,23 @@ use dwell_trace::time::{Duration, Time};
 use otf2::Archive;
 
 use crate::engine::regions::Span;
-pub use beside::Polling;
-pub(crate) use beside::polling;
 pub use causes::{Activities, Cause, Caused, Counters};
-use concerned::{Concerns, Top};
 pub use critical::Critical;
 pub(crate) use critical::list as critical;
 pub use efficiency::{Efficiency, Factors};
 pub(crate) use gain::RunSize;
 pub use gain::{Gain, Unpredictable};
-pub(crate) use ground::Ground;
 pub(crate) use inefficient::list as inefficient;
 pub use inefficient::{Evidence, Inefficiency};
+use locations::{AllAffected, Top};
 use meanwhile::Looker;
 pub use meanwhile::{Doing, Meanwhile, Serves};
 pub use phase::{Phase, Times};
+pub use polling_loops::Polling;
+pub(crate) use polling_loops::polling;
 pub use program_phases::ProgramPhase;
 pub(crate) use summary::Summary;
+pub(crate) use totals::ProgramTotals;
 pub use unexplained::Unexplained;
 pub(crate) use unexplained::list as unexplained;
 
@@ -264,15 +264,15 @@ fn shares<N: Ordinal + Ord>(top: &Top<N>, name: impl Fn(N) -> Option<String>) ->
 }
 
 /// Lists the causes of waits, the greatest first.
-pub(crate) fn causes(ground: &Ground<'_>, summary: &Summary, run: u64) -> Vec<Cause> {
-    causes::list(ground, &summary.causes, run)
+pub(crate) fn causes(program: &ProgramTotals<'_>, summary: &Summary, run: u64) -> Vec<Cause> {
+    causes::list(program, &summary.causes, run)
 }
 
 /// Computes the findings of all call paths, groups them by call path and ranks the groups.
-pub(crate) fn rank(ground: &Ground<'_>, summary: &Summary) -> Ranking {
-    let times = phase::times(ground.tree, &ground.phases);
+pub(crate) fn rank(program: &ProgramTotals<'_>, summary: &Summary) -> Ranking {
+    let times = phase::times(program.tree, &program.phases);
     let mut groups: BTreeMap<u32, Vec<Finding>> = BTreeMap::new();
-    for finding in list(ground, &summary.concerns, summary.counts.first()) {
+    for finding in list(program, &summary.affected, summary.counts.first()) {
         groups.entry(finding.call_path).or_default().push(finding);
     }
     let mut groups: Vec<Vec<Finding>> = groups.into_values().collect();
@@ -313,8 +313,8 @@ impl Ranking {
 
     /// Fills in what the partners of the worst instances did meanwhile, for the first [`LOOKED_AT`] large entries of
     /// the run. Partners whose events cannot be read stay without an answer.
-    pub(crate) fn look(&mut self, archive: &Archive, ground: &Ground<'_>) {
-        let looker = Looker::new(archive, ground);
+    pub(crate) fn look(&mut self, archive: &Archive, program: &ProgramTotals<'_>) {
+        let looker = Looker::new(archive, program);
         let run = self.times.run;
         let large = |it: &&Entry| it.phase == Phase::Run && !it.is_small(run);
         for entry in self.entries.iter().filter(large).take(LOOKED_AT) {
@@ -332,16 +332,16 @@ impl Ranking {
 }
 
 /// Computes one finding for each wait on each call path, the greatest expected gain first.
-fn list(ground: &Ground<'_>, concerns: &Concerns, first_event: Time) -> Vec<Finding> {
-    let Ground { defs, world, ref phases, .. } = *ground;
+fn list(program: &ProgramTotals<'_>, affected: &AllAffected, first_event: Time) -> Vec<Finding> {
+    let ProgramTotals { defs, world, ref phases, .. } = *program;
     let mut findings: Vec<(CallPathNumber, Finding)> = Vec::new();
-    for (place, fold) in (0..).zip(&ground.folds) {
+    for (place, fold) in (0..).zip(&program.folds) {
         let number = fold.first();
         let Some((layer, class)) = fold.class else { continue };
         let totals = fold.totals();
         for (wait, upper) in Q::waits() {
             let what = Q::Wait(wait);
-            let Some(concerned) = concerns.get(&(place, what)) else { continue };
+            let Some(concerned) = affected.get(&(place, what)) else { continue };
             let least = totals.get(what);
             let most = least + upper.map_or(0, |upper| totals.get(upper));
             let partial = totals.get(Q::PartialCollectives);
@@ -357,7 +357,7 @@ fn list(ground: &Ground<'_>, concerns: &Concerns, first_event: Time) -> Vec<Find
                 Confidence::Exact
             };
             let progress = wait.about().certainty == Certainty::Visits;
-            let process = |index| ground.process(index);
+            let process = |index| program.process(index);
             let finding = Finding {
                 pattern: wait.about().id,
                 metric: match least {
@@ -371,8 +371,8 @@ fn list(ground: &Ground<'_>, concerns: &Concerns, first_event: Time) -> Vec<Find
                 confidence,
                 latency: progress.then(|| world.longest_latency().0),
                 visits: totals.visits,
-                path_nanoseconds: ground.time(fold),
-                path: ground.steps(number),
+                path_nanoseconds: program.time(fold),
+                path: program.steps(number),
                 call_path: number.0,
                 locations: concerned.locations,
                 calls: concerned.calls,
@@ -386,7 +386,7 @@ fn list(ground: &Ground<'_>, concerns: &Concerns, first_event: Time) -> Vec<Find
                     at: (longest.begin, longest.partner),
                 }),
                 origins: shares(&concerned.origins, process),
-                targets: shares(&concerned.targets, |index| ground.party(index)),
+                targets: shares(&concerned.targets, |index| program.party(index)),
             };
             findings.push((number, finding));
         }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::location::{Cut, Location};
 use crate::engine::pattern::Unjudged;
 use crate::engine::process::Process;
-use crate::output::findings::Ground;
+use crate::output::findings::ProgramTotals;
 
 /// Place in the list of what patterns could not judge after which pauses of the recording are reported.
 const AFTER_PAUSES: u8 = 110;
@@ -152,11 +152,11 @@ impl Counts {
 /// Collects everything that has to be reported beside the findings.
 pub(crate) fn collect(
     anchor: &Anchor,
-    ground: &Ground<'_>,
+    program: &ProgramTotals<'_>,
     unjudged: &[Unjudged],
     counts: &Counts,
 ) -> (Vec<NotComputed>, Vec<String>) {
-    let Ground { defs, world, tree, .. } = *ground;
+    let ProgramTotals { defs, world, tree, .. } = *program;
     let mut not_computed = Vec::new();
     let mut add = |pattern, calls, reason: &str| {
         not_computed.push(NotComputed { pattern, calls, reason: reason.into() });

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::transport::Transport;
 use crate::error::Error;
-use crate::output::own::{Member, Own, Section};
 use crate::output::report::{self, CELL, Input, Source};
+use crate::output::sections::{Member, OwnLocations, Section};
 use crate::output::tree::Branch;
 
 /// Least size of a piece in bytes, unless the values of a metric are fewer. A piece has less than three times as many.
@@ -77,7 +77,7 @@ struct Values<'a> {
     areas: &'a [Area],
     /// Source of the values of each area.
     sources: Vec<Source>,
-    own: Own<'a>,
+    own: OwnLocations<'a>,
     sections: &'a [Section],
     /// Number of all locations.
     locations: u64,
@@ -253,7 +253,7 @@ impl Target<'_> {
 pub(crate) fn write(
     transport: &Transport<'_>,
     input: &Input<'_>,
-    own: Own<'_>,
+    own: OwnLocations<'_>,
     sections: &[Section],
     pairs: &str,
     path: &FilePath,

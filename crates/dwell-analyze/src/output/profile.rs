@@ -174,15 +174,15 @@ impl Profile {
             .collect();
         let (mut buffer, mut lines) = (Vec::new(), Vec::new());
         for block in &self.blocks {
-            let told = |error| block.told(error);
-            let file = dwell_files::open(&block.path).map_err(told)?;
+            let failed = |error| block.error(error);
+            let file = dwell_files::open(&block.path).map_err(failed)?;
             lines.clear();
             for span in &block.spans {
                 let keep = |place, sums: &Sums, counters: block::Counters<'_>| {
                     let values: u64 = counters.iter().map(|it| it.values).sum();
                     lines.push((place, span.path, *sums, values));
                 };
-                block.lines(&file, span, &mut buffer, keep).map_err(told)?;
+                block.lines(&file, span, &mut buffer, keep).map_err(failed)?;
             }
             lines.sort_unstable_by_key(|line| (line.0, line.1));
             for of_location in lines.chunk_by(|one, other| one.0 == other.0) {
@@ -253,10 +253,10 @@ impl Profile {
             if spans.peek().is_none() {
                 continue;
             }
-            let told = |error| block.told(error);
-            let file = dwell_files::open(&block.path).map_err(told)?;
+            let failed = |error| block.error(error);
+            let file = dwell_files::open(&block.path).map_err(failed)?;
             for span in spans {
-                block.read(&file, span.start, span.end, &mut buffer).map_err(told)?;
+                block.read(&file, span.start, span.end, &mut buffer).map_err(failed)?;
                 let rows = block::lines(&buffer).flat_map(|line| line.2.iter());
                 found.extend(rows.map(|row| (span.path, MetricRef(row.counter))));
             }
@@ -272,7 +272,7 @@ impl Profile {
             let read = dwell_files::open(&block.path).and_then(|file| {
                 block.read(&file, block.head.partners, block.head.length, &mut bytes)
             });
-            read.map_err(|error| block.told(error))?;
+            read.map_err(|error| block.error(error))?;
             for (place, partner) in block::partners(&bytes) {
                 let Some(place) = block.places.get(place as usize).copied().flatten() else {
                     continue;
@@ -341,8 +341,9 @@ impl Profile {
             for span in spans {
                 let file = match &mut file {
                     Some(file) => file,
-                    none => none
-                        .insert(dwell_files::open(&block.path).map_err(|error| block.told(error))?),
+                    none => none.insert(
+                        dwell_files::open(&block.path).map_err(|error| block.error(error))?,
+                    ),
                 };
                 let Some(columns) = columns.get_mut(span.path.index() - first.index()) else {
                     continue;
@@ -353,7 +354,7 @@ impl Profile {
                 };
                 let read = block.lines(file, span, &mut buffer, put);
                 let is_damage = |error: &io::Error| error.kind() == io::ErrorKind::InvalidData;
-                match read.map_err(|error| (is_damage(&error), block.told(error))) {
+                match read.map_err(|error| (is_damage(&error), block.error(error))) {
                     Ok(()) => {}
                     Err((true, error)) => {
                         damage
@@ -480,7 +481,7 @@ impl Columns {
 }
 
 impl Block {
-    fn told(&self, error: io::Error) -> Error {
+    fn error(&self, error: io::Error) -> Error {
         Error::Profile(self.path.clone(), error)
     }
 

@@ -36,7 +36,7 @@ use dwell_log::quantity::Quantity;
 use dwell_model::waits::Wait;
 use dwell_trace::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use dwell_trace::roles::Traits;
-use dwell_trace::shape::Way;
+use dwell_trace::shape::CollectiveShape;
 use dwell_trace::system::Context;
 use dwell_trace::time::{Duration, Time};
 use dwell_trace::world::World;
@@ -45,12 +45,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::{Account, Distance, Sort};
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::event::{Among, Collective, Event, What};
+use crate::engine::deferred::Remainder;
+use crate::engine::event::{Among, Collective, Event, EventKind};
 use crate::engine::exchange::outboxes;
 use crate::engine::hash::Mixed;
-use crate::engine::held::Remainder;
-use crate::engine::here::Here;
 use crate::engine::location::AwaitedCollective;
+use crate::engine::location_context::LocationContext;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::process::Process;
@@ -101,26 +101,31 @@ impl Pattern for Collectives {
         }
     }
 
-    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Arriving>) {
+    fn on_event(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        event: &Event<'_>,
+        out: &mut Asking<'_, Arriving>,
+    ) {
         let Some(member) = self.members.get_mut(here.process.index) else { return };
-        match event.what {
-            What::Collective(it) => {
+        match event.kind {
+            EventKind::Collective(it) => {
                 if let Some(open) = self.open.get_mut(here.location.number) {
                     member.arrive(here, event.time, &it, open, out);
                 }
             }
-            What::CollectiveBegun { request, enter, among } => {
+            EventKind::CollectiveBegun { request, enter, among } => {
                 member.in_flight.begin(here.location.number, request, enter, among);
             }
-            What::CollectiveCompleted { context, way, root, request } => {
+            EventKind::CollectiveCompleted { context, shape, root, request } => {
                 let of = Collective {
                     context,
-                    way,
+                    shape,
                     root,
                     fence: None,
                     sequence: None,
                     neighbours: None,
-                    held: None,
+                    deferred: None,
                 };
                 member.complete(here, event.time, request, of, out);
             }
@@ -128,12 +133,17 @@ impl Pattern for Collectives {
         }
     }
 
-    fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, out: &mut Asking<'_, Arriving>) {
+    fn on_leave(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        call: &mut EndedCall,
+        out: &mut Asking<'_, Arriving>,
+    ) {
         let Some(open) = self.open.get_mut(call.location) else { return };
         let (account, leave) = (call.account, call.leave);
         for arrival in open.drain(..) {
-            if let Some(number) = arrival.held {
-                here.process.held.leave(number, account, leave - arrival.enter);
+            if let Some(number) = arrival.deferred {
+                here.process.deferred.leave(number, account, leave - arrival.enter);
             }
             let owner = arrival.owner(here.world);
             out.own.arrivals.send(owner, Arrival { account, leave, ..arrival });
@@ -199,17 +209,17 @@ impl Member {
     /// Notes that the open call took part in a collective.
     fn arrive(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut LocationContext<'_>,
         time: Time,
         of: &Collective,
         open: &mut Vec<Arrival>,
         out: &mut Asking<'_, Arriving>,
     ) {
-        let Collective { context, way, neighbours, .. } = *of;
+        let Collective { context, shape, neighbours, .. } = *of;
         let Some(frame) = here.judged_call() else { return };
         here.attend();
         let enter = frame.enter;
-        self.strangers += u64::from(way == Way::Neighbours && neighbours.is_none());
+        self.strangers += u64::from(shape == CollectiveShape::Neighbours && neighbours.is_none());
         let counted = self.counted.entry(context).or_insert(0);
         let sequence = of.sequence.unwrap_or(*counted);
         *counted = sequence + 1;
@@ -221,7 +231,7 @@ impl Member {
             }
         }
         let (me, root) = (here.process.index, here.root(context, of.root));
-        here.location.open_call_needs(me, Need::Collective { context, sequence, way, root });
+        here.location.open_call_needs(me, Need::Collective { context, sequence, shape, root });
         open.push(Arrival {
             context,
             sequence,
@@ -232,18 +242,18 @@ impl Member {
             leave: time,
             began: enter,
             end: time,
-            way,
+            shape,
             root,
             neighbours,
             number: None,
-            held: of.held,
+            deferred: of.deferred,
         });
     }
 
     /// Notes that the open call completed a non-blocking collective.
     fn complete(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut LocationContext<'_>,
         time: Time,
         request: u64,
         of: Collective,
@@ -253,9 +263,9 @@ impl Member {
         let location = here.location.number;
         let found = self.in_flight.find(location, request);
         let Some((number, began, among)) = found else { return };
-        let (way, neighbours) = match among {
-            Among::Members => (of.way, None),
-            Among::Neighbours(group) => (Way::Neighbours, group),
+        let (shape, neighbours) = match among {
+            Among::Members => (of.shape, None),
+            Among::Neighbours(group) => (CollectiveShape::Neighbours, group),
         };
         self.strangers += u64::from(among == Among::Neighbours(None) && frame.judged);
         // The waits of the call are booked with its messages; this account is for counts only.
@@ -270,11 +280,11 @@ impl Member {
             leave: time,
             began,
             end: time,
-            way,
+            shape,
             root: here.root(of.context, of.root),
             neighbours,
             number: Some(number),
-            held: None,
+            deferred: None,
         };
         for arrival in self.in_flight.end(number, frame.judged.then_some(arrival)) {
             out.own.arrivals.send(arrival.owner(here.world), arrival);
@@ -300,7 +310,7 @@ pub(crate) struct Arrival {
     /// Enter of the call that began the collective, which is the same call if it blocks.
     pub(crate) began: Time,
     pub(crate) end: Time,
-    pub(crate) way: Way,
+    pub(crate) shape: CollectiveShape,
     /// Process that is the root.
     pub(crate) root: Option<ProcessNumber>,
     /// Group of the process and the neighbours that send to it, if the archive has it.
@@ -309,7 +319,7 @@ pub(crate) struct Arrival {
     pub(crate) number: Option<u32>,
     /// Number of the held call if the collective completed operations outside of the group. The process then has to
     /// know when the last of the group came.
-    pub(crate) held: Option<u32>,
+    pub(crate) deferred: Option<u32>,
 }
 
 impl Message for Arrival {}
@@ -504,25 +514,25 @@ fn last<'a>(list: impl IntoIterator<Item = &'a Arrival>) -> Option<Late> {
 fn awaited(
     world: &World,
     list: &[Arrival],
-    way: Way,
+    shape: CollectiveShape,
     root: Option<ProcessNumber>,
 ) -> Vec<Option<Late>> {
     let context = list.first().and_then(|it| world.system.context(it.context));
     let is_root = |it: &&Arrival| Some(it.process) == root;
     if let Some(sides) = context.and_then(Context::sides) {
-        return awaited_between(list, way, root, sides);
+        return awaited_between(list, shape, root, sides);
     }
-    match way {
-        Way::FromRoot => {
+    match shape {
+        CollectiveShape::FromRoot => {
             let of_root = first(list.iter().filter(is_root));
             list.iter().map(|it| of_root.filter(|_| !is_root(&it))).collect()
         }
-        Way::ToRoot => {
+        CollectiveShape::ToRoot => {
             let last = last(list.iter().filter(|it| !is_root(it)));
             list.iter().map(|it| last.filter(|_| is_root(&it))).collect()
         }
-        Way::Prefix => prefix(context, list),
-        Way::Neighbours => neighbours(world, list),
+        CollectiveShape::Prefix => prefix(context, list),
+        CollectiveShape::Neighbours => neighbours(world, list),
         _ => vec![last(list); list.len()],
     }
 }
@@ -530,7 +540,7 @@ fn awaited(
 /// Returns the member that each member waits for on an intercommunicator.
 fn awaited_between(
     list: &[Arrival],
-    way: Way,
+    shape: CollectiveShape,
     root: Option<ProcessNumber>,
     [one, _]: &[Vec<Option<ProcessNumber>>; 2],
 ) -> Vec<Option<Late>> {
@@ -540,15 +550,17 @@ fn awaited_between(
     let last = [0, 1].map(|of| last(list.iter().filter(|it| side(it.process) == of)));
     let of_other = |it: &Arrival| last.get(1 - side(it.process)).copied().flatten();
     let is_root = |it: &&Arrival| Some(it.process) == root;
-    match way {
-        Way::FromRoot => {
+    match shape {
+        CollectiveShape::FromRoot => {
             let of_root = first(list.iter().filter(is_root));
             let waits =
                 |it: &Arrival| of_root.filter(|root| side(root.process) != side(it.process));
             list.iter().map(waits).collect()
         }
-        Way::ToRoot => list.iter().map(|it| of_other(it).filter(|_| is_root(&it))).collect(),
-        Way::All => list.iter().map(of_other).collect(),
+        CollectiveShape::ToRoot => {
+            list.iter().map(|it| of_other(it).filter(|_| is_root(&it))).collect()
+        }
+        CollectiveShape::All => list.iter().map(of_other).collect(),
         // A process that left before a member of its own group came has not waited for that member.
         _ => {
             let mut all: Vec<Late> = list.iter().map(Late::from).collect();
@@ -624,14 +636,14 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answering<'_, 
         }
     }
     let says_root = list.iter().filter(|it| it.root.is_some());
-    let (way, root) = (first.way, says_root.min_by_key(order).and_then(|it| it.root));
-    let awaited = awaited(world, &list, way, root);
+    let (shape, root) = (first.shape, says_root.min_by_key(order).and_then(|it| it.root));
+    let awaited = awaited(world, &list, shape, root);
     if first.number.is_some() {
-        return tell(&list, &awaited, out);
+        return send_last_to_begin(&list, &awaited, out);
     }
     let first_end = list.iter().map(|it| it.end).min().unwrap_or(Time::BEGIN);
     for it in &list {
-        if let Some(number) = it.held {
+        if let Some(number) = it.deferred {
             let (process, from, until) = (it.process, last.enter, first_end);
             out.engine.remainders.send(process, Remainder { process, number, from, until });
         }
@@ -642,11 +654,11 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answering<'_, 
         let amount = amount.min(it.end.since(it.enter));
         if amount > Duration::ZERO {
             let Arrival { location, account, .. } = *it;
-            let begin = match Some(what) == completion(way) {
+            let begin = match Some(what) == completion(shape) {
                 true => it.end - amount,
                 false => it.enter,
             };
-            let piece = match (left, all_wait_for_all(way) && !between) {
+            let piece = match (left, all_wait_for_all(shape) && !between) {
                 (None, _) => Piece::None,
                 (Some(_), false) => Piece::OfTwo,
                 (Some(_), true) => Piece::OfAll(it.context),
@@ -661,13 +673,13 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answering<'_, 
     for (it, late) in list.iter().zip(awaited) {
         let until = late.map_or(Duration::ZERO, |late| late.began.since(it.enter));
         let left = it.leave - it.enter;
-        let waited = book(it, wait(way), until, late.map(|late| late.location), Some(left));
-        if let Some(completion) = completion(way).filter(|_| !between) {
+        let waited = book(it, wait(shape), until, late.map(|late| late.location), Some(left));
+        if let Some(completion) = completion(shape).filter(|_| !between) {
             let rest = it.end.since(it.enter) - waited;
             let left = left - waited;
             book(it, completion, (it.end - first_end).min(rest), None, Some(left));
         }
-        if way == Way::Fence {
+        if shape == CollectiveShape::Fence {
             let count = touches.partition_point(|touch| touch.target <= it.process);
             let touch = touches.get(..count).and_then(<[Touch]>::last);
             let touch = touch.filter(|touch| touch.target == it.process);
@@ -680,35 +692,42 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answering<'_, 
 }
 
 /// Returns the quantity that a wait for others in a collective is booked as.
-fn wait(way: Way) -> Quantity {
-    match way {
-        Way::Barrier => Quantity::Wait(Wait::BarrierWait),
-        Way::Fence => Quantity::Wait(Wait::WaitAtFence),
-        Way::Create => Quantity::Wait(Wait::WaitAtCreate),
-        Way::Free => Quantity::Wait(Wait::WaitAtFree),
-        Way::All | Way::Neighbours => Quantity::Wait(Wait::NxnWait),
-        Way::FromRoot => Quantity::Wait(Wait::LateBroadcast),
-        Way::ToRoot => Quantity::Wait(Wait::EarlyReduce),
-        Way::Prefix => Quantity::Wait(Wait::EarlyScan),
+fn wait(shape: CollectiveShape) -> Quantity {
+    match shape {
+        CollectiveShape::Barrier => Quantity::Wait(Wait::BarrierWait),
+        CollectiveShape::Fence => Quantity::Wait(Wait::WaitAtFence),
+        CollectiveShape::Create => Quantity::Wait(Wait::WaitAtCreate),
+        CollectiveShape::Free => Quantity::Wait(Wait::WaitAtFree),
+        CollectiveShape::All | CollectiveShape::Neighbours => Quantity::Wait(Wait::NxnWait),
+        CollectiveShape::FromRoot => Quantity::Wait(Wait::LateBroadcast),
+        CollectiveShape::ToRoot => Quantity::Wait(Wait::EarlyReduce),
+        CollectiveShape::Prefix => Quantity::Wait(Wait::EarlyScan),
     }
 }
 
 /// Returns `true` for collectives in which every member waits for the last of all.
-fn all_wait_for_all(way: Way) -> bool {
-    matches!(way, Way::Barrier | Way::Fence | Way::Create | Way::Free | Way::All)
+fn all_wait_for_all(shape: CollectiveShape) -> bool {
+    matches!(
+        shape,
+        CollectiveShape::Barrier
+            | CollectiveShape::Fence
+            | CollectiveShape::Create
+            | CollectiveShape::Free
+            | CollectiveShape::All
+    )
 }
 
 /// Returns the quantity that the time after the first end is booked as, if it has a name.
-fn completion(way: Way) -> Option<Quantity> {
-    match way {
-        Way::Barrier => Some(Quantity::Wait(Wait::BarrierCompletion)),
-        Way::All => Some(Quantity::Wait(Wait::NxnCompletion)),
+fn completion(shape: CollectiveShape) -> Option<Quantity> {
+    match shape {
+        CollectiveShape::Barrier => Some(Quantity::Wait(Wait::BarrierCompletion)),
+        CollectiveShape::All => Some(Quantity::Wait(Wait::NxnCompletion)),
         _ => None,
     }
 }
 
 /// Tells the members of a non-blocking collective until when they had to wait, and for whom.
-fn tell(list: &[Arrival], awaited: &[Option<Late>], out: &mut Answering<'_, ()>) {
+fn send_last_to_begin(list: &[Arrival], awaited: &[Option<Late>], out: &mut Answering<'_, ()>) {
     for (it, late) in list.iter().zip(awaited) {
         let (member, number) = (it.process, it.number.unwrap_or_default());
         let last = late.map_or(member, |late| late.process);

@@ -19,17 +19,17 @@ use std::collections::{BTreeMap, HashMap};
 use dwell_log::quantity::Quantity;
 use dwell_model::waits::Wait;
 use dwell_trace::ids::{ContextNumber, LocationNumber, ProcessNumber};
-use dwell_trace::shape::Way;
+use dwell_trace::shape::CollectiveShape;
 use dwell_trace::system::Context;
 use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::event::{Collective, Event, What};
+use crate::engine::event::{Collective, Event, EventKind};
 use crate::engine::exchange::{EngineAnswers, outboxes};
 use crate::engine::hash::Mixed;
-use crate::engine::here::Here;
+use crate::engine::location_context::LocationContext;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Window};
 use crate::engine::transport::Message;
@@ -92,8 +92,13 @@ impl Pattern for Imbalance {
         }
     }
 
-    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, _: &mut Asking<'_, Arriving>) {
-        let What::Collective(Collective { context, way, sequence, .. }) = event.what else {
+    fn on_event(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        event: &Event<'_>,
+        _: &mut Asking<'_, Arriving>,
+    ) {
+        let EventKind::Collective(Collective { context, shape, sequence, .. }) = event.kind else {
             return;
         };
         let Some(member) = self.members.get_mut(here.process.index) else { return };
@@ -105,7 +110,7 @@ impl Pattern for Imbalance {
         let Some(open) = self.open.get_mut(location) else { return };
         // Which members of an intercommunicator a barrier waits for depends on their groups.
         let between = here.world.system.context(context).and_then(Context::sides).is_some();
-        if way != Way::Barrier || between {
+        if shape != CollectiveShape::Barrier || between {
             return;
         }
         here.attend();
@@ -124,7 +129,12 @@ impl Pattern for Imbalance {
         });
     }
 
-    fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, out: &mut Asking<'_, Arriving>) {
+    fn on_leave(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        call: &mut EndedCall,
+        out: &mut Asking<'_, Arriving>,
+    ) {
         let Some(open) = self.open.get_mut(call.location) else { return };
         for arrival in open.drain(..) {
             let processes = here.world.system.processes.len().max(1) as u64;

@@ -6,7 +6,7 @@
 //! and estimates what another way of doing the same could save. The estimate has two bounds: the lower one counts the
 //! transfer of the calls, which is the fastest tenth of their class; the upper one counts their whole rests.
 //!
-//! The replay gathers integer sums for each account of a location ([`Following`](crate::engine::rows::Following)), so results depend neither on windows
+//! The replay gathers integer sums for each account of a location ([`SequenceCounts`](crate::engine::sequences::SequenceCounts)), so results depend neither on windows
 //! nor on threads. The estimates follow at the end, when the time that calls of each sort need is known
 //! ([`Savings::add`]).
 
@@ -55,7 +55,7 @@ impl Pattern for Inefficient {
         Self { savings: Owned::empty(members.locations.clone()) }
     }
 
-    fn divided(
+    fn on_division(
         &mut self,
         world: &World,
         location: LocationNumber,
@@ -83,7 +83,7 @@ pub(crate) enum Waste {
     /// Completion calls after every single operation.
     Completion,
     /// Blocking operations in a row, which could be in flight together.
-    Row,
+    Sequence,
     /// Operations on static data that are slower than those on the symmetric heap.
     Static,
 }
@@ -91,7 +91,7 @@ pub(crate) enum Waste {
 impl Waste {
     /// All kinds that are found on call paths.
     pub(crate) const ALL: [Self; 5] =
-        [Self::Strided, Self::Small, Self::Completion, Self::Row, Self::Static];
+        [Self::Strided, Self::Small, Self::Completion, Self::Sequence, Self::Static];
 
     /// Returns the id of the pattern.
     pub(crate) fn pattern(self) -> &'static str {
@@ -99,7 +99,7 @@ impl Waste {
             Self::Strided => "strided_elements",
             Self::Small => "small_transfers",
             Self::Completion => "completion_after_each",
-            Self::Row => "blocking_in_a_row",
+            Self::Sequence => "blocking_in_a_row",
             Self::Static => "static_data",
         }
     }

@@ -42,10 +42,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::Issued;
-use crate::engine::event::{Event, What};
+use crate::engine::event::{Event, EventKind};
 use crate::engine::exchange::outboxes;
 use crate::engine::hash::Mixed;
-use crate::engine::here::Here;
+use crate::engine::location_context::LocationContext;
 use crate::engine::outstanding::{Done, Known};
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Floors, Pattern, Unjudged, Window};
@@ -61,7 +61,7 @@ const LONG_LOCK: Duration = Duration(1_000_000);
 
 outboxes! {
     /// Messages to the owners of locks.
-    Telling => Told {
+    Outgoing => Incoming {
         locks: LockMessage;
     }
 }
@@ -103,16 +103,16 @@ struct Open {
 /// Source of the time at which a lock was acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
-    /// The owner of the lock has been told, or will find out.
-    Said,
-    /// The owner will find out; the lock is released at this time.
+    /// The owner of the lock has received a message about it, or will infer it.
+    Known,
+    /// The owner will infer it; the lock is released at this time.
     Before(Time),
     /// The lock is acquired when the call ends.
     AtLeave,
 }
 
 impl Pattern for Locks {
-    type Questions = Telling;
+    type Questions = Outgoing;
     type Answers = ();
     type Protocol = crate::protocol::Messages;
     type Facts = ();
@@ -126,23 +126,33 @@ impl Pattern for Locks {
         }
     }
 
-    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Telling>) {
+    fn on_event(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        event: &Event<'_>,
+        out: &mut Asking<'_, Outgoing>,
+    ) {
         let Some(holder) = self.holders.get_mut(here.process.index) else { return };
         let Some(open) = self.open.get_mut(here.location.number) else { return };
-        match event.what {
-            What::LockRequested { key, mode } => {
+        match event.kind {
+            EventKind::LockRequested { key, mode } => {
                 holder.request(here, key, mode, open, out);
             }
-            What::LockAcquired { key, mode } => {
+            EventKind::LockAcquired { key, mode } => {
                 acquire(here, event.time, key, mode, open, out);
             }
-            What::LockReleased { key } => holder.release(here, event.time, key, open, out),
-            What::CompletedAtTarget { window } => holder.flush(here, window, open),
+            EventKind::LockReleased { key } => holder.release(here, event.time, key, open, out),
+            EventKind::CompletedAtTarget { window } => holder.flush(here, window, open),
             _ => {}
         }
     }
 
-    fn issued(&mut self, here: &mut Here<'_>, operation: &Issued<'_>, _: &mut Asking<'_, Telling>) {
+    fn on_issue(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        operation: &Issued<'_>,
+        _: &mut Asking<'_, Outgoing>,
+    ) {
         let Issued { window, target, frame, .. } = *operation;
         if !frame.traits.has(Traits::TOUCHES) || target == here.process.index {
             return;
@@ -165,7 +175,12 @@ impl Pattern for Locks {
         }
     }
 
-    fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, out: &mut Asking<'_, Telling>) {
+    fn on_leave(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        call: &mut EndedCall,
+        out: &mut Asking<'_, Outgoing>,
+    ) {
         let Some(open) = self.open.get_mut(call.location) else { return };
         if open.locks.is_empty() && open.first.is_none() {
             return;
@@ -174,12 +189,12 @@ impl Pattern for Locks {
         holder.judge(here, std::mem::take(open), call, out);
     }
 
-    fn paused(
+    fn end_window(
         &mut self,
         _: &World,
         process: &Process,
         horizon: Time,
-        _: &mut Asking<'_, Telling>,
+        _: &mut Asking<'_, Outgoing>,
     ) -> Floors {
         let frames = process.locations.iter().flat_map(|location| &location.stack);
         let open = frames.filter(|frame| frame.traits.has(Traits::LOCK)).map(|frame| frame.enter);
@@ -189,11 +204,11 @@ impl Pattern for Locks {
     fn answer(
         &mut self,
         at: &mut Window<'_>,
-        told: Told,
+        incoming: Incoming,
         shared: &mut Asked,
         out: &mut Answering<'_, ()>,
     ) {
-        self.take(told.locks.into_messages().collect());
+        self.take(incoming.locks.into_messages().collect());
         for Cut { key, process, waiting, waited } in
             std::mem::take(&mut shared.cuts).into_messages()
         {
@@ -232,36 +247,36 @@ impl Holder {
     /// Notes that the open call requested a lock. Dwell records when a lock is acquired; other tools may not.
     fn request(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut LocationContext<'_>,
         key: LockKey,
         mode: LockMode,
         open: &mut Open,
-        out: &mut Asking<'_, Telling>,
+        out: &mut Asking<'_, Outgoing>,
     ) {
         let Some(frame) = here.judged_call() else { return };
         if frame.traits.has(Traits::SAYS_WHEN) {
             return;
         }
-        tell(here, key, LockEvent::Request { time: frame.enter, mode }, out);
+        send(here, key, LockEvent::Request { time: frame.enter, mode }, out);
         self.asked.insert(key, mode);
         self.consent.remove(&key);
         here.note();
-        open.locks.push((key, mode, Taken::Said));
+        open.locks.push((key, mode, Taken::Known));
     }
 
     /// Notes that the open call released a lock.
     fn release(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut LocationContext<'_>,
         time: Time,
         key: LockKey,
         open: &mut Open,
-        out: &mut Asking<'_, Telling>,
+        out: &mut Asking<'_, Outgoing>,
     ) {
         if here.judged_call().is_none() {
             return;
         }
-        tell(here, key, LockEvent::Release { time }, out);
+        send(here, key, LockEvent::Release { time }, out);
         self.acted.retain(|(window, target)| {
             *window != key.window
                 || ![LockOwner::All, LockOwner::Process(*target)].contains(&key.owner)
@@ -274,7 +289,7 @@ impl Holder {
     }
 
     /// Notes that the open call completed operations of MPI under locks that may have been acquired only now.
-    fn flush(&mut self, here: &mut Here<'_>, window: RmaWinRef, open: &mut Open) {
+    fn flush(&mut self, here: &mut LocationContext<'_>, window: RmaWinRef, open: &mut Open) {
         let Some(frame) = here.judged_call() else { return };
         let layer = here.world.roles.get(frame.region).layer();
         if !layer.is_some_and(Layer::has_messages)
@@ -296,17 +311,17 @@ impl Holder {
         keys.sort_unstable();
         for (key, mode) in keys {
             here.note();
-            open.locks.push((key, mode, Taken::Said));
+            open.locks.push((key, mode, Taken::Known));
         }
     }
 
     /// Judges a call that may have waited for locks.
     fn judge(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut LocationContext<'_>,
         open: Open,
         call: &mut EndedCall,
-        out: &mut Asking<'_, Telling>,
+        out: &mut Asking<'_, Outgoing>,
     ) {
         let EndedCall { location, account, enter, leave, layer, .. } = *call;
         let mut released = leave;
@@ -315,10 +330,10 @@ impl Holder {
             match taken {
                 Taken::AtLeave => {
                     let acquired = LockEvent::Acquire { asked: enter, time: leave, mode };
-                    tell(here, key, acquired, out);
+                    send(here, key, acquired, out);
                 }
                 Taken::Before(time) => released = time,
-                Taken::Said => {}
+                Taken::Known => {}
             }
             if !locks.contains(&(key, mode)) {
                 locks.push((key, mode));
@@ -328,7 +343,7 @@ impl Holder {
             call.claimed = true;
             let until = leave;
             let waiting = Waiting { location, account, enter, leave, until, mode };
-            tell(here, key, LockEvent::Wait(waiting), out);
+            send(here, key, LockEvent::Wait(waiting), out);
             let (class, known) = (Class::first(layer), Known::default());
             let done = vec![Done { target, start: enter, class, bytes: 0, known }];
             call.locked.push(LockedCall { key, waiting, done, perhaps: Vec::new() });
@@ -337,7 +352,7 @@ impl Holder {
             [(key, mode)] => {
                 let until = released;
                 let waiting = Waiting { location, account, enter, leave, until, mode };
-                tell(here, key, LockEvent::Wait(waiting), out);
+                send(here, key, LockEvent::Wait(waiting), out);
                 let done = std::mem::take(&mut call.done);
                 let locked = self.needed(here, key, waiting, layer, done);
                 call.locked.push(locked);
@@ -353,7 +368,7 @@ impl Holder {
     /// latest when something is completed under it for the first time.
     fn needed(
         &mut self,
-        here: &Here<'_>,
+        here: &LocationContext<'_>,
         key: LockKey,
         waiting: Waiting,
         layer: Option<Layer>,
@@ -387,12 +402,12 @@ impl Holder {
 
 /// Notes that the open call acquired a lock.
 fn acquire(
-    here: &mut Here<'_>,
+    here: &mut LocationContext<'_>,
     time: Time,
     key: LockKey,
     mode: LockMode,
     open: &mut Open,
-    out: &mut Asking<'_, Telling>,
+    out: &mut Asking<'_, Outgoing>,
 ) {
     let Some(frame) = here.judged_call() else { return };
     here.note();
@@ -400,12 +415,12 @@ fn acquire(
     if !frame.traits.has(Traits::SAYS_WHEN) {
         return open.locks.push((key, mode, Taken::AtLeave));
     }
-    tell(here, key, LockEvent::Acquire { asked: frame.enter, time, mode }, out);
-    open.locks.push((key, mode, Taken::Said));
+    send(here, key, LockEvent::Acquire { asked: frame.enter, time, mode }, out);
+    open.locks.push((key, mode, Taken::Known));
 }
 
 /// Sends a message to the owner of a lock.
-fn tell(here: &Here<'_>, key: LockKey, what: LockEvent, out: &mut Asking<'_, Telling>) {
+fn send(here: &LocationContext<'_>, key: LockKey, what: LockEvent, out: &mut Asking<'_, Outgoing>) {
     let process = here.process.index;
     let location = here.location.number;
     let frame = here.location.stack.last();

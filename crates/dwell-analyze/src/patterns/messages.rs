@@ -36,8 +36,8 @@ use dwell_trace::time::Time;
 use dwell_trace::world::World;
 use otf2::enums::RmaSyncType;
 
-use crate::engine::event::{Event, Received, What};
-use crate::engine::here::Here;
+use crate::engine::event::{Event, EventKind, Received};
+use crate::engine::location_context::LocationContext;
 use crate::engine::outstanding::LONGEST_MESSAGE;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
@@ -83,11 +83,16 @@ impl Pattern for Messages {
         }
     }
 
-    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Sending>) {
+    fn on_event(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        event: &Event<'_>,
+        out: &mut Asking<'_, Sending>,
+    ) {
         let Some(inbox) = self.inboxes.get_mut(here.process.index) else { return };
         let Some(open) = self.open.get_mut(here.location.number) else { return };
-        match event.what {
-            What::Sent { context, receiver, tag, bytes, request, skipped } => {
+        match event.kind {
+            EventKind::Sent { context, receiver, tag, bytes, request, skipped } => {
                 let begin = here.location.stack.last().map_or(Time::BEGIN, |frame| frame.enter);
                 let serial = inbox.serial();
                 let sent = Sent {
@@ -111,58 +116,59 @@ impl Pattern for Messages {
                     None => {}
                 }
             }
-            What::SendCompleted { request } => {
+            EventKind::SendCompleted { request } => {
                 if let Some(started) = inbox.started.remove(&request)
                     && here.note()
                 {
                     open.sends.push(started);
                 }
             }
-            What::ReceivePosted { request, enter } => {
+            EventKind::ReceivePosted { request, enter } => {
                 inbox.posted.insert(request, open.post(here, enter));
             }
-            What::Cancelled { request } => {
+            EventKind::Cancelled { request } => {
                 inbox.posted.remove(&request);
                 inbox.started.remove(&request);
             }
-            What::Received { request, message } => {
+            EventKind::Received { request, message } => {
                 let posted = request.and_then(|request| inbox.posted.remove(&request));
                 if let Some(message) = message {
                     open.receive(here, posted, message);
                 }
             }
-            What::Notified { window, partner, direction } => {
+            EventKind::Notified { window, partner, direction } => {
                 let channel = Channel::Notifications(window);
                 match direction {
-                    RmaSyncType::NotifyOut => inbox.tell(here, event.time, partner, channel, out),
-                    RmaSyncType::NotifyIn => open.hear(here, partner, channel, Wait::LateSignal),
+                    RmaSyncType::NotifyOut => inbox.notify(here, event.time, partner, channel, out),
+                    RmaSyncType::NotifyIn => open.expect(here, partner, channel, Wait::LateSignal),
                     _ => {}
                 }
             }
-            What::Synchronised { window, members, epoch } => {
+            EventKind::Synchronised { window, members, epoch } => {
                 let me = here.process.index;
                 for &partner in members.iter().filter(|member| **member != me) {
-                    let mut tell =
-                        |here: &mut Here<'_>, of| inbox.tell(here, event.time, partner, of, out);
+                    let mut notify = |here: &mut LocationContext<'_>, of| {
+                        inbox.notify(here, event.time, partner, of, out)
+                    };
                     match epoch {
                         None => {
-                            tell(here, Channel::Partners(window));
+                            notify(here, Channel::Partners(window));
                             let channel = Channel::Partners(window);
-                            open.hear(here, partner, channel, Wait::LatePartner);
+                            open.expect(here, partner, channel, Wait::LatePartner);
                         }
                         Some(Epoch::Post) => {
-                            tell(here, Channel::Posts(window));
-                            tell(here, Channel::LaterPosts(window));
+                            notify(here, Channel::Posts(window));
+                            notify(here, Channel::LaterPosts(window));
                         }
                         Some(Epoch::Start) => {
-                            open.hear(here, partner, Channel::Posts(window), Wait::LatePost);
+                            open.expect(here, partner, Channel::Posts(window), Wait::LatePost);
                         }
                         Some(Epoch::Complete) => {
-                            open.hear(here, partner, Channel::LaterPosts(window), Wait::LatePost);
-                            tell(here, Channel::Completes(window));
+                            open.expect(here, partner, Channel::LaterPosts(window), Wait::LatePost);
+                            notify(here, Channel::Completes(window));
                         }
                         Some(Epoch::Wait | Epoch::Test) => {
-                            open.hear(here, partner, Channel::Completes(window), Wait::EarlyWait);
+                            open.expect(here, partner, Channel::Completes(window), Wait::EarlyWait);
                         }
                     }
                 }
@@ -172,11 +178,16 @@ impl Pattern for Messages {
     }
 
     #[inline(always)]
-    fn judges(here: &Here<'_>, call: &EndedCall) -> bool {
+    fn judges(here: &LocationContext<'_>, call: &EndedCall) -> bool {
         call.operation == Some(Operation::Probe) || !here.location.awaited.is_empty()
     }
 
-    fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, _: &mut Asking<'_, Sending>) {
+    fn on_leave(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        call: &mut EndedCall,
+        _: &mut Asking<'_, Sending>,
+    ) {
         let tests = call.frame.traits.has(Traits::TESTS);
         let Some(open) = self.open.get_mut(call.location) else { return };
         let Some(inbox) = self.inboxes.get_mut(here.process.index) else { return };
@@ -213,8 +224,8 @@ impl Pattern for Messages {
         receives.sort_by_key(|it| it.posted);
         let polls = if tests { here.expect_release(|run| run.last.leave == leave) } else { None };
         let waiter = Waiter { location, account, enter, leave, polls };
-        let held = hold(here, waiter, call, &receives, &sends);
-        inbox.end(waiter, &receives, &sends, held);
+        let deferred = hold(here, waiter, call, &receives, &sends);
+        inbox.end(waiter, &receives, &sends, deferred);
     }
 
     fn answer(
@@ -238,7 +249,7 @@ impl Pattern for Messages {
             let early = at.edges.as_deref_mut();
             inbox.judge(me, at.horizon, &mut out.own.ready, early, |it| bookings.send(me, it));
             for After { number, until, partners } in inbox.judged.drain(..) {
-                process.held.waited_until(number, until, partners);
+                process.deferred.waited_until(number, until, partners);
             }
             for release in inbox.releases.drain(..) {
                 process.loops.release(release);
@@ -247,9 +258,9 @@ impl Pattern for Messages {
     }
 
     fn book(&mut self, _: &mut Window<'_>, replied: Replied, shared: &mut Answered) -> Time {
-        for told in std::mem::take(&mut shared.begun).into_messages() {
-            if let Some(inbox) = self.inboxes.get_mut(told.member) {
-                inbox.fresh.push(told.into());
+        for message in std::mem::take(&mut shared.begun).into_messages() {
+            if let Some(inbox) = self.inboxes.get_mut(message.member) {
+                inbox.fresh.push(message.into());
             }
         }
         for ready in replied.ready.into_messages() {
@@ -305,7 +316,7 @@ impl Open {
     }
 
     /// Posts a receive. Its message may be the one that a probe found before.
-    fn post(&mut self, here: &mut Here<'_>, enter: Time) -> Posted {
+    fn post(&mut self, here: &mut LocationContext<'_>, enter: Time) -> Posted {
         let probe = self.probe.take();
         let run =
             here.location.polls.as_mut().filter(|run| run.is_loop && run.probed > Time::BEGIN);
@@ -317,7 +328,12 @@ impl Open {
     }
 
     /// Notes that the open call received a message.
-    fn receive(&mut self, here: &mut Here<'_>, posted: Option<Posted>, message: Received) {
+    fn receive(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        posted: Option<Posted>,
+        message: Received,
+    ) {
         let Received { context, sender, tag, bytes, skipped, enter } = message;
         let posted = posted.unwrap_or_else(|| self.post(here, enter));
         let Posted { enter: posted, probe, polled } = posted;
@@ -338,7 +354,13 @@ impl Open {
     }
 
     /// Makes the open call wait for what a partner tells.
-    fn hear(&mut self, here: &mut Here<'_>, sender: ProcessNumber, channel: Channel, wait: Wait) {
+    fn expect(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        sender: ProcessNumber,
+        channel: Channel,
+        wait: Wait,
+    ) {
         let posted = here.location.stack.last().map_or(Time::BEGIN, |frame| frame.enter);
         if here.note() {
             self.receives.push(Receive {
@@ -359,7 +381,7 @@ impl Open {
 /// Holds a call if its rest after the messages may be a wait for progress: of the targets of operations that it also
 /// completed, or of the partners of large messages. Returns the number of the held call.
 fn hold(
-    here: &mut Here<'_>,
+    here: &mut LocationContext<'_>,
     waiter: Waiter,
     call: &mut EndedCall,
     receives: &[Receive],
@@ -378,5 +400,5 @@ fn hold(
         return None;
     }
     let done = std::mem::take(&mut call.done);
-    Some(here.process.held.ended(location, account, Span { begin: enter, end: leave }, done))
+    Some(here.process.deferred.ended(location, account, Span { begin: enter, end: leave }, done))
 }

@@ -51,8 +51,8 @@ use dwell_trace::time::{Duration, Time};
 use dwell_trace::world::World;
 
 use crate::engine::call::CompletedCall;
-use crate::engine::held::Rest;
-use crate::engine::here::Here;
+use crate::engine::deferred::Rest;
+use crate::engine::location_context::LocationContext;
 use crate::engine::outstanding::{Done, Known, LONGEST_MESSAGE, Op};
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Conclusion, Floors, Pattern, Unjudged, Window};
@@ -103,7 +103,7 @@ impl Pattern for Progress {
         }
     }
 
-    fn resumed(&mut self, world: &World, out: &mut Asking<'_, Questions>) {
+    fn begin_window(&mut self, world: &World, out: &mut Asking<'_, Questions>) {
         for cut in self.cuts.drain(..) {
             out.shared.cuts.send(cut.key.owner_of_state(world), cut);
         }
@@ -117,20 +117,20 @@ impl Pattern for Progress {
     }
 
     #[inline(always)]
-    fn completed(&mut self, call: CompletedCall, out: &mut Asking<'_, Questions>) {
+    fn on_complete(&mut self, call: CompletedCall, out: &mut Asking<'_, Questions>) {
         let CompletedCall { location, account, enter, leave, target, start, class } = call;
         let ask = Ask { start, enter, leave, target, location, account, class };
         out.own.asks.send(target, ask);
     }
 
     #[inline(always)]
-    fn judges(_: &Here<'_>, call: &EndedCall) -> bool {
+    fn judges(_: &LocationContext<'_>, call: &EndedCall) -> bool {
         !call.done.is_empty() || !call.locked.is_empty()
     }
 
-    fn ended(
+    fn on_leave(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut LocationContext<'_>,
         call: &mut EndedCall,
         out: &mut Asking<'_, Questions>,
     ) {
@@ -155,7 +155,7 @@ impl Pattern for Progress {
         origin.ask_many((me, location), of, Span { begin: enter, end: leave }, &call.done, out.own);
     }
 
-    fn paused(
+    fn end_window(
         &mut self,
         world: &World,
         process: &Process,
@@ -257,7 +257,7 @@ impl Pattern for Progress {
         oldest.earlier_by(spare(world))
     }
 
-    fn found(&self, world: &World) -> Nodes {
+    fn facts(&self, world: &World) -> Nodes {
         let ledgers = self.origins.numbered().map(|(process, origin)| (process, &origin.ledger));
         evidence::nodes(world, ledgers)
     }
@@ -292,7 +292,7 @@ impl Pattern for Progress {
 const MANY: usize = 1 << 15;
 
 /// Where answers to questions about calls with a single target go.
-struct Desk<'a> {
+struct TargetAnswerer<'a> {
     out: &'a mut Outbox<Waited>,
     /// Questions that wait for more events.
     pending: &'a mut Vec<Ask>,
@@ -301,7 +301,7 @@ struct Desk<'a> {
     missed: &'a mut u64,
 }
 
-impl Desk<'_> {
+impl TargetAnswerer<'_> {
     #[inline]
     fn answer(&mut self, world: &World, target: Option<&Process>, ask: &Ask, horizon: Time) {
         let Some(target) = target else { return };
@@ -320,31 +320,31 @@ impl Progress {
     fn answer_asks(&mut self, at: &Window<'_>, asked: Inbox<Ask>, out: &mut Outbox<Waited>) {
         let before = std::mem::take(&mut self.asks);
         let Self { asks: pending, found, missed, .. } = self;
-        let mut desk = Desk { out, pending, found, missed };
+        let mut answerer = TargetAnswerer { out, pending, found, missed };
         let (world, processes, horizon) = (at.world, &*at.processes, at.horizon);
-        let mut one = |ask: &Ask| desk.answer(world, processes.get(ask.target), ask, horizon);
+        let mut one = |ask: &Ask| answerer.answer(world, processes.get(ask.target), ask, horizon);
         before.iter().for_each(&mut one);
         if at.workers == 1 || asked.len() < MANY {
             return asked.read(one);
         }
-        let spare = desk.out.another();
+        let spare = answerer.out.another();
         let mut batches: Vec<&[Ask]> = asked.batches().iter().map(Vec::as_slice).collect();
         let answers = run_on(
             at.workers,
             &mut batches,
             &|| (spare.another(), Vec::new(), FoundEvidence::default(), 0),
             &|batch, (out, pending, found, missed)| {
-                let mut desk = Desk { out, pending, found, missed };
+                let mut answerer = TargetAnswerer { out, pending, found, missed };
                 for ask in *batch {
-                    desk.answer(world, processes.get(ask.target), ask, horizon);
+                    answerer.answer(world, processes.get(ask.target), ask, horizon);
                 }
             },
         );
         for (out, pending, found, missed) in answers {
-            desk.out.append(out);
-            desk.pending.extend(pending);
-            desk.found.append(found);
-            *desk.missed += missed;
+            answerer.out.append(out);
+            answerer.pending.extend(pending);
+            answerer.found.append(found);
+            *answerer.missed += missed;
         }
         asked.read(|_| ());
     }
@@ -356,11 +356,11 @@ fn needed_since(world: &World, process: &Process, horizon: Time) -> Time {
     let locations = &process.locations;
     let in_flight = !process.outstanding.is_empty()
         || locations.iter().any(|location| !location.done.is_empty());
-    let mut since = horizon.min(process.held.start());
+    let mut since = horizon.min(process.deferred.start());
     for location in locations {
         for done in &location.done {
             // The call has yet to end, and to ask.
-            if done.known.sure.is_none() || done.known.wide.is_none() {
+            if done.known.certain.is_none() || done.known.possible.is_none() {
                 since = since.min(done.start);
             }
         }

@@ -33,10 +33,10 @@ use serde::{Deserialize, Serialize};
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
 use crate::engine::call::Issued;
-use crate::engine::event::{Event, What};
+use crate::engine::event::{Event, EventKind};
 use crate::engine::exchange::outboxes;
-use crate::engine::here::Here;
 use crate::engine::location::Location;
+use crate::engine::location_context::LocationContext;
 use crate::engine::matrix::Kind as Communication;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
@@ -79,16 +79,21 @@ impl Pattern for Signals {
         kind != Communication::Get && world.roles.any_wait_change()
     }
 
-    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Raising>) {
-        match event.what {
-            What::WaitedForChange { offset } => {
+    fn on_event(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        event: &Event<'_>,
+        out: &mut Asking<'_, Raising>,
+    ) {
+        match event.kind {
+            EventKind::WaitedForChange { offset } => {
                 if here.note()
                     && let Some(changes) = self.changes.get_mut(here.location.number)
                 {
                     changes.push(offset);
                 }
             }
-            What::Raised { target, attributes } => {
+            EventKind::Raised { target, attributes } => {
                 if let Some(frame) = here.judged_call() {
                     raise(here, target, (frame.enter, 1), attributes, out);
                 }
@@ -97,9 +102,9 @@ impl Pattern for Signals {
         }
     }
 
-    fn issued(
+    fn on_issue(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut LocationContext<'_>,
         operation: &Issued<'_>,
         out: &mut Asking<'_, Raising>,
     ) {
@@ -111,7 +116,12 @@ impl Pattern for Signals {
         }
     }
 
-    fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, _: &mut Asking<'_, Raising>) {
+    fn on_leave(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        call: &mut EndedCall,
+        _: &mut Asking<'_, Raising>,
+    ) {
         let Some(changes) = self.changes.get_mut(call.location) else { return };
         if changes.is_empty() {
             return;
@@ -189,7 +199,7 @@ impl Pattern for Signals {
 
 /// Tells the target about an operation that may raise a flag: its begin and its bytes.
 fn raise(
-    here: &Here<'_>,
+    here: &LocationContext<'_>,
     target: ProcessNumber,
     (begin, bytes): (Time, u64),
     attributes: List<'_, Attribute>,

@@ -9,9 +9,9 @@ use dwell_trace::ids::{CallPathNumber, Ordinal};
 use otf2::id::CallingContextRef;
 
 use crate::engine::hash::Mixed;
-use crate::output::findings::{Activities, Cause, Ground, Step};
+use crate::output::findings::{Activities, Cause, ProgramTotals, Step};
+use crate::whatif::forward_log::Stretch;
 use crate::whatif::rules::{PathRule, Waits, signature};
-use crate::whatif::track::Stretch;
 
 /// A change of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,9 +213,9 @@ pub(crate) struct Names {
 }
 
 /// Returns the signature of each branch of the tree.
-fn signatures(ground: &Ground<'_>) -> Vec<u64> {
+fn signatures(program: &ProgramTotals<'_>) -> Vec<u64> {
     let mut list: Vec<u64> = Vec::new();
-    for branch in &ground.tree.branches {
+    for branch in &program.tree.branches {
         let above = branch.parent.and_then(|it| list.get(it.index())).copied().unwrap_or(0);
         let site = Some(branch.site).filter(|it| *it != CallingContextRef::UNDEFINED);
         list.push(match branch.setting {
@@ -227,8 +227,8 @@ fn signatures(ground: &Ground<'_>) -> Vec<u64> {
 }
 
 impl Names {
-    pub(crate) fn of(ground: &Ground<'_>, causes: &[Cause]) -> Self {
-        let branches = signatures(ground);
+    pub(crate) fn of(program: &ProgramTotals<'_>, causes: &[Cause]) -> Self {
+        let branches = signatures(program);
         let signature = |number: Option<u32>| {
             number.and_then(|it| branches.get(it as usize)).copied().unwrap_or(0)
         };
@@ -246,8 +246,8 @@ impl Names {
     }
 
     /// Returns the signatures of call paths that take values from shared memory.
-    pub(crate) fn fetches(ground: &Ground<'_>) -> HashSet<u64, Mixed> {
-        let roles = &ground.world.roles;
+    pub(crate) fn fetches(program: &ProgramTotals<'_>) -> HashSet<u64, Mixed> {
+        let roles = &program.world.roles;
         let is_fetch = |operation: Operation| {
             matches!(
                 operation,
@@ -260,7 +260,7 @@ impl Names {
                 )
             )
         };
-        let branches = ground.tree.branches.iter().zip(signatures(ground));
+        let branches = program.tree.branches.iter().zip(signatures(program));
         branches
             .filter(|it| roles.get(it.0.region).meaning.is_some_and(|it| is_fetch(it.operation)))
             .map(|it| it.1)
@@ -270,7 +270,7 @@ impl Names {
     /// Translates changes.
     pub(crate) fn compile(
         &self,
-        ground: &Ground<'_>,
+        program: &ProgramTotals<'_>,
         changes: &[Change],
     ) -> Result<Compiled, UnknownSelection> {
         let mut compiled = Compiled::default();
@@ -283,7 +283,7 @@ impl Names {
                 }
                 Change::Without(wait, None) => compiled.without.add(*wait),
                 Change::Without(wait, Some(selection)) => {
-                    for path in self.paths(ground, selection)? {
+                    for path in self.paths(program, selection)? {
                         compiled.paths.entry(path).or_default().without.add(*wait);
                     }
                 }
@@ -293,22 +293,22 @@ impl Names {
                 Change::Scale(selection, factor) => match self.computing(selection) {
                     Some(key) => *compiled.computing.entry(key).or_insert(1.0) *= factor,
                     None => {
-                        for path in self.paths(ground, selection)? {
+                        for path in self.paths(program, selection)? {
                             compiled.paths.entry(path).or_default().factor *= factor;
                         }
                     }
                 },
                 Change::Balance(selection) => match self.computing(selection) {
                     Some(key) => drop(compiled.balanced.computing.insert(key)),
-                    None => compiled.balanced.paths.extend(self.paths(ground, selection)?),
+                    None => compiled.balanced.paths.extend(self.paths(program, selection)?),
                 },
                 Change::Join(selection, count) => {
-                    for path in self.paths(ground, selection)? {
+                    for path in self.paths(program, selection)? {
                         compiled.paths.entry(path).or_default().joined = (*count).max(1);
                     }
                 }
                 Change::SplitLock(selection, count) => {
-                    for path in self.paths(ground, selection)? {
+                    for path in self.paths(program, selection)? {
                         compiled.paths.entry(path).or_default().split = (*count).max(1);
                     }
                 }
@@ -327,7 +327,7 @@ impl Names {
     /// Returns the signatures of the call paths of a selection.
     fn paths(
         &self,
-        ground: &Ground<'_>,
+        program: &ProgramTotals<'_>,
         selection: &Selection,
     ) -> Result<Vec<u64>, UnknownSelection> {
         let branches = &self.branches;
@@ -342,13 +342,13 @@ impl Names {
             }
             Selection::Named(name) => {
                 let numbers = (0..branches.len() as u32).map(CallPathNumber);
-                let has = |it: &CallPathNumber| is_named(&ground.steps(*it), name);
+                let has = |it: &CallPathNumber| is_named(&program.steps(*it), name);
                 let named = numbers.filter(has).filter_map(|it| branches.get(it.index()));
                 named.copied().collect()
             }
         };
         if found.is_empty() {
-            let (selection, known) = (selection.clone(), known(ground));
+            let (selection, known) = (selection.clone(), known(program));
             return Err(UnknownSelection { selection, known });
         }
         Ok(found)
@@ -369,9 +369,9 @@ fn line(step: &Step) -> Option<String> {
 }
 
 /// Returns all names that select something.
-fn known(ground: &Ground<'_>) -> Vec<String> {
-    let numbers = (0..ground.tree.branches.len() as u32).map(CallPathNumber);
-    let last = numbers.filter_map(|it| ground.steps(it).pop());
+fn known(program: &ProgramTotals<'_>) -> Vec<String> {
+    let numbers = (0..program.tree.branches.len() as u32).map(CallPathNumber);
+    let last = numbers.filter_map(|it| program.steps(it).pop());
     let mut names: Vec<String> =
         last.flat_map(|it| [Some(it.region.clone()), line(&it)]).flatten().collect();
     names.sort_unstable();

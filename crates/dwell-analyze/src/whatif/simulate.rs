@@ -21,15 +21,15 @@ use dwell_log::read::{LogError, Piece};
 use dwell_model::waits::Wait;
 use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
 use dwell_trace::locks::{LockKey, LockMode};
-use dwell_trace::shape::Way;
+use dwell_trace::shape::CollectiveShape;
 use dwell_trace::world::World;
 
 use crate::engine::hash::Mixed;
+use crate::whatif::collectives::{OpenCollectives, Participation};
+use crate::whatif::forward_log::{Customs, ForwardLog, Stretch, is_loop};
 use crate::whatif::locks::{Locks, Waiting};
-use crate::whatif::meetings::{Attendance, Meetings};
 use crate::whatif::rules::PathRule;
 use crate::whatif::scenario::{Compiled, Network};
-use crate::whatif::track::{Customs, Stretch, Track, is_loop};
 
 /// Number of calls of a location whose begin is remembered, for operations that they began.
 const REMEMBERED: usize = 256;
@@ -92,7 +92,7 @@ struct Presence {
 
 /// A location while a run is played.
 struct Runner {
-    track: Track,
+    forward: ForwardLog,
     rules: Vec<PathRule>,
     process: ProcessNumber,
     stretch: Stretch,
@@ -187,7 +187,7 @@ pub(crate) struct Simulation<'a> {
     customs: &'a Customs,
     runners: Vec<Runner>,
     processes: Vec<Presence>,
-    meetings: Meetings,
+    collectives: OpenCollectives,
     locks: Locks,
     /// Ends of stretches, and first events.
     queue: BinaryHeap<Reverse<(u64, u32)>>,
@@ -206,19 +206,19 @@ impl<'a> Simulation<'a> {
         (assumptions, compiled): (Assumptions, &'a Compiled),
         (shortest, customs): (Option<&'a Shortest>, &'a Customs),
         is_fetch: &'a dyn Fn(u64) -> bool,
-        locations: impl Iterator<Item = Result<(Track, Vec<PathRule>), LogError>>,
+        locations: impl Iterator<Item = Result<(ForwardLog, Vec<PathRule>), LogError>>,
     ) -> Result<Self, LogError> {
         let mut processes = Vec::new();
         processes.resize_with(world.system.processes.len(), Presence::default);
         let mut runners = Vec::new();
         for (number, location) in (0..).zip(locations) {
-            let (track, rules) = location?;
+            let (forward, rules) = location?;
             let process = world.process(LocationNumber(number));
             if let Some(presence) = processes.get_mut(process.index()) {
                 presence.alive += 1;
             }
             runners.push(Runner {
-                track,
+                forward,
                 rules,
                 process,
                 stretch: Stretch::default(),
@@ -249,7 +249,7 @@ impl<'a> Simulation<'a> {
             customs,
             runners,
             processes,
-            meetings: Meetings::default(),
+            collectives: OpenCollectives::default(),
             locks: Locks::new(assumptions.locks_as_recorded),
             queue: BinaryHeap::new(),
             arrived: Vec::new(),
@@ -367,7 +367,7 @@ impl<'a> Simulation<'a> {
         let Some(runner) = self.runners.get_mut(place as usize) else { return };
         (runner.begin, runner.ready, runner.end, runner.pending) = (now, now, None, 0);
         let Some(&rule) = runner.rules.get(runner.stretch.path) else { return };
-        runner.tell(runner.stretch.begin, &mut self.arrived);
+        runner.announce(runner.stretch.begin, &mut self.arrived);
         let assumptions = self.assumptions;
         let mut stretch = std::mem::take(&mut runner.stretch);
         let waited = |it: &Piece| if assumptions.upper { it.high.0 } else { it.low.0 };
@@ -419,7 +419,7 @@ impl<'a> Simulation<'a> {
         let Some(runner) = self.runners.get_mut(place as usize) else { return };
         std::mem::swap(&mut runner.stretch, &mut stretch);
         if let Some(released) = runner.released {
-            runner.tell(released, &mut self.arrived);
+            runner.announce(released, &mut self.arrived);
         }
         if runner.pending == 0 {
             self.proceed(place);
@@ -434,12 +434,19 @@ impl<'a> Simulation<'a> {
             let Some(runner) = self.runners.get_mut(place as usize) else { return };
             let me = runner.process;
             match *need {
-                Need::Collective { context, sequence, way, root } => {
-                    let waits = of_way(way).is_none_or(|wait| !rule.without.has(wait));
+                Need::Collective { context, sequence, shape, root } => {
+                    let waits = of_shape(shape).is_none_or(|wait| !rule.without.has(wait));
                     let mut free = Vec::new();
-                    let it =
-                        Attendance { context, sequence, way, root, me, location: place, waits };
-                    if self.meetings.arrive(world, it, &mut free) {
+                    let it = Participation {
+                        context,
+                        sequence,
+                        shape,
+                        root,
+                        me,
+                        location: place,
+                        waits,
+                    };
+                    if self.collectives.arrive(world, it, &mut free) {
                         runner.pending += 1;
                     }
                     self.arrived.extend(free.into_iter().map(|it| (it, now)));
@@ -456,7 +463,7 @@ impl<'a> Simulation<'a> {
                     let waited = stretch.waited_for(|it| world.process(it) == process);
                     // A process that the call waited for by several targets is one of the edges.
                     let custom = (self.customs, world.are_near(me, process));
-                    let needs = || runner.track.targets.need(process, class, custom);
+                    let needs = || runner.forward.targets.need(process, class, custom);
                     let upper = self.assumptions.upper;
                     if waited && upper || !waited && !needs().unwrap_or(upper) {
                         continue;
@@ -505,10 +512,9 @@ impl<'a> Simulation<'a> {
     /// Finds out which events of other locations a stretch waits for.
     fn links(&mut self, place: u32, rule: &PathRule, stretch: &Stretch, joined: bool) {
         let upper = self.assumptions.upper;
-        let meets = stretch
-            .needs
-            .iter()
-            .any(|need| matches!(need, Need::Collective { way, .. } if Meetings::knows(*way)));
+        let meets = stretch.needs.iter().any(
+            |need| matches!(need, Need::Collective { shape, .. } if OpenCollectives::knows(*shape)),
+        );
         let acquires = stretch.needs.iter().any(|need| matches!(need, Need::Acquire { .. }));
         let is_target = |it: &Piece| {
             let process = self.world.process(it.culprit);
@@ -522,7 +528,7 @@ impl<'a> Simulation<'a> {
             let is_gone = joined || wait.is_some_and(|wait| removes(rule, wait));
             let is_elsewhere = match wait {
                 // Members and targets are counted apart.
-                Some(wait) if of_meeting(wait) => meets,
+                Some(wait) if of_collective(wait) => meets,
                 // Locks go by the order of arrival, which may be another one.
                 Some(Wait::LockContention) => acquires,
                 _ if piece.what.is_for_progress() => !upper && is_target(piece),
@@ -572,7 +578,7 @@ impl<'a> Simulation<'a> {
         let end = runner.ready.max(runner.begin + runner.head) + runner.tail;
         runner.end = Some(end);
         runner.busy += runner.head + runner.tail;
-        runner.tell(runner.stretch.end, &mut self.arrived);
+        runner.announce(runner.stretch.end, &mut self.arrived);
         self.queue.push(Reverse((end, place)));
     }
 }
@@ -588,11 +594,11 @@ impl Runner {
     fn read(&mut self) -> Result<bool, LogError> {
         let rules = &self.rules;
         let is_call = |path: usize| rules.get(path).is_some_and(|it| it.is_call);
-        self.track.next(is_call, &mut self.stretch)
+        self.forward.next(is_call, &mut self.stretch)
     }
 
     /// Tells others that this location has come to a recorded time.
-    fn tell(&mut self, recorded: u64, arrived: &mut Vec<(u32, u64)>) {
+    fn announce(&mut self, recorded: u64, arrived: &mut Vec<(u32, u64)>) {
         while let Some(&Reverse((at, watcher))) = self.watchers.peek() {
             let Some(time) = self.time_of(at).filter(|_| at <= recorded) else { return };
             arrived.push((watcher, time));
@@ -617,22 +623,22 @@ fn released(piece: &Piece, upper: bool) -> Option<u64> {
 }
 
 /// Returns the wait of members of a collective for others.
-fn of_way(way: Way) -> Option<Wait> {
-    Some(match way {
-        Way::Barrier => Wait::BarrierWait,
-        Way::Fence => Wait::WaitAtFence,
-        Way::Create => Wait::WaitAtCreate,
-        Way::Free => Wait::WaitAtFree,
-        Way::All => Wait::NxnWait,
-        Way::FromRoot => Wait::LateBroadcast,
-        Way::ToRoot => Wait::EarlyReduce,
-        Way::Prefix => Wait::EarlyScan,
-        Way::Neighbours => return None,
+fn of_shape(shape: CollectiveShape) -> Option<Wait> {
+    Some(match shape {
+        CollectiveShape::Barrier => Wait::BarrierWait,
+        CollectiveShape::Fence => Wait::WaitAtFence,
+        CollectiveShape::Create => Wait::WaitAtCreate,
+        CollectiveShape::Free => Wait::WaitAtFree,
+        CollectiveShape::All => Wait::NxnWait,
+        CollectiveShape::FromRoot => Wait::LateBroadcast,
+        CollectiveShape::ToRoot => Wait::EarlyReduce,
+        CollectiveShape::Prefix => Wait::EarlyScan,
+        CollectiveShape::Neighbours => return None,
     })
 }
 
-/// Returns `true` for waits of members of a collective that [`Meetings`] counts.
-fn of_meeting(wait: Wait) -> bool {
+/// Returns `true` for waits of members of a collective that [`OpenCollectives`] counts.
+fn of_collective(wait: Wait) -> bool {
     matches!(
         wait,
         Wait::BarrierWait

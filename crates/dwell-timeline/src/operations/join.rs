@@ -7,7 +7,7 @@ use dwell_trace::channels::Channel;
 use dwell_trace::record::Gathering;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use super::read::{Counts, Found, Lock, Note, What};
+use super::read::{Counts, Found, Lock, Note, NoteKind};
 use super::{Joined, Operation, OperationKind, Operations, Trace};
 use crate::error::Result;
 use crate::ids::Location;
@@ -19,9 +19,9 @@ const MOST_BEFORE: u64 = 50_000_000;
 impl Trace {
     /// Joins messages with their receipts, and the members of collectives.
     pub(super) fn join(&self, found: &[(Location, Found)], result: &mut Operations) -> Result<()> {
-        let is_counted = |it: &Note| match it.what {
-            What::Message { .. } => it.is_shown,
-            What::Collective { number, .. } => it.is_shown && number.is_none(),
+        let is_counted = |it: &Note| match it.kind {
+            NoteKind::Message { .. } => it.is_shown,
+            NoteKind::Collective { number, .. } => it.is_shown && number.is_none(),
             _ => false,
         };
         let mut counts: HashMap<Location, Arc<Counts>> = HashMap::new();
@@ -60,7 +60,7 @@ impl Trace {
                 *before.entry(channel).or_default() += count;
             }
             for note in &it.notes {
-                if let What::Message { channel, bytes, skipped } = note.what {
+                if let NoteKind::Message { channel, bytes, skipped } = note.kind {
                     let message = (note.time, *location, bytes, skipped, note.is_shown);
                     messages.entry(channel).or_default().push(message);
                 }
@@ -100,7 +100,7 @@ impl Trace {
         for (location, it) in found {
             let mut next: HashMap<Gathering, u64> = HashMap::new();
             for note in &it.notes {
-                let What::Collective { of, number, begin, is_together } = note.what else {
+                let NoteKind::Collective { of, number, begin, is_together } = note.kind else {
                     continue;
                 };
                 let counted = number.is_none().then(|| {
@@ -139,12 +139,12 @@ pub(super) fn join_locks(found: &[(Location, Found)], span: Span, list: &mut Vec
     for (location, it) in found {
         // Before the span not all locations were read.
         for note in it.notes.iter().filter(|it| it.is_shown && it.time >= span.from) {
-            match note.what {
-                What::Acquired(lock, is_shared) => {
+            match note.kind {
+                NoteKind::Acquired(lock, is_shared) => {
                     let all = locks.entry(lock).or_default();
                     all.push((note.time, true, *location, is_shared));
                 }
-                What::Released(lock) => {
+                NoteKind::Released(lock) => {
                     locks.entry(lock).or_default().push((note.time, false, *location, false));
                 }
                 _ => {}

@@ -35,11 +35,11 @@ pub(super) struct Note {
     pub(super) time: Time,
     /// False for records of inner layers, which only count.
     pub(super) is_shown: bool,
-    pub(super) what: What,
+    pub(super) kind: NoteKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum NoteKind {
     Message { channel: Channel, bytes: u64, skipped: u64 },
     Collective { of: Gathering, number: Option<u64>, begin: Time, is_together: bool },
     Acquired(Lock, bool),
@@ -132,14 +132,14 @@ impl Reading<'_> {
             && begin < self.span.to
         {
             let is_together = collective.operation == CollectiveOp::Barrier;
-            let what = What::Collective { of: collective.of, number, begin, is_together };
-            self.found.notes.push(Note { time, is_shown, what });
+            let kind = NoteKind::Collective { of: collective.of, number, begin, is_together };
+            self.found.notes.push(Note { time, is_shown, kind });
         }
     }
 
-    fn note(&mut self, time: Time, is_shown: bool, what: What) {
+    fn note(&mut self, time: Time, is_shown: bool, kind: NoteKind) {
         if time < self.span.to {
-            self.found.notes.push(Note { time, is_shown, what });
+            self.found.notes.push(Note { time, is_shown, kind });
         }
     }
 
@@ -152,7 +152,7 @@ impl Reading<'_> {
     fn message(&mut self, time: Time, record: &Record, skipped: u64) {
         if let Some((channel, message)) = Channel::of(&self.trace.layout, record, self.me) {
             let is_shown = self.calls.has_record();
-            self.note(time, is_shown, What::Message { channel, bytes: message.bytes, skipped });
+            self.note(time, is_shown, NoteKind::Message { channel, bytes: message.bytes, skipped });
         }
     }
 }
@@ -196,13 +196,13 @@ impl Visitor for Reading<'_> {
             Record::LockAcquire(lock, mode) => {
                 let is_shown = self.calls.has_record();
                 if let Some(lock) = self.lock(lock) {
-                    self.note(time, is_shown, What::Acquired(lock, mode == LockType::Shared));
+                    self.note(time, is_shown, NoteKind::Acquired(lock, mode == LockType::Shared));
                 }
             }
             Record::LockRelease(lock) => {
                 let is_shown = self.calls.has_record();
                 if let Some(lock) = self.lock(lock) {
-                    self.note(time, is_shown, What::Released(lock));
+                    self.note(time, is_shown, NoteKind::Released(lock));
                 }
             }
             Record::Send(_) | Record::Receive(_) => {

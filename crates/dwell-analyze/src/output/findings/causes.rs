@@ -11,9 +11,9 @@ use dwell_trace::counters::Role;
 use dwell_trace::ids::{CallPathNumber, Ordinal, ProcessNumber};
 use serde::{Deserialize, Serialize};
 
-use super::concerned::{ByProcess, Top};
-use super::ground::Ground;
+use super::locations::{ByProcess, Top};
 use super::phase::Phase;
+use super::totals::ProgramTotals;
 use super::{LISTED, Share, Step, shares};
 use crate::causes::{Activity, Done, Origin};
 use crate::engine::location::Location;
@@ -177,8 +177,8 @@ pub(crate) fn join(all: &mut Sums, more: Sums) {
 struct Places(HashMap<u64, u32>);
 
 impl Places {
-    fn of(ground: &Ground<'_>) -> Self {
-        let places = (0..).zip(&ground.folds);
+    fn of(program: &ProgramTotals<'_>) -> Self {
+        let places = (0..).zip(&program.folds);
         let of = |(place, fold): (u32, &Fold<'_>)| {
             fold.branches().map(move |branch| (branch.signature, place)).collect::<Vec<_>>()
         };
@@ -190,10 +190,10 @@ impl Places {
         self.0.get(&node.signature).copied()
     }
 
-    fn key(&self, ground: &Ground<'_>, location: &Location, activity: Activity) -> Key {
+    fn key(&self, program: &ProgramTotals<'_>, location: &Location, activity: Activity) -> Key {
         let place = self.get(location, activity.path);
         let is_call =
-            |place: u32| ground.folds.get(place as usize).is_some_and(|it| it.class.is_some());
+            |place: u32| program.folds.get(place as usize).is_some_and(|it| it.class.is_some());
         let what = match (activity, place) {
             (Activity::NOT_STARTED, _) => Activities::NotStarted,
             (Activity::UNKNOWN, _) => Activities::Unknown,
@@ -207,30 +207,30 @@ impl Places {
 
 /// Adds up what the locations of this rank did.
 pub(crate) fn sums<'l>(
-    ground: &Ground<'_>,
+    program: &ProgramTotals<'_>,
     done: impl Iterator<Item = (&'l Location, &'l Done)>,
 ) -> Sums {
-    let places = Places::of(ground);
+    let places = Places::of(program);
     let mut sums = Sums::new();
     // Costs of the locations of one process, which come one after the other.
     let mut by_process: BTreeMap<Key, ByProcess> = BTreeMap::new();
     for (location, done) in done {
-        let process = ground.world.process(location.number);
+        let process = program.world.process(location.number);
         let mut costs: BTreeMap<Key, u64> = BTreeMap::new();
         for &(activity, Origin { site, what }, cost) in &done.costs {
             let Some(&at) = places.0.get(&site) else { continue };
             // Programs can do little about what happens while they start and end.
-            if !is_of_run(ground, at) {
+            if !is_of_run(program, at) {
                 continue;
             }
-            let key = places.key(ground, location, activity);
+            let key = places.key(program, location, activity);
             let sum = sums.entry(key).or_default().waits.entry((at, what)).or_default();
             *sum = (sum.0 + cost.direct, sum.1 + cost.propagated);
             *costs.entry(key).or_default() += cost.direct + cost.propagated;
         }
         let mut computed: BTreeMap<Key, u64> = BTreeMap::new();
         for &(activity, time) in &done.computed {
-            *computed.entry(places.key(ground, location, activity)).or_default() += time;
+            *computed.entry(places.key(program, location, activity)).or_default() += time;
         }
         for (key, time) in &computed {
             let sum = sums.entry(*key).or_default();
@@ -239,7 +239,7 @@ pub(crate) fn sums<'l>(
         }
         let mut counted: BTreeMap<Key, Counts> = BTreeMap::new();
         for (activity, counts) in &done.counted {
-            let key = places.key(ground, location, *activity);
+            let key = places.key(program, location, *activity);
             tally::add(counted.entry(key).or_default(), counts);
         }
         for (key, counts) in &counted {
@@ -248,7 +248,7 @@ pub(crate) fn sums<'l>(
             }
         }
         for &(activity, margin) in &done.margins {
-            sums.entry(places.key(ground, location, activity)).or_default().margin += margin;
+            sums.entry(places.key(program, location, activity)).or_default().margin += margin;
         }
         for (key, cost) in costs {
             by_process.entry(key).or_default().add(process, (cost, cost));
@@ -265,24 +265,24 @@ pub(crate) fn sums<'l>(
 }
 
 /// Returns `true` if a call path belongs to neither start-up nor shutdown.
-fn is_of_run(ground: &Ground<'_>, place: u32) -> bool {
-    let path = ground.folds.get(place as usize).map(Fold::first);
-    path.is_none_or(|path| ground.phases.get(path.index()).is_none_or(|it| *it == Phase::Run))
+fn is_of_run(program: &ProgramTotals<'_>, place: u32) -> bool {
+    let path = program.folds.get(place as usize).map(Fold::first);
+    path.is_none_or(|path| program.phases.get(path.index()).is_none_or(|it| *it == Phase::Run))
 }
 
 /// Lists the causes of waits of the run that cost at least a thousandth of its time, the greatest first. `run` is the time
 /// of the run over all locations.
-pub(crate) fn list(ground: &Ground<'_>, sums: &Sums, run: u64) -> Vec<Cause> {
+pub(crate) fn list(program: &ProgramTotals<'_>, sums: &Sums, run: u64) -> Vec<Cause> {
     let cost = |sum: &Sum| sum.waits.values().map(|it| it.0 + it.1).sum::<u64>();
     let is_large = |sum: &Sum| cost(sum) > 0 && cost(sum).saturating_mul(LEAST) >= run;
     let mut large: Vec<(&Key, &Sum)> = sums.iter().filter(|it| is_large(it.1)).collect();
     large.sort_by_key(|it| (Reverse(cost(it.1)), *it.0));
-    large.into_iter().map(|(key, sum)| one(ground, key, sum)).collect()
+    large.into_iter().map(|(key, sum)| one(program, key, sum)).collect()
 }
 
-fn one(ground: &Ground<'_>, key: &Key, sum: &Sum) -> Cause {
-    let path_of = |place: u32| ground.folds.get(place as usize).map(Fold::first);
-    let call = |place: u32| path_of(place).and_then(|path| ground.steps(path).pop());
+fn one(program: &ProgramTotals<'_>, key: &Key, sum: &Sum) -> Cause {
+    let path_of = |place: u32| program.folds.get(place as usize).map(Fold::first);
+    let call = |place: u32| path_of(place).and_then(|path| program.steps(path).pop());
     let path: Option<CallPathNumber> = key.place.and_then(path_of);
     let number = |place: Option<u32>| place.and_then(path_of).map(|it| it.0);
     let caused = |(&(place, what), &(direct, propagated)): (&(u32, Q), &(u64, u64))| {
@@ -299,12 +299,12 @@ fn one(ground: &Ground<'_>, key: &Key, sum: &Sum) -> Cause {
         .filter(|_| key.what == Activities::Computing)
         .map(|(_, _, time, _)| (time, sum.computed.saturating_sub(time).checked_div(others)));
     let counters = sum.worst.filter(|_| computing.is_some()).and_then(|it| {
-        let has = |role| ground.world.counters.has(role);
+        let has = |role| program.world.counters.has(role);
         Counters::of(has, &it.3, &sum.counted, others)
     });
     Cause {
         what: key.what,
-        path: path.map(|path| ground.steps(path)).unwrap_or_default(),
+        path: path.map(|path| program.steps(path)).unwrap_or_default(),
         call_path: path.map(|path| path.0),
         after: key.between.0.and_then(call),
         before: key.between.1.and_then(call),
@@ -312,7 +312,7 @@ fn one(ground: &Ground<'_>, key: &Key, sum: &Sum) -> Cause {
         direct: sum.waits.values().map(|it| it.0).sum(),
         propagated: sum.waits.values().map(|it| it.1).sum(),
         margin: sum.margin,
-        processes: shares(&sum.top, |index| ground.process(index)),
+        processes: shares(&sum.top, |index| program.process(index)),
         computing,
         counters,
         waits,

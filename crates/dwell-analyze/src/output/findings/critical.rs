@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use dwell_log::quantity::Quantity as Q;
 
-use super::ground::Ground;
+use super::totals::ProgramTotals;
 use super::{LISTED, Step};
 
 /// A call path with time on the critical path.
@@ -21,12 +21,12 @@ pub struct Critical {
 }
 
 /// Lists the call paths with most time on the critical path, at most [`LISTED`] of them.
-pub(crate) fn list(ground: &Ground<'_>) -> Vec<Critical> {
+pub(crate) fn list(program: &ProgramTotals<'_>) -> Vec<Critical> {
     let mut list: Vec<Critical> = Vec::new();
-    for fold in &ground.folds {
+    for fold in &program.folds {
         let (nanoseconds, number) = (fold.totals().get(Q::CriticalPath), fold.first());
         if nanoseconds > 0 {
-            let (path, is_call) = (ground.steps(number), fold.class.is_some());
+            let (path, is_call) = (program.steps(number), fold.class.is_some());
             list.push(Critical { path, call_path: number.0, is_call, nanoseconds });
         }
     }

@@ -3,9 +3,9 @@
 use dwell_trace::ids::{CallPathNumber, LocationNumber, Ordinal};
 use serde::{Deserialize, Serialize};
 
-use super::ground::Ground;
 use super::phase::Phase;
-use crate::output::own::{Own, Section};
+use super::totals::ProgramTotals;
+use crate::output::sections::{OwnLocations, Section};
 
 /// Efficiency of a run, by the factors of the [POP](https://pop-coe.eu) project: each is a part of 1. Start-up and
 /// shutdown are left out.
@@ -61,10 +61,14 @@ pub(crate) struct Times {
 
 impl Times {
     /// Adds up the times of the locations of a section.
-    pub(super) fn of(ground: &Ground<'_>, own: &Own<'_>, section: &Section) -> Self {
+    pub(super) fn of(
+        program: &ProgramTotals<'_>,
+        own: &OwnLocations<'_>,
+        section: &Section,
+    ) -> Self {
         let mut locations: Vec<(LocationNumber, u64, u64)> = Vec::new();
-        for (number, branch) in (0..).map(CallPathNumber).zip(&ground.tree.branches) {
-            let is_run = ground.phases.get(number.index()) == Some(&Phase::Run);
+        for (number, branch) in (0..).map(CallPathNumber).zip(&program.tree.branches) {
+            let is_run = program.phases.get(number.index()) == Some(&Phase::Run);
             let is_computing = branch.class.is_none();
             for &member in section.members(number).iter().filter(|_| is_run) {
                 let Some(node) = own.node(member) else { continue };

@@ -9,11 +9,11 @@ use dwell_trace::ids::{LocationNumber, ProcessNumber};
 use dwell_trace::time::Duration;
 use serde::{Deserialize, Serialize};
 
-use super::concerned::{ByProcess, Top};
-use super::ground::Ground;
+use super::locations::{ByProcess, Top};
 use super::summary::Summary;
+use super::totals::ProgramTotals;
 use super::{Share, Step, shares};
-use crate::output::own::{Member, Own, Section};
+use crate::output::sections::{Member, OwnLocations, Section};
 use crate::output::tree::Fold;
 use crate::patterns::inefficient::{HotTarget, Saving, Waste, part};
 
@@ -121,26 +121,26 @@ impl Inefficiency {
         u128::from(self.nanoseconds) + u128::from(self.at_most)
     }
 
-    fn is_told(&self, run: u64) -> bool {
+    fn is_reported(&self, run: u64) -> bool {
         self.at_most > 0 && self.gain() * Self::THRESHOLD >= 2 * u128::from(run)
     }
 }
 
 /// Lists savings in the run, the greatest first. Start-up and shutdown are not considered.
-pub(crate) fn list(ground: &Ground<'_>, summary: &Summary, run: u64) -> Vec<Inefficiency> {
+pub(crate) fn list(program: &ProgramTotals<'_>, summary: &Summary, run: u64) -> Vec<Inefficiency> {
     let mut list: Vec<Inefficiency> = Vec::new();
-    for (place, fold) in ground.run() {
+    for (place, fold) in program.run() {
         for waste in Waste::ALL {
             let key = (place, waste);
             let (Some(sums), Some(savers)) = (summary.savings.get(&key), summary.savers.get(&key))
             else {
                 continue;
             };
-            list.extend(told(ground, fold, waste, sums, savers));
+            list.extend(inefficiency(program, fold, waste, sums, savers));
         }
     }
-    list.extend(hot_target(ground, summary));
-    list.retain(|it| it.is_told(run));
+    list.extend(hot_target(program, summary));
+    list.retain(|it| it.is_reported(run));
     list.sort_by_key(|it| (Reverse(it.gain()), it.call_path, it.pattern));
     list
 }
@@ -172,13 +172,13 @@ pub(super) fn join_savings(all: &mut AllSavings, more: AllSavings) {
 /// Calls `show` for every location of a section that could save time in the run, with the place and a way to save it, if
 /// both are wanted. The locations of one place and way come one after the other.
 fn each_saving(
-    ground: &Ground<'_>,
-    own: &Own<'_>,
+    program: &ProgramTotals<'_>,
+    own: &OwnLocations<'_>,
     section: &Section,
     is_wanted: impl Fn((u32, Waste)) -> bool,
     mut show: impl FnMut((u32, Waste), Member, &Saving),
 ) {
-    for (place, fold) in ground.run().filter(|(_, fold)| fold.class.is_some()) {
+    for (place, fold) in program.run().filter(|(_, fold)| fold.class.is_some()) {
         let wanted: Vec<Waste> =
             Waste::ALL.into_iter().filter(|&waste| is_wanted((place, waste))).collect();
         if wanted.is_empty() {
@@ -197,10 +197,14 @@ fn each_saving(
 }
 
 /// Adds up the savings of the locations of a section.
-pub(super) fn savings(ground: &Ground<'_>, own: &Own<'_>, section: &Section) -> AllSavings {
+pub(super) fn savings(
+    program: &ProgramTotals<'_>,
+    own: &OwnLocations<'_>,
+    section: &Section,
+) -> AllSavings {
     let mut all = AllSavings::new();
     each_saving(
-        ground,
+        program,
         own,
         section,
         |_| true,
@@ -241,26 +245,26 @@ pub(super) fn join_savers(all: &mut AllSavers, more: AllSavers) {
 
 /// Lists the locations of a section that could save time, given the savings of all locations of all ranks.
 pub(super) fn savers(
-    ground: &Ground<'_>,
-    own: &Own<'_>,
+    program: &ProgramTotals<'_>,
+    own: &OwnLocations<'_>,
     section: &Section,
     all: &AllSavings,
 ) -> AllSavers {
     let mut found: BTreeMap<(u32, Waste), (Savers, ByProcess, Option<LocationNumber>)> =
         BTreeMap::new();
     let worth = |(place, waste): (u32, Waste), sums: &SavingSums| {
-        sums.worth(ground, ground.folds.get(place as usize)?, waste)
+        sums.worth(program, program.folds.get(place as usize)?, waste)
     };
     let worths: BTreeMap<(u32, Waste), (u64, u64)> =
         all.iter().filter_map(|(&key, sums)| Some((key, worth(key, sums)?))).collect();
     let is_wanted = |key| worths.contains_key(&key);
-    each_saving(ground, own, section, is_wanted, |key, (location, _), saving| {
+    each_saving(program, own, section, is_wanted, |key, (location, _), saving| {
         let Some(&worth) = worths.get(&key) else { return };
         let most = saving.most + part(saving.unknown, worth);
         let (savers, origins, last) = found.entry(key).or_default();
         savers.most += most;
         savers.locations += u64::from(last.replace(location) != Some(location));
-        origins.add(ground.world.process(location), (saving.least.0, most.0));
+        origins.add(program.world.process(location), (saving.least.0, most.0));
     });
     let of = |(key, (savers, origins, _)): (_, (Savers, ByProcess, _))| {
         (key, Savers { origins: origins.top(), ..savers })
@@ -271,25 +275,30 @@ pub(super) fn savers(
 impl SavingSums {
     /// Returns the part of the time of calls that can be saved at most if the run has nothing to compare with. Strided
     /// calls take at least as long as they take for one element. `None` if that is not known.
-    fn worth(&self, ground: &Ground<'_>, fold: &Fold<'_>, waste: Waste) -> Option<(u64, u64)> {
+    fn worth(
+        &self,
+        program: &ProgramTotals<'_>,
+        fold: &Fold<'_>,
+        waste: Waste,
+    ) -> Option<(u64, u64)> {
         if waste != Waste::Strided {
             return Some((0, 1));
         }
-        let elements = self.bytes / element_bytes(ground, fold)?;
+        let elements = self.bytes / element_bytes(program, fold)?;
         Some((elements.saturating_sub(self.saving.calls), elements))
     }
 }
 
 /// Returns the size of the elements that strided calls move.
-fn element_bytes(ground: &Ground<'_>, fold: &Fold<'_>) -> Option<u64> {
+fn element_bytes(program: &ProgramTotals<'_>, fold: &Fold<'_>) -> Option<u64> {
     let region = fold.branches().next()?.region;
-    Some(u64::from(ground.world.roles.get(region).element?).max(1))
+    Some(u64::from(program.world.roles.get(region).element?).max(1))
 }
 
 /// Turns the sums into the finding that users read. Returns `None` if there is nothing to save, and for call paths
 /// outside of runtimes.
-fn told(
-    ground: &Ground<'_>,
+fn inefficiency(
+    program: &ProgramTotals<'_>,
     fold: &Fold<'_>,
     waste: Waste,
     sums: &SavingSums,
@@ -301,7 +310,7 @@ fn told(
     let instead = saving.instead.0.checked_div(saving.compared);
     let evidence = match waste {
         Waste::Strided => {
-            let element_bytes = element_bytes(ground, fold)?;
+            let element_bytes = element_bytes(program, fold)?;
             let elements = bytes / element_bytes;
             let each = rests.checked_div(elements)?;
             Evidence::Strided { elements, element_bytes, each, instead }
@@ -312,7 +321,7 @@ fn told(
             Evidence::Small { rows, bytes: per_call, each, instead }
         }
         Waste::Completion => Evidence::Completion { each },
-        Waste::Row => Evidence::Row { bytes: per_call, each },
+        Waste::Sequence => Evidence::Row { bytes: per_call, each },
         Waste::Static => Evidence::Static { each, instead: instead? },
     };
     let number = fold.first();
@@ -324,26 +333,26 @@ fn told(
         calls: saving.calls,
         evidence,
         visits,
-        path_nanoseconds: ground.time(fold),
-        path: ground.steps(number),
+        path_nanoseconds: program.time(fold),
+        path: program.steps(number),
         call_path: number.0,
         locations: savers.locations,
-        origins: shares(&savers.origins, |index| ground.process(index)),
+        origins: shares(&savers.origins, |index| program.process(index)),
     })
 }
 
 /// Looks for a target that receives most of all atomics. The finding is reported at the call path that spends most time
 /// with atomics.
-fn hot_target(ground: &Ground<'_>, summary: &Summary) -> Option<Inefficiency> {
-    let place = ground.most_atomics()?;
-    let main = ground.folds.get(place)?;
-    let concerned = summary.concerns.get(&(place as u32, Q::Atomics))?;
-    let parties = ground.world.system.parties();
+fn hot_target(program: &ProgramTotals<'_>, summary: &Summary) -> Option<Inefficiency> {
+    let place = program.most_atomics()?;
+    let main = program.folds.get(place)?;
+    let concerned = summary.affected.get(&(place as u32, Q::Atomics))?;
+    let parties = program.world.system.parties();
     let hot = HotTarget::find(&summary.atomics, parties as u64)?;
     // What atomics take beyond the fastest of them may be what they do to each other.
-    let unexplained = ground.atomics().map(|(_, fold)| fold.totals().get(Q::Unexplained)).sum();
+    let unexplained = program.atomics().map(|(_, fold)| fold.totals().get(Q::Unexplained)).sum();
     let HotTarget { party, operations, of, origins, saved, .. } = hot;
-    let target = ground.party(party).unwrap_or_else(|| format!("process {}", party.0));
+    let target = program.party(party).unwrap_or_else(|| format!("process {}", party.0));
     let number = main.first();
     Some(Inefficiency {
         pattern: "hot_target",
@@ -353,10 +362,10 @@ fn hot_target(ground: &Ground<'_>, summary: &Summary) -> Option<Inefficiency> {
         calls: operations,
         evidence: Evidence::HotTarget { target, operations, of, origins },
         visits: main.totals().visits,
-        path_nanoseconds: ground.time(main),
-        path: ground.steps(number),
+        path_nanoseconds: program.time(main),
+        path: program.steps(number),
         call_path: number.0,
         locations: concerned.locations,
-        origins: shares(&concerned.origins, |index| ground.process(index)),
+        origins: shares(&concerned.origins, |index| program.process(index)),
     })
 }

@@ -19,8 +19,8 @@ use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef};
 use otf2::read::{Definitions, EventReader};
 use otf2::{Archive, Attribute, Event, List};
 
-use super::ground::Ground;
 use super::sites::Sites;
+use super::totals::ProgramTotals;
 use super::{LISTED, Step};
 use crate::engine::regions::Span;
 
@@ -103,14 +103,14 @@ struct Open {
 /// Reads what processes of an archive did in intervals of time.
 pub(super) struct Looker<'a> {
     archive: &'a Archive,
-    ground: &'a Ground<'a>,
+    program: &'a ProgramTotals<'a>,
     /// True if some runtime call of the archive is made inside another one.
     nests: bool,
 }
 
 impl<'a> Looker<'a> {
-    pub(super) fn new(archive: &'a Archive, ground: &'a Ground<'a>) -> Self {
-        let (world, tree) = (ground.world, ground.tree);
+    pub(super) fn new(archive: &'a Archive, program: &'a ProgramTotals<'a>) -> Self {
+        let (world, tree) = (program.world, program.tree);
         // Callers come before what they call.
         let mut inside: Vec<bool> = Vec::with_capacity(tree.branches.len());
         let mut nests = false;
@@ -120,7 +120,7 @@ impl<'a> Looker<'a> {
             nests |= is_call && above == Some(true);
             inside.push(is_call || above == Some(true));
         }
-        Self { archive, ground, nests }
+        Self { archive, program, nests }
     }
 
     /// Returns what a process did in an interval of time. `of_progress` says that an operation waited for progress of
@@ -132,8 +132,8 @@ impl<'a> Looker<'a> {
         when: Span,
         of_progress: bool,
     ) -> Option<Meanwhile> {
-        let Self { archive, ground, nests } = *self;
-        let world = ground.world;
+        let Self { archive, program, nests } = *self;
+        let world = program.world;
         let about = world.system.processes.get(process.index()).filter(|it| it.count == 1)?;
         let place = world.system.places.get(about.first.index())?;
         let tables = archive.local_tables(place.id);
@@ -152,7 +152,7 @@ impl<'a> Looker<'a> {
             look = Look::new(world, process, when);
             look.read(&mut reader)?;
         }
-        Some(look.result(ground.defs, &ground.sites, of_progress))
+        Some(look.result(program.defs, &program.sites, of_progress))
     }
 }
 

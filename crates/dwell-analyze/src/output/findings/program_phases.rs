@@ -11,9 +11,9 @@ use otf2::id::RegionRef;
 use serde::{Deserialize, Serialize};
 
 use super::efficiency::Efficiency;
-use super::ground::Ground;
+use super::totals::ProgramTotals;
 use crate::engine::regions::Span;
-use crate::output::own::{Own, Section};
+use crate::output::sections::{OwnLocations, Section};
 
 /// A phase that the program declares, with its efficiency. Communication efficiency is not divided into factors.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,16 +79,20 @@ pub(crate) struct AllTimes(BTreeMap<u32, Times>);
 
 impl AllTimes {
     /// Adds up the times of the locations of a section.
-    pub(super) fn of(ground: &Ground<'_>, own: &Own<'_>, section: &Section) -> Self {
+    pub(super) fn of(
+        program: &ProgramTotals<'_>,
+        own: &OwnLocations<'_>,
+        section: &Section,
+    ) -> Self {
         let mut all = Self::default();
         // Phases around each branch, of any call path.
-        let mut around: Vec<Vec<u32>> = Vec::with_capacity(ground.tree.branches.len());
+        let mut around: Vec<Vec<u32>> = Vec::with_capacity(program.tree.branches.len());
         let mut computing: BTreeMap<u32, BTreeMap<LocationNumber, u64>> = BTreeMap::new();
-        for (number, branch) in (0..).map(CallPathNumber).zip(&ground.tree.branches) {
+        for (number, branch) in (0..).map(CallPathNumber).zip(&program.tree.branches) {
             let above = branch.parent.and_then(|it| around.get(it.index()));
             let mut inside = above.cloned().unwrap_or_default();
-            let parent = branch.parent.and_then(|it| ground.tree.branches.get(it.index()));
-            let setting = branch.setting.filter(|it| Some(it.parameter) == ground.world.instance);
+            let parent = branch.parent.and_then(|it| program.tree.branches.get(it.index()));
+            let setting = branch.setting.filter(|it| Some(it.parameter) == program.world.instance);
             if let (Some(setting), Some(parent)) = (setting, parent) {
                 let times = all.0.entry(parent.region.0).or_default();
                 times.folded |= setting.value.is_none();
@@ -127,9 +131,9 @@ impl AllTimes {
     }
 
     /// Returns all phases, the longest first.
-    pub(crate) fn phases(&self, ground: &Ground<'_>) -> Vec<ProgramPhase> {
+    pub(crate) fn phases(&self, program: &ProgramTotals<'_>) -> Vec<ProgramPhase> {
         let phase = |(&region, times): (&u32, &Times)| ProgramPhase {
-            name: names::region(ground.defs, RegionRef(region)),
+            name: names::region(program.defs, RegionRef(region)),
             instances: times.instances.len() as u64,
             length: times.length(),
             efficiency: times.efficiency(),

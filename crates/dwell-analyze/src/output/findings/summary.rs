@@ -6,23 +6,23 @@
 use serde::{Deserialize, Serialize};
 
 use super::causes;
-use super::concerned::{self, Concerns};
 use super::efficiency::{self, Efficiency};
-use super::ground::Ground;
 use super::inefficient::{AllSavers, AllSavings, join_savers, join_savings, savers, savings};
+use super::locations::{self, AllAffected};
 use super::program_phases::{self, ProgramPhase};
+use super::totals::ProgramTotals;
 use crate::causes::Done;
 use crate::engine::matrix;
 use crate::engine::transport::{Error, Transport};
 use crate::output::Replayed;
 use crate::output::notes::Counts;
-use crate::output::own::{Own, Section};
+use crate::output::sections::{OwnLocations, Section};
 use crate::patterns::inefficient::{Received, join_received, received};
 
 /// What findings need about single locations. It is complete at rank 0 only.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Summary {
-    pub(super) concerns: Concerns,
+    pub(super) affected: AllAffected,
     pub(super) savings: AllSavings,
     pub(super) savers: AllSavers,
     /// Atomics on each party.
@@ -39,44 +39,44 @@ impl Summary {
     /// rank 0, and `None` elsewhere.
     pub(crate) fn of(
         transport: &Transport<'_>,
-        ground: &Ground<'_>,
+        program: &ProgramTotals<'_>,
         replayed: &Replayed,
         sections: &[Section],
         pairs: &matrix::Sum,
         done: Option<&[Done]>,
     ) -> Result<Option<Self>, Error> {
-        let own = Own::of(replayed);
+        let own = OwnLocations::of(replayed);
         let blame = replayed.parts.iter().map(|part| &part.blame);
-        let targets = concerned::targets(transport, ground, blame)?;
+        let targets = locations::targets(transport, program, blame)?;
         let found = transport.map(sections, &|section| {
-            let concerns = concerned::of(ground, &own, section);
+            let affected = locations::of(program, &own, section);
             let counts = Counts::of(section.processes(replayed));
-            let efficiency = efficiency::Times::of(ground, &own, section);
-            let phases = program_phases::AllTimes::of(ground, &own, section);
-            (concerns, counts, savings(ground, &own, section), efficiency, phases)
+            let efficiency = efficiency::Times::of(program, &own, section);
+            let phases = program_phases::AllTimes::of(program, &own, section);
+            (affected, counts, savings(program, &own, section), efficiency, phases)
         });
         let mut efficiency = efficiency::Times::default();
         let mut phases = program_phases::AllTimes::default();
-        let (mut concerns, mut counts, mut all) = (targets, Counts::default(), AllSavings::new());
-        for (more_concerns, more_counts, more_savings, more, more_phases) in found {
+        let (mut affected, mut counts, mut all) = (targets, Counts::default(), AllSavings::new());
+        for (more_affected, more_counts, more_savings, more, more_phases) in found {
             phases.join(more_phases);
             efficiency.join(more);
-            concerned::join(&mut concerns, more_concerns);
+            locations::join(&mut affected, more_affected);
             counts.join(more_counts);
             join_savings(&mut all, more_savings);
         }
         // What a process can save may depend on what all of them do.
         let all = transport.reduce("savings", all, join_savings)?;
         let all = transport.broadcast("savings of all", all)?;
-        let found = transport.map(sections, &|section| savers(ground, &own, section, &all));
+        let found = transport.map(sections, &|section| savers(program, &own, section, &all));
         let mut savers = AllSavers::new();
         found.into_iter().for_each(|more| join_savers(&mut savers, more));
         let savings = AllSavings::new();
         let locations =
             replayed.parts.iter().flat_map(|it| &it.processes).flat_map(|it| &it.locations);
-        let causes = causes::sums(ground, locations.zip(done.unwrap_or_default()));
+        let causes = causes::sums(program, locations.zip(done.unwrap_or_default()));
         let own = Self {
-            concerns,
+            affected,
             savings,
             savers,
             atomics: received(pairs),
@@ -95,12 +95,12 @@ impl Summary {
     }
 
     /// Returns the phases that the program declares, the longest first.
-    pub(crate) fn phases(&self, ground: &Ground<'_>) -> Vec<ProgramPhase> {
-        self.phases.phases(ground)
+    pub(crate) fn phases(&self, program: &ProgramTotals<'_>) -> Vec<ProgramPhase> {
+        self.phases.phases(program)
     }
 
     fn join(&mut self, more: Self) {
-        concerned::join(&mut self.concerns, more.concerns);
+        locations::join(&mut self.affected, more.affected);
         join_savers(&mut self.savers, more.savers);
         join_received(&mut self.atomics, more.atomics);
         self.counts.join(more.counts);

@@ -7,8 +7,8 @@ use dwell_trace::crowds::Crowd;
 use dwell_trace::ids::CallPathNumber;
 use dwell_trace::time::Duration;
 
-use super::ground::Ground;
 use super::summary::Summary;
+use super::totals::ProgramTotals;
 use super::{Share, Step, shares};
 
 /// Unexplained time is a finding if it is at least one part in this many of the time of all locations.
@@ -56,16 +56,16 @@ pub struct Unexplained {
 }
 
 /// Lists call paths with unexplained time, the longest first.
-pub(crate) fn list(ground: &Ground<'_>, summary: &Summary) -> Vec<Unexplained> {
-    let world = ground.world;
-    let time: u64 = ground.tree.branches.iter().map(|branch| branch.totals.time).sum();
+pub(crate) fn list(program: &ProgramTotals<'_>, summary: &Summary) -> Vec<Unexplained> {
+    let world = program.world;
+    let time: u64 = program.tree.branches.iter().map(|branch| branch.totals.time).sum();
     let mut list: Vec<(CallPathNumber, Unexplained)> = Vec::new();
-    for (place, fold) in (0..).zip(&ground.folds) {
+    for (place, fold) in (0..).zip(&program.folds) {
         let Some((layer, class)) = fold.class else { continue };
-        let Some(concerned) = summary.concerns.get(&(place, Q::Unexplained)) else { continue };
+        let Some(concerned) = summary.affected.get(&(place, Q::Unexplained)) else { continue };
         let totals = fold.totals();
         let (nanoseconds, too_few) = (totals.get(Q::Unexplained), totals.get(Q::TooFew));
-        let process = |index| ground.process(index);
+        let process = |index| program.process(index);
         let counted = if class == Class::Management { nanoseconds - too_few } else { nanoseconds };
         let longest = concerned.slowest.filter(|it| it.0 > Duration::ZERO);
         let number = fold.first();
@@ -79,12 +79,12 @@ pub(crate) fn list(ground: &Ground<'_>, summary: &Summary) -> Vec<Unexplained> {
             transfer: totals.get(Q::Transfer),
             longest: longest.and_then(|(time, _, at)| Some((time.0, process(world.process(at))?))),
             visits: totals.visits,
-            path_nanoseconds: ground.time(fold),
-            path: ground.steps(number),
+            path_nanoseconds: program.time(fold),
+            path: program.steps(number),
             call_path: number.0,
             locations: concerned.locations,
             origins: shares(&concerned.origins, process),
-            targets: shares(&concerned.targets, |index| ground.party(index)),
+            targets: shares(&concerned.targets, |index| program.party(index)),
             crowds: {
                 let crowds = concerned.crowded.iter().filter_map(|it| world.system.crowds.get(it));
                 crowds.cloned().collect()

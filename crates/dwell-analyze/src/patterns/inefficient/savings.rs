@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Waste;
 use crate::engine::accounts::{Calls, ExpectedTimes, Sort};
 use crate::engine::paths::Path;
-use crate::engine::rows::Following;
+use crate::engine::sequences::SequenceCounts;
 
 /// Size in bytes below which transfers take as long as the network needs for any one. It is a border between classes
 /// that are equal within a factor of 8.
@@ -97,7 +97,7 @@ impl Savings {
     ) {
         let sort = calls.sort;
         let is_static = sort.is_one_sided() && known.static_memory.contains(&sort.memory());
-        if calls.following == Following::default() && !is_static && !sort.is_strided() {
+        if calls.in_sequence == SequenceCounts::default() && !is_static && !sort.is_strided() {
             return;
         }
         let count = calls.rests.count();
@@ -116,15 +116,15 @@ impl Savings {
             let none = Saving { calls: rests.count, unknown: rests.all, ..Saving::default() };
             book(Waste::Strided, other.map_or(none, |each| rests.otherwise(each)));
         } else {
-            let Following { again, others, .. } = calls.following;
+            let SequenceCounts { again, others, .. } = calls.in_sequence;
             let merges = sort.size() <= small() && !sort.is_atomic();
             if merges && again > 0 {
                 book(Waste::Small, rests.merged(again, sort, known));
             }
             let overlapping =
-                Following { again: if merges { 0 } else { again }, ..calls.following };
+                SequenceCounts { again: if merges { 0 } else { again }, ..calls.in_sequence };
             if overlapping.again + others > 0 {
-                book(Waste::Row, rests.overlapped(overlapping, sort, known));
+                book(Waste::Sequence, rests.overlapped(overlapping, sort, known));
             }
         }
         if is_static && let Some(each) = known.on_heap(sort) {
@@ -191,7 +191,7 @@ impl Rests {
 
     /// Estimates the saving if the operations of a row were in flight together. That saves at least their latencies,
     /// and at most all of their times except the longest.
-    fn overlapped(&self, of: Following, sort: Sort, known: &Known<'_>) -> Saving {
+    fn overlapped(&self, of: SequenceCounts, sort: Sort, known: &Known<'_>) -> Saving {
         let calls = of.again + of.others;
         let most = self.part(self.all, of.again) + self.part(self.all, of.others).min(of.overlap);
         let latency = known.latency(sort).unwrap_or_default().times(calls);
@@ -202,7 +202,7 @@ impl Rests {
     /// Estimates the saving if one completion at the end of a row replaced all. For few bytes it takes as long as one
     /// of them; many bytes may need the time.
     fn completions(&self, calls: &Calls) -> Saving {
-        let again = calls.following.again;
+        let again = calls.in_sequence.again;
         let most = self.part(self.all, again);
         let least = self.part(self.transfer, again);
         let least = if calls.sort.size() <= small() { least } else { Duration::ZERO };

@@ -12,7 +12,7 @@ use dwell_trace::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
 use crate::engine::hash::Mixed;
-use crate::engine::here::Here;
+use crate::engine::location_context::LocationContext;
 use crate::engine::outstanding::{Done, Known};
 use crate::engine::polling::Release;
 use crate::engine::transport::Outbox;
@@ -201,9 +201,9 @@ pub(super) struct Inbox {
 
 impl Inbox {
     /// Tells a partner that the open call has come so far.
-    pub(super) fn tell(
+    pub(super) fn notify(
         &mut self,
-        here: &mut Here<'_>,
+        here: &mut LocationContext<'_>,
         time: Time,
         partner: ProcessNumber,
         channel: Channel,

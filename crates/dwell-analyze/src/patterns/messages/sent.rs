@@ -86,8 +86,8 @@ impl Sent {
 
 /// The last process to begin a non-blocking collective counts as the sender of a message to each member.
 impl From<LastToBegin> for Sent {
-    fn from(told: LastToBegin) -> Self {
-        let LastToBegin { member, number, last, location, began } = told;
+    fn from(message: LastToBegin) -> Self {
+        let LastToBegin { member, number, last, location, began } = message;
         Self {
             receiver: member,
             sender: last,

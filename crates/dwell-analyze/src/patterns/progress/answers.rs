@@ -23,19 +23,19 @@ pub(super) fn look_up(
     known: Known,
     horizon: Time,
 ) -> Outcome<(Visits, Visits)> {
-    let Some(sure) = target_process.sure.visits(known.sure, request, horizon) else {
+    let Some(certain) = target_process.certain.visits(known.certain, request, horizon) else {
         return Outcome::Pending;
     };
-    let wide = match world.wide {
-        true => target_process.wide.visits(known.wide, request, horizon),
-        false => Some(sure),
+    let possible = match world.any_conditional {
+        true => target_process.possible.visits(known.possible, request, horizon),
+        false => Some(certain),
     };
-    let Some(wide) = wide else { return Outcome::Pending };
-    let served = if sure.first == Span::EARLY { sure.last } else { sure.first.begin };
+    let Some(possible) = possible else { return Outcome::Pending };
+    let served = if certain.first == Span::EARLY { certain.last } else { certain.first.begin };
     if target_process.is_blind(start, request.leave, served) {
         return Outcome::Unanswerable;
     }
-    Outcome::Answered((sure, wide))
+    Outcome::Answered((certain, possible))
 }
 
 /// Describes an operation of a process from the point of view of its target.
@@ -63,7 +63,8 @@ pub(super) fn alone(
 ) -> Option<bool> {
     let spare = world.latency(origin, target_process.index);
     let (from, until) = (start.earlier_by(spare), leave.later_by(spare));
-    let regions = if world.wide { &target_process.wide } else { &target_process.sure };
+    let regions =
+        if world.any_conditional { &target_process.possible } else { &target_process.certain };
     match regions.first(from, until, horizon) {
         Found::Region(span) => Some(span.begin >= until),
         Found::Nothing => Some(true),
@@ -85,25 +86,26 @@ pub(super) fn bounds(visits: &Visits, enter: Time) -> (Duration, Duration) {
 
 /// Returns the time at which a target came last, if a call that was entered before waited for it.
 #[inline]
-pub(super) fn came_last(sure: &Visits, wide: &Visits, enter: Time) -> Time {
+pub(super) fn came_last(certain: &Visits, possible: &Visits, enter: Time) -> Time {
     let last = |it: &Visits| if it.first == Span::NONE { enter } else { it.last };
-    last(sure).max(last(wide))
+    last(certain).max(last(possible))
 }
 
 /// Returns the lower and upper bound of the wait of a call for one target, and the unlikelihood of an end so soon after
 /// the target came.
 #[inline]
 pub(super) fn wait(
-    sure: &Visits,
-    wide: &Visits,
+    certain: &Visits,
+    possible: &Visits,
     Span { begin: enter, end: leave }: Span,
     room: Room,
 ) -> (Duration, Duration, u32) {
-    let (one, two) = (bounds(sure, enter), bounds(wide, enter));
-    let aligned = match sure.gaps > Duration::ZERO && !(room == Room::Crowded && sure.gap < SLICE) {
-        true => aligned(leave.since(sure.last), sure.gap),
-        false => 0,
-    };
+    let (one, two) = (bounds(certain, enter), bounds(possible, enter));
+    let aligned =
+        match certain.gaps > Duration::ZERO && !(room == Room::Crowded && certain.gap < SLICE) {
+            true => aligned(leave.since(certain.last), certain.gap),
+            false => 0,
+        };
     (one.0.min(two.0), one.1.max(two.1), aligned)
 }
 
@@ -175,13 +177,13 @@ pub(super) fn answer(
     let Ask { start, enter, leave, target, location, account, class } = *ask;
     let request = request(world, (origin, target), start, Span { begin: enter, end: leave });
     let known = Known::default();
-    let (sure, wide) =
+    let (certain, possible) =
         match look_up(world, target_process, (request.after, request), known, horizon) {
             Outcome::Answered(visits) => visits,
             Outcome::Pending => return Outcome::Pending,
             Outcome::Unanswerable => return Outcome::Unanswerable,
         };
-    if wide.first == Span::NONE {
+    if possible.first == Span::NONE {
         return match class
             .can_prove()
             .then(|| alone(world, target_process, (start, leave, origin), horizon))
@@ -195,8 +197,8 @@ pub(super) fn answer(
         };
     }
     let (when, room) = (Span { begin: enter, end: leave }, world.system.room(target));
-    let (low, high, aligned) = wait(&sure, &wide, when, room);
-    let until = came_last(&sure, &wide, enter);
+    let (low, high, aligned) = wait(&certain, &possible, when, room);
+    let until = came_last(&certain, &possible, enter);
     Outcome::Answered((high > Duration::ZERO).then(|| Waited {
         location,
         account,
@@ -224,13 +226,13 @@ pub(super) fn answer_one(
 ) -> Outcome<Served> {
     let AskOne { start, enter, leave, target, process, case, index, class, known } = *ask;
     let request = request(world, (process, target), start, Span { begin: enter, end: leave });
-    let (sure, wide) =
+    let (certain, possible) =
         match look_up(world, target_process, (request.after, request), known, horizon) {
             Outcome::Answered(visits) => visits,
             Outcome::Pending => return Outcome::Pending,
             Outcome::Unanswerable => return Outcome::Unanswerable,
         };
-    if wide.first == Span::NONE && class.can_prove() {
+    if possible.first == Span::NONE && class.can_prove() {
         match alone(world, target_process, (start, leave, process), horizon) {
             None => return Outcome::Pending,
             Some(true) => evidence.add(process, target, class),
@@ -238,11 +240,11 @@ pub(super) fn answer_one(
         }
     }
     let sides = [
-        (Rule::Sure, &target_process.sure, &sure, known.sure),
-        (Rule::Wide, &target_process.wide, &wide, known.wide),
+        (Rule::Certain, &target_process.certain, &certain, known.certain),
+        (Rule::Possible, &target_process.possible, &possible, known.possible),
     ];
     for (rule, regions, visits, known) in sides {
-        let regions = if world.wide { regions } else { &target_process.sure };
+        let regions = if world.any_conditional { regions } else { &target_process.certain };
         if visits.comes_and_goes(enter) {
             let gaps = regions.gaps(known, request, visits.last).take(MOST_GAPS + 1);
             for gap in gaps {
@@ -251,9 +253,9 @@ pub(super) fn answer_one(
         }
     }
     let room = world.system.room(target);
-    let came = [sure.first.begin, wide.first.begin, came_last(&sure, &wide, enter)];
+    let came = [certain.first.begin, possible.first.begin, came_last(&certain, &possible, enter)];
     let came = came.map(|time| target_process.entered_at(time));
-    Outcome::Answered(Served { process, case, index, sure, wide, room, came })
+    Outcome::Answered(Served { process, case, index, certain, possible, room, came })
 }
 
 /// Returns the region that has served an operation in flight, if there is one.
@@ -266,15 +268,15 @@ pub(super) fn look_for(
     let Watch { start, serial, target, process, window, known } = *watch;
     let after = start.later_by(world.latency(process, target));
     // The region that is known already may be forgotten here.
-    let sure = known.sure.or_else(|| target_process.sure.ended(after, horizon));
-    if sure.is_some_and(|sure| target_process.is_blind(after, Time::END, sure.begin)) {
+    let certain = known.certain.or_else(|| target_process.certain.ended(after, horizon));
+    if certain.is_some_and(|certain| target_process.is_blind(after, Time::END, certain.begin)) {
         return None;
     }
-    let wide = match world.wide {
-        true => known.wide.or_else(|| target_process.wide.ended(after, horizon)),
-        false => sure,
+    let possible = match world.any_conditional {
+        true => known.possible.or_else(|| target_process.possible.ended(after, horizon)),
+        false => certain,
     };
-    let found = Known { sure, wide };
+    let found = Known { certain, possible };
     (found != known).then_some(Seen { serial, target, process, window, known: found })
 }
 

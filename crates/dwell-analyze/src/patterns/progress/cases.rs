@@ -67,8 +67,8 @@ pub(super) struct Target {
     pub(super) class: Class,
     /// Need of the call for this target.
     pub(super) need: Need,
-    pub(super) sure: Visits,
-    pub(super) wide: Visits,
+    pub(super) certain: Visits,
+    pub(super) possible: Visits,
     pub(super) room: Room,
     /// Locations of the target that began its first region, by each rule, and its last visit.
     pub(super) came: [LocationNumber; 3],
@@ -77,9 +77,9 @@ pub(super) struct Target {
 impl Target {
     /// Creates a target that has not answered.
     pub(super) fn new(process: ProcessNumber, class: Class, need: Need) -> Self {
-        let (sure, wide) = (Visits::NONE, Visits::NONE);
+        let (certain, possible) = (Visits::NONE, Visits::NONE);
         let came = [LocationNumber(0); 3];
-        Self { process, class, need, sure, wide, room: Room::Enough, came }
+        Self { process, class, need, certain, possible, room: Room::Enough, came }
     }
 }
 
@@ -181,8 +181,9 @@ impl Origin {
     pub(super) fn gather(&mut self, served: &Served) -> Option<Gathered> {
         let case = self.cases.get_mut(served.case)?;
         let target = case.targets.get_mut(served.index as usize)?;
-        let Served { sure, wide, room, came, .. } = *served;
-        (target.sure, target.wide, target.room, target.came) = (sure, wide, room, came);
+        let Served { certain, possible, room, came, .. } = *served;
+        (target.certain, target.possible, target.room, target.came) =
+            (certain, possible, room, came);
         case.missing = case.missing.saturating_sub(1);
         if case.missing > 0 {
             return None;
@@ -261,8 +262,8 @@ fn judge(case: &Case) -> Option<(Waited, Vec<Edge>)> {
         let targets: Vec<(u32, &Target)> = (0..).zip(&case.targets).collect();
         let bounds = |rule: Rule| {
             let of = |it: &Target| match rule {
-                Rule::Sure => it.sure,
-                Rule::Wide => it.wide,
+                Rule::Certain => it.certain,
+                Rule::Possible => it.possible,
             };
             let visits: Vec<Visits> = targets.iter().filter(asked).map(|it| of(it.1)).collect();
             let nobody = LocationNumber(0);
@@ -275,12 +276,12 @@ fn judge(case: &Case) -> Option<(Waited, Vec<Edge>)> {
             }
             (low, gaps.time(enter).max(low))
         };
-        let (sure, wide) = (bounds(Rule::Sure), bounds(Rule::Wide));
-        (sure.0.min(wide.0), sure.1.max(wide.1))
+        let (certain, possible) = (bounds(Rule::Certain), bounds(Rule::Possible));
+        (certain.0.min(possible.0), certain.1.max(possible.1))
     };
     let certain: Vec<&Target> = case.targets.iter().filter(|it| it.need == Need::Certain).collect();
     let (mut low, mut high, mut aligned) = match certain.as_slice() {
-        [only] => wait(&only.sure, &only.wide, Span { begin: enter, end: leave }, only.room),
+        [only] => wait(&only.certain, &only.possible, Span { begin: enter, end: leave }, only.room),
         _ => {
             let (low, high) = several(Need::Certain);
             (low, high, 0)
@@ -302,11 +303,11 @@ fn judge(case: &Case) -> Option<(Waited, Vec<Edge>)> {
         return None;
     }
     // The target that came last stands for all of them. Others may have come again after it.
-    let came = |it: &&&Target| it.sure.first.begin < leave;
+    let came = |it: &&&Target| it.certain.first.begin < leave;
     let candidates = blamed.iter().filter(came);
-    let order = |it: &&&Target| (it.sure.first.begin, it.sure.last, it.process);
+    let order = |it: &&&Target| (it.certain.first.begin, it.certain.last, it.process);
     let latest = candidates.max_by_key(order).or(blamed.first())?;
-    let came_last = |it: &&Target| came_last(&it.sure, &it.wide, enter);
+    let came_last = |it: &&Target| came_last(&it.certain, &it.possible, enter);
     let last = blamed.iter().max_by_key(|it| (came_last(it), it.process))?;
     let ([.., culprit], until) = (last.came, came_last(last));
     let waited = Waited {
@@ -345,18 +346,18 @@ fn edges(case: &Case, waited: &Waited) -> Vec<Edge> {
     let Waited { enter, until, culprit, low, high, .. } = *waited;
     let parts = |rule: Rule| {
         let of = |it: &Target| {
-            let [sure, wide, _] = it.came;
+            let [certain, possible, _] = it.came;
             match rule {
-                Rule::Sure => (it.sure.first, sure),
-                Rule::Wide => (it.wide.first, wide),
+                Rule::Certain => (it.certain.first, certain),
+                Rule::Possible => (it.possible.first, possible),
             }
         };
         uncovered(enter, case.leave, case.targets.iter().map(of))
     };
-    let (sure, wide) = (parts(Rule::Sure), parts(Rule::Wide));
+    let (certain, possible) = (parts(Rule::Certain), parts(Rule::Possible));
     let length =
         |list: &[(Span, LocationNumber)]| -> Duration { list.iter().map(|it| it.0.length()).sum() };
-    let parts = if length(&sure) <= length(&wide) { sure } else { wide };
+    let parts = if length(&certain) <= length(&possible) { certain } else { possible };
     let edge = |(Span { begin: from, end: to }, culprit), low, high| Edge {
         culprit,
         from,

@@ -76,9 +76,9 @@ impl Found {
     }
 
     /// Sends all evidence to the origins.
-    pub(crate) fn send(&mut self, post: &mut Outbox<Evidence>) {
+    pub(crate) fn send(&mut self, out: &mut Outbox<Evidence>) {
         for ((origin, target, class), count) in self.counts.drain() {
-            post.send(origin, Evidence { origin, target, class, count });
+            out.send(origin, Evidence { origin, target, class, count });
         }
     }
 }
@@ -222,7 +222,7 @@ pub(crate) struct Nodes {
 
 /// Message to the rank that collects the evidence for operations from a node.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-enum Told {
+enum EvidenceMessage {
     /// A rank has processes on the node.
     Reader(NodeNumber, u32),
     /// A class needs no help.
@@ -240,13 +240,15 @@ impl Facts for Nodes {
         }
         let (rank, ranks) = transport.rank();
         let collector = |node: NodeNumber| node.index() % ranks.max(1);
-        let readers = all.own.iter().map(|&it| (collector(it), Told::Reader(it, rank as u32)));
-        let classes = all.classes.iter().map(|&it| (collector(it.from), Told::Class(it)));
+        let readers =
+            all.own.iter().map(|&it| (collector(it), EvidenceMessage::Reader(it, rank as u32)));
+        let classes =
+            all.classes.iter().map(|&it| (collector(it.from), EvidenceMessage::Class(it)));
         let mut readers_of: BTreeMap<NodeNumber, Vec<u32>> = BTreeMap::new();
         let mut collected: BTreeSet<NodePair> = BTreeSet::new();
-        transport.scatter("evidence", readers.chain(classes), |told| match told {
-            Told::Reader(node, rank) => readers_of.entry(node).or_default().push(rank),
-            Told::Class(class) => collected.extend([class]),
+        transport.scatter("evidence", readers.chain(classes), |message| match message {
+            EvidenceMessage::Reader(node, rank) => readers_of.entry(node).or_default().push(rank),
+            EvidenceMessage::Class(class) => collected.extend([class]),
         })?;
         let pairs: BTreeSet<_> = collected.iter().map(|it| (it.from, it.to)).collect();
         let pairs = transport.sum("pairs with evidence", pairs.len() as u64)?;

@@ -67,9 +67,9 @@ impl Message for AskOne {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Rule {
     /// Only calls that always progress.
-    Sure,
+    Certain,
     /// Also calls that may or may not progress.
-    Wide,
+    Possible,
 }
 
 /// Tells, beside the answer to [`AskOne`], when the target was away before its last visit, if it came and went.
@@ -91,8 +91,8 @@ pub(crate) struct Served {
     pub(super) process: ProcessNumber,
     pub(super) case: u32,
     pub(super) index: u32,
-    pub(super) sure: Visits,
-    pub(super) wide: Visits,
+    pub(super) certain: Visits,
+    pub(super) possible: Visits,
     /// Room of the target on the cores of its node.
     pub(super) room: Room,
     /// Locations of the target that began its first region, by each rule, and its last visit.
@@ -130,7 +130,7 @@ impl AskOne {
     /// Returns the answer for a target whose events are missing: it does not count.
     pub(super) fn unanswered(&self) -> Served {
         let Self { process, case, index, .. } = *self;
-        let (sure, wide, room) = (Visits::NONE, Visits::NONE, Room::Enough);
-        Served { process, case, index, sure, wide, room, came: [LocationNumber(0); 3] }
+        let (certain, possible, room) = (Visits::NONE, Visits::NONE, Room::Enough);
+        Served { process, case, index, certain, possible, room, came: [LocationNumber(0); 3] }
     }
 }

@@ -17,7 +17,7 @@ use crate::engine::regions::Span;
 
 /// Numbers of calls of an account that followed other calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Following {
+pub(crate) struct SequenceCounts {
     /// Number of operations in a row after one of the same account on the same target, and of repeated completions.
     pub(crate) again: u64,
     /// Number of all other operations in a row.
@@ -29,7 +29,7 @@ pub(crate) struct Following {
 
 /// Activity of a location since it last synchronised. Every operation changes it, so its fields are plain numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Row {
+pub(crate) struct Sequence {
     /// Number of operations issued so far, and their number at the last completion.
     operations: u64,
     completed: u64,
@@ -53,7 +53,7 @@ struct Completion {
     end: Time,
 }
 
-impl Row {
+impl Sequence {
     /// Adds an operation on another process that has ended.
     #[inline(always)]
     pub(crate) fn operation(
@@ -62,7 +62,7 @@ impl Row {
         account: Account,
         target: ProcessNumber,
         end: OperationEnd,
-        following: &mut Following,
+        counts: &mut SequenceCounts,
     ) {
         let (length, until) = (leave - enter, self.until);
         self.operations += 1;
@@ -79,11 +79,11 @@ impl Row {
             return;
         }
         if self.last == last {
-            following.again += 1;
+            counts.again += 1;
         } else {
             self.last = last;
-            following.others += 1;
-            following.overlap += length.min(self.longest);
+            counts.others += 1;
+            counts.overlap += length.min(self.longest);
         }
         self.longest = self.longest.max(length);
     }
@@ -137,81 +137,81 @@ mod tests {
 
     /// Returns the numbers that an operation adds: `again`, `others` and `overlap`.
     fn operation(
-        row: &mut Row,
+        sequence: &mut Sequence,
         (begin, end): (u64, u64),
         of: Account,
         to: u32,
         ends: OperationEnd,
     ) -> [u64; 3] {
-        let mut following = Following::default();
-        row.operation(span(begin, end), of, ProcessNumber(to), ends, &mut following);
-        let Following { again, others, overlap } = following;
+        let mut counts = SequenceCounts::default();
+        sequence.operation(span(begin, end), of, ProcessNumber(to), ends, &mut counts);
+        let SequenceCounts { again, others, overlap } = counts;
         [again, others, overlap.0]
     }
 
-    fn put(row: &mut Row, when: (u64, u64)) {
-        assert_eq!(operation(row, when, GET, 1, Later), [0; 3]);
+    fn put(sequence: &mut Sequence, when: (u64, u64)) {
+        assert_eq!(operation(sequence, when, GET, 1, Later), [0; 3]);
     }
 
     #[test]
     fn a_row_ends_with_computing() {
-        let mut row = Row::default();
-        assert_eq!(operation(&mut row, (100, 110), GET, 1, InCall), [0; 3]);
-        assert_eq!(operation(&mut row, (120, 150), GET, 1, InCall), [1, 0, 0]);
+        let mut sequence = Sequence::default();
+        assert_eq!(operation(&mut sequence, (100, 110), GET, 1, InCall), [0; 3]);
+        assert_eq!(operation(&mut sequence, (120, 150), GET, 1, InCall), [1, 0, 0]);
         // Another target; the longest of the three is 30.
-        assert_eq!(operation(&mut row, (180, 200), GET, 2, InCall), [0, 1, 20]);
-        assert_eq!(operation(&mut row, (200, 240), OTHER, 2, InCall), [0, 1, 30]);
-        assert_eq!(operation(&mut row, (281, 290), OTHER, 2, InCall), [0; 3]);
+        assert_eq!(operation(&mut sequence, (180, 200), GET, 2, InCall), [0, 1, 20]);
+        assert_eq!(operation(&mut sequence, (200, 240), OTHER, 2, InCall), [0, 1, 30]);
+        assert_eq!(operation(&mut sequence, (281, 290), OTHER, 2, InCall), [0; 3]);
     }
 
     #[test]
     fn what_does_not_block_is_in_no_row() {
-        let mut row = Row::default();
-        assert_eq!(operation(&mut row, (100, 110), GET, 1, InCall), [0; 3]);
-        assert_eq!(operation(&mut row, (110, 111), OTHER, 1, Later), [0; 3]);
-        assert_eq!(operation(&mut row, (111, 121), GET, 1, InCall), [0; 3]);
-        row.interrupt();
-        assert_eq!(operation(&mut row, (121, 131), GET, 1, InCall), [0; 3]);
+        let mut sequence = Sequence::default();
+        assert_eq!(operation(&mut sequence, (100, 110), GET, 1, InCall), [0; 3]);
+        assert_eq!(operation(&mut sequence, (110, 111), OTHER, 1, Later), [0; 3]);
+        assert_eq!(operation(&mut sequence, (111, 121), GET, 1, InCall), [0; 3]);
+        sequence.interrupt();
+        assert_eq!(operation(&mut sequence, (121, 131), GET, 1, InCall), [0; 3]);
     }
 
     #[test]
     fn completions_are_repeated_after_single_operations() {
-        let mut row = Row::default();
-        put(&mut row, (100, 101));
-        assert!(!row.complete(span(101, 110), QUIET));
-        put(&mut row, (120, 121));
-        assert!(row.complete(span(121, 130), QUIET));
+        let mut sequence = Sequence::default();
+        put(&mut sequence, (100, 101));
+        assert!(!sequence.complete(span(101, 110), QUIET));
+        put(&mut sequence, (120, 121));
+        assert!(sequence.complete(span(121, 130), QUIET));
         // Two operations.
-        put(&mut row, (130, 131));
-        put(&mut row, (131, 132));
-        assert!(!row.complete(span(132, 140), QUIET));
+        put(&mut sequence, (130, 131));
+        put(&mut sequence, (131, 132));
+        assert!(!sequence.complete(span(132, 140), QUIET));
         // Another call path, and none at all.
-        put(&mut row, (140, 141));
-        assert!(!row.complete(span(141, 150), Path(8)));
-        assert!(!row.complete(span(150, 151), Path(8)));
+        put(&mut sequence, (140, 141));
+        assert!(!sequence.complete(span(141, 150), Path(8)));
+        assert!(!sequence.complete(span(150, 151), Path(8)));
         // More computing than the pair before took, which was 9.
-        put(&mut row, (151, 152));
-        assert!(row.complete(span(152, 160), Path(8)));
-        put(&mut row, (170, 171));
-        assert!(!row.complete(span(171, 180), Path(8)));
+        put(&mut sequence, (151, 152));
+        assert!(sequence.complete(span(152, 160), Path(8)));
+        put(&mut sequence, (170, 171));
+        assert!(!sequence.complete(span(171, 180), Path(8)));
         // Something that synchronises.
-        row.interrupt();
-        put(&mut row, (181, 182));
-        assert!(!row.complete(span(182, 190), Path(8)));
+        sequence.interrupt();
+        put(&mut sequence, (181, 182));
+        assert!(!sequence.complete(span(182, 190), Path(8)));
     }
 
     #[test]
     fn a_lock_for_each_operation_is_part_of_the_row() {
-        let mut row = Row::default();
-        row.lock(span(90, 100));
-        put(&mut row, (100, 101));
-        assert!(!row.complete(span(101, 110), QUIET));
-        row.lock(span(120, 150));
-        put(&mut row, (151, 152));
-        assert!(row.complete(span(152, 160), QUIET));
+        let mut sequence = Sequence::default();
+        sequence.lock(span(90, 100));
+        put(&mut sequence, (100, 101));
+        assert!(!sequence.complete(span(101, 110), QUIET));
+        sequence.lock(span(120, 150));
+        put(&mut sequence, (151, 152));
+        assert!(sequence.complete(span(152, 160), QUIET));
         // Computing before the lock.
-        row.lock(span(300, 310));
-        put(&mut row, (310, 311));
-        assert!(!row.complete(span(311, 320), QUIET));
+        sequence.lock(span(300, 310));
+        put(&mut sequence, (310, 311));
+        assert!(!sequence.complete(span(311, 320), QUIET));
     }
 }

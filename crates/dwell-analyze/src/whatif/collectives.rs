@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use dwell_trace::ids::{ContextNumber, ProcessNumber};
-use dwell_trace::shape::Way;
+use dwell_trace::shape::CollectiveShape;
 use dwell_trace::world::World;
 
 use crate::engine::hash::Mixed;
 
 /// One collective.
 #[derive(Debug, Default)]
-struct Meeting {
+struct OpenCollective {
     arrived: u32,
     /// True if the root has come.
     root: bool,
@@ -20,16 +20,16 @@ struct Meeting {
 
 /// Collectives that some members have begun.
 #[derive(Debug, Default)]
-pub(crate) struct Meetings {
-    open: HashMap<(ContextNumber, u64), Meeting, Mixed>,
+pub(crate) struct OpenCollectives {
+    open: HashMap<(ContextNumber, u64), OpenCollective, Mixed>,
 }
 
 /// A collective that a location takes part in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Attendance {
+pub(crate) struct Participation {
     pub(crate) context: ContextNumber,
     pub(crate) sequence: u64,
-    pub(crate) way: Way,
+    pub(crate) shape: CollectiveShape,
     pub(crate) root: Option<ProcessNumber>,
     pub(crate) me: ProcessNumber,
     pub(crate) location: u32,
@@ -37,48 +37,48 @@ pub(crate) struct Attendance {
     pub(crate) waits: bool,
 }
 
-impl Meetings {
+impl OpenCollectives {
     /// Returns `true` if a collective is one whose members are counted here. In the others each waits for some members,
     /// which edges of the log tell.
-    pub(crate) fn knows(way: Way) -> bool {
-        !matches!(way, Way::Prefix | Way::Neighbours)
+    pub(crate) fn knows(shape: CollectiveShape) -> bool {
+        !matches!(shape, CollectiveShape::Prefix | CollectiveShape::Neighbours)
     }
 
     /// Records that a location has come. Returns `true` if it has to wait. Those that need not wait any longer are added
     /// to a list.
-    pub(crate) fn arrive(&mut self, world: &World, it: Attendance, free: &mut Vec<u32>) -> bool {
+    pub(crate) fn arrive(&mut self, world: &World, it: Participation, free: &mut Vec<u32>) -> bool {
         let Some(context) = world.system.context(it.context) else { return false };
         let size = context.size;
-        if size <= 1 || !Self::knows(it.way) {
+        if size <= 1 || !Self::knows(it.shape) {
             return false;
         }
         let key = (it.context, it.sequence);
-        let meeting = self.open.entry(key).or_default();
-        meeting.arrived += 1;
-        let (is_full, is_root) = (meeting.arrived >= size, it.root == Some(it.me));
-        meeting.root |= is_root;
-        let waits = match it.way {
-            Way::FromRoot if it.root.is_some() => {
+        let collective = self.open.entry(key).or_default();
+        collective.arrived += 1;
+        let (is_full, is_root) = (collective.arrived >= size, it.root == Some(it.me));
+        collective.root |= is_root;
+        let waits = match it.shape {
+            CollectiveShape::FromRoot if it.root.is_some() => {
                 if is_root {
-                    free.append(&mut meeting.waiting);
+                    free.append(&mut collective.waiting);
                 }
-                !meeting.root
+                !collective.root
             }
-            Way::ToRoot if it.root.is_some() => {
+            CollectiveShape::ToRoot if it.root.is_some() => {
                 if is_full {
-                    free.append(&mut meeting.waiting);
+                    free.append(&mut collective.waiting);
                 }
                 is_root && !is_full
             }
             _ => {
                 if is_full {
-                    free.append(&mut meeting.waiting);
+                    free.append(&mut collective.waiting);
                 }
                 !is_full
             }
         };
         if waits && it.waits {
-            meeting.waiting.push(it.location);
+            collective.waiting.push(it.location);
         }
         if is_full {
             self.open.remove(&key);

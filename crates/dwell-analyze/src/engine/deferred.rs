@@ -57,12 +57,12 @@ struct Call {
 
 /// Calls of a process whose rest is judged later, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct DeferredCalls {
     next: u32,
     open: BTreeMap<u32, Call>,
 }
 
-impl Held {
+impl DeferredCalls {
     /// Holds a call that is still open, and returns its number. `when` begins with its enter and ends
     /// with the time up to which it may have waited.
     pub(crate) fn open(&mut self, location: LocationNumber, when: Span, done: Vec<Done>) -> u32 {
@@ -131,7 +131,7 @@ impl Held {
     /// to ask for the region that served it, or the enter of its call.
     pub(crate) fn start(&self) -> Time {
         let of = |it: &Call| {
-            let unknown = |it: &&Done| it.known.sure.is_none() || it.known.wide.is_none();
+            let unknown = |it: &&Done| it.known.certain.is_none() || it.known.possible.is_none();
             it.done.iter().filter(unknown).map(|it| it.start).fold(it.when.begin, Time::min)
         };
         self.open.values().map(of).min().unwrap_or(Time::END)

@@ -16,14 +16,14 @@ pub(crate) const BYTES: u64 = (MOST * size_of::<u64>()) as u64;
 
 /// Calls of a location: the number of the account of each, and its time.
 #[derive(Debug, Default)]
-pub(crate) struct Fresh {
+pub(crate) struct RecentCalls {
     /// Account and time of each call, in one number that is quick to compare.
     calls: Vec<u64>,
     /// Set once a window had more than [`MOST`] calls: later windows will, too.
     is_off: bool,
 }
 
-impl Fresh {
+impl RecentCalls {
     /// Keeps a call. Returns `false` if it has to be added to its histogram, as all calls of more than four seconds.
     #[inline(always)]
     pub(crate) fn keep(&mut self, account: u32, time: Duration) -> bool {
@@ -83,26 +83,26 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_not_left() {
-        let mut fresh = Fresh::default();
+        let mut recent = RecentCalls::default();
         for (account, time) in [(1, 5), (2, 5), (1, 7), (1, 5)] {
-            assert!(fresh.keep(account, Duration(time)));
+            assert!(recent.keep(account, Duration(time)));
         }
-        assert!(fresh.take(1, Duration(5)));
-        assert!(!fresh.take(2, Duration(7)));
-        let mut left: Vec<_> = fresh.drain().collect();
+        assert!(recent.take(1, Duration(5)));
+        assert!(!recent.take(2, Duration(7)));
+        let mut left: Vec<_> = recent.drain().collect();
         left.sort_by_key(|call| (call.0, call.1));
         let expected = [(1, 5), (1, 7), (2, 5)].map(|(at, time)| (at, Duration(time)));
         assert_eq!(left, expected);
-        assert!(!fresh.take(2, Duration(5)));
-        assert!(!fresh.keep(2, Duration(LONGEST + 1)));
-        assert!(!fresh.take(2, Duration(LONGEST + 1)));
+        assert!(!recent.take(2, Duration(5)));
+        assert!(!recent.keep(2, Duration(LONGEST + 1)));
+        assert!(!recent.take(2, Duration(LONGEST + 1)));
     }
 
     #[test]
     fn a_list_that_was_full_stays_off() {
-        let mut fresh = Fresh::default();
-        let kept = (0..1000).filter(|_| fresh.keep(1, Duration(1))).count();
-        assert_eq!((kept, fresh.drain().count()), (MOST, MOST));
-        assert!(!fresh.keep(1, Duration(1)));
+        let mut recent = RecentCalls::default();
+        let kept = (0..1000).filter(|_| recent.keep(1, Duration(1))).count();
+        assert_eq!((kept, recent.drain().count()), (MOST, MOST));
+        assert!(!recent.keep(1, Duration(1)));
     }
 }

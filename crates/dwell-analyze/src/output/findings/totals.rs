@@ -14,7 +14,7 @@ use super::sites::Sites;
 use crate::output::tree::{Fold, Tree};
 
 /// The call tree of the program, with the sums that every list needs.
-pub(crate) struct Ground<'a> {
+pub(crate) struct ProgramTotals<'a> {
     pub(crate) defs: &'a Definitions,
     pub(crate) world: &'a World,
     pub(crate) tree: &'a Tree,
@@ -28,7 +28,7 @@ pub(crate) struct Ground<'a> {
     inclusive: Vec<u64>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> ProgramTotals<'a> {
     pub(crate) fn new(defs: &'a Definitions, world: &'a World, tree: &'a Tree) -> Self {
         let (folds, phases) = (tree.folds(), phase::phases(world, tree));
         let (inclusive, sites) = (inclusive(tree), Sites::of(defs, tree));

@@ -4,8 +4,8 @@ use dwell_log::quantity::Quantity as Q;
 use dwell_model::layer::Layer;
 use dwell_trace::ids::CallPathNumber;
 
-use super::ground::Ground;
 use super::summary::Summary;
+use super::totals::ProgramTotals;
 use super::{Share, Step, shares};
 
 /// A polling loop: calls on one call path that ask again and again whether something has happened. The process runs its
@@ -33,21 +33,21 @@ pub struct Polling {
 }
 
 /// Lists all polling loops by call path, the longest first.
-pub(crate) fn polling(ground: &Ground<'_>, summary: &Summary) -> Vec<Polling> {
+pub(crate) fn polling(program: &ProgramTotals<'_>, summary: &Summary) -> Vec<Polling> {
     let mut list: Vec<(CallPathNumber, Polling)> = Vec::new();
-    for (place, fold) in (0..).zip(&ground.folds) {
+    for (place, fold) in (0..).zip(&program.folds) {
         let number = fold.first();
         let Some((layer, _)) = fold.class else { continue };
-        let Some(concerned) = summary.concerns.get(&(place, Q::PollingTime)) else { continue };
+        let Some(concerned) = summary.affected.get(&(place, Q::PollingTime)) else { continue };
         let totals = fold.totals();
         let polling = Polling {
             layer,
             calls: totals.get(Q::PollingCalls),
             nanoseconds: totals.get(Q::PollingTime),
             until_release: totals.get(Q::PollingBlamed),
-            path: ground.steps(number),
+            path: program.steps(number),
             locations: concerned.locations,
-            targets: shares(&concerned.targets, |index| ground.party(index)),
+            targets: shares(&concerned.targets, |index| program.party(index)),
         };
         list.push((number, polling));
     }

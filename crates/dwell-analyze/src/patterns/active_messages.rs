@@ -33,10 +33,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::event::{Event, What};
+use crate::engine::event::{Event, EventKind};
 use crate::engine::exchange::outboxes;
 use crate::engine::hash::Mixed;
-use crate::engine::here::Here;
+use crate::engine::location_context::LocationContext;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::paths::Path;
 use crate::engine::pattern::{Pattern, Unjudged, Window};
@@ -72,10 +72,15 @@ impl Pattern for ActiveMessages {
         }
     }
 
-    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Sending>) {
+    fn on_event(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        event: &Event<'_>,
+        out: &mut Asking<'_, Sending>,
+    ) {
         let (me, location) = (here.process.index, here.location.number);
-        match event.what {
-            What::MessageSent { target, checksum, enter } => {
+        match event.kind {
+            EventKind::MessageSent { target, checksum, enter } => {
                 let Some(open) = self.open.get_mut(location) else { return };
                 let open = open.get_or_insert_default();
                 open.serial += 1;
@@ -93,7 +98,7 @@ impl Pattern for ActiveMessages {
                 };
                 out.own.sends.send(target, sent);
             }
-            What::MessageHandled { source, checksum } => {
+            EventKind::MessageHandled { source, checksum } => {
                 let Some(open) = self.open.get_mut(location) else { return };
                 let open = open.get_or_insert_default();
                 let Some(inbox) = self.inboxes.get_mut(me) else { return };
@@ -115,7 +120,12 @@ impl Pattern for ActiveMessages {
         }
     }
 
-    fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, _: &mut Asking<'_, Sending>) {
+    fn on_leave(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        call: &mut EndedCall,
+        _: &mut Asking<'_, Sending>,
+    ) {
         let open = self.open.get_mut(call.location).and_then(Option::as_mut);
         let Some(run) = open.and_then(|open| open.last.take()) else { return };
         let Some(inbox) = self.inboxes.get_mut(here.process.index) else { return };

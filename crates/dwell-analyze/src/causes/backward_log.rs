@@ -12,7 +12,7 @@ const FIRST_PATH: Path = Path(1);
 
 /// Waits and segments of a location that lie before all those that the path has passed. Times in the arguments of its
 /// methods must not increase from call to call.
-pub(crate) struct Trail {
+pub(crate) struct BackwardLog {
     waits: Box<dyn Records<Piece>>,
     segments: Box<dyn Records<Segment>>,
     /// Records that have been read and not been passed.
@@ -20,7 +20,7 @@ pub(crate) struct Trail {
     segment: Option<Segment>,
 }
 
-impl Trail {
+impl BackwardLog {
     pub(crate) fn new(log: &LocationLog) -> Self {
         let waits = Box::new(log.wait_records());
         let segments = Box::new(log.segment_records());
@@ -86,7 +86,7 @@ fn next<T: Copy>(
 
 #[cfg(test)]
 mod tests {
-    use super::{FIRST_PATH, Trail};
+    use super::{BackwardLog, FIRST_PATH};
     use crate::engine::paths::Path;
     use dwell_log::quantity::Quantity;
     use dwell_log::read::{LogError, Piece, Records, Segment};
@@ -109,7 +109,7 @@ mod tests {
     }
 
     /// Returns a location with waits, by culprit, end and lower bound, and with segments, by begin, end and path.
-    fn trail(waits: &[(u32, u64, u64)], segments: &[(u64, u64, usize)]) -> Trail {
+    fn log(waits: &[(u32, u64, u64)], segments: &[(u64, u64, usize)]) -> BackwardLog {
         let wait = |&(culprit, to, low): &(u32, u64, u64)| Piece {
             waiter: LocationNumber(0),
             culprit: LocationNumber(culprit),
@@ -129,7 +129,7 @@ mod tests {
         let segments: Vec<Segment> = segments.iter().map(segment).collect();
         let waits = Box::new(Listed(waits.into_iter()));
         let segments = Box::new(Listed(segments.into_iter()));
-        Trail { waits, segments, wait: None, segment: None }
+        BackwardLog { waits, segments, wait: None, segment: None }
     }
 
     #[test]
@@ -149,9 +149,9 @@ mod tests {
             (1, 500, 9),
         ];
         for _ in 0..2 {
-            let mut trail = trail(&list, &[]);
+            let mut log = log(&list, &[]);
             let mut next = |before| {
-                let wait = trail.last_wait(Time(before)).unwrap();
+                let wait = log.last_wait(Time(before)).unwrap();
                 wait.map(|it| (it.culprit.0, it.to.0))
             };
             assert_eq!(next(900), Some((2, 800)));
@@ -166,11 +166,11 @@ mod tests {
     #[test]
     fn all_time_is_divided() {
         // Nothing is known from 40 to 50 and before 10.
-        let mut trail = trail(&[], &[(90, 100, 5), (60, 90, 3), (50, 60, 0), (10, 40, 2)]);
+        let mut log = log(&[], &[(90, 100, 5), (60, 90, 3), (50, 60, 0), (10, 40, 2)]);
         let mut divided = |from, to| {
             let mut list = Vec::new();
             let book = |path: Path, time: Duration| list.push((path.0, time.0));
-            trail.divide((Time(from), Time(to)), book).unwrap();
+            log.divide((Time(from), Time(to)), book).unwrap();
             list.retain(|it| it.1 > 0);
             list
         };

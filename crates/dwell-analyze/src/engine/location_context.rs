@@ -12,7 +12,7 @@ use crate::engine::polling::Run;
 use crate::engine::process::Process;
 
 /// The location whose events are being read, with everything that they act on except the state of patterns.
-pub(crate) struct Here<'a> {
+pub(crate) struct LocationContext<'a> {
     pub(crate) world: &'a World,
     pub(crate) process: &'a mut Process,
     /// State of the location, taken out of the process while its events are read.
@@ -24,7 +24,7 @@ pub(crate) struct Here<'a> {
     pub(crate) pattern: u16,
 }
 
-impl Here<'_> {
+impl LocationContext<'_> {
     /// Returns the open call if waits are judged at it.
     pub(crate) fn judged_call(&self) -> Option<Frame> {
         self.location.stack.last().copied().filter(|frame| frame.judged)
@@ -74,7 +74,7 @@ impl Here<'_> {
         let far = self.distance(partner);
         if self.judged_call().is_some() {
             self.location.moved.add(bytes, far);
-            self.location.paths.row.interrupt();
+            self.location.paths.sequence.interrupt();
         }
     }
 

@@ -14,11 +14,11 @@ use dwell_trace::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::LISTED;
-use super::ground::Ground;
+use super::totals::ProgramTotals;
 use crate::engine::blame::Blame;
 use crate::engine::instances::Longest;
 use crate::engine::transport::{Error, Transport};
-use crate::output::own::{Own, Section};
+use crate::output::sections::{OwnLocations, Section};
 use crate::output::tree::Fold;
 
 /// The parties with the largest shares, the largest first. Ties are decided by the upper bound, then by number.
@@ -84,7 +84,7 @@ impl ByProcess {
 
 /// What one quantity on one call path means for single locations.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Concerned {
+pub(crate) struct Affected {
     /// Number of locations with a part in it.
     pub(super) locations: u64,
     /// Number of calls that waited, and the longest wait with its location.
@@ -101,7 +101,7 @@ pub(crate) struct Concerned {
     pub(super) crowded: BTreeSet<NodeNumber>,
 }
 
-impl Concerned {
+impl Affected {
     fn join(&mut self, more: Self) {
         self.locations += more.locations;
         self.calls += more.calls;
@@ -134,19 +134,19 @@ impl Concerned {
 
 /// What is concerned, by the place of the fold and the quantity: a wait, [`Q::PollingTime`], [`Q::Unexplained`], or
 /// [`Q::Atomics`] for the call path that spends most time with them.
-pub(crate) type Concerns = BTreeMap<(u32, Q), Concerned>;
+pub(crate) type AllAffected = BTreeMap<(u32, Q), Affected>;
 
 /// Adds what other locations are concerned by.
-pub(super) fn join(all: &mut Concerns, more: Concerns) {
+pub(super) fn join(all: &mut AllAffected, more: AllAffected) {
     for (key, one) in more {
         all.entry(key).or_default().join(one);
     }
 }
 
 /// Returns the place of each fold with a quantity that is worth a look, and these quantities.
-fn aspects<'g>(ground: &'g Ground<'_>) -> impl Iterator<Item = (u32, Q)> + use<'g> {
-    let hot = ground.most_atomics();
-    (0..).zip(&ground.folds).flat_map(move |(place, fold)| {
+fn aspects<'g>(program: &'g ProgramTotals<'_>) -> impl Iterator<Item = (u32, Q)> + use<'g> {
+    let hot = program.most_atomics();
+    (0..).zip(&program.folds).flat_map(move |(place, fold)| {
         let totals = fold.totals();
         let mut list: Vec<(u32, Q)> = Vec::new();
         if fold.class.is_none() {
@@ -176,30 +176,34 @@ fn aspects<'g>(ground: &'g Ground<'_>) -> impl Iterator<Item = (u32, Q)> + use<'
 }
 
 /// Looks at all locations of a section.
-pub(super) fn of(ground: &Ground<'_>, own: &Own<'_>, section: &Section) -> Concerns {
+pub(super) fn of(
+    program: &ProgramTotals<'_>,
+    own: &OwnLocations<'_>,
+    section: &Section,
+) -> AllAffected {
     let of = |(place, what): (u32, Q)| {
-        let fold = ground.folds.get(place as usize)?;
-        Some(((place, what), one(ground, own, section, fold, what)))
+        let fold = program.folds.get(place as usize)?;
+        Some(((place, what), one(program, own, section, fold, what)))
     };
-    aspects(ground).filter_map(of).collect()
+    aspects(program).filter_map(of).collect()
 }
 
 fn one(
-    ground: &Ground<'_>,
-    own: &Own<'_>,
+    program: &ProgramTotals<'_>,
+    own: &OwnLocations<'_>,
     section: &Section,
     fold: &Fold<'_>,
     what: Q,
-) -> Concerned {
-    let system = &ground.world.system;
+) -> Affected {
+    let system = &program.world.system;
     let upper = Q::waits().find(|(wait, _)| what == Q::Wait(*wait)).and_then(|it| it.1);
-    let mut found = Concerned::default();
+    let mut found = Affected::default();
     let mut origins = ByProcess::default();
     let members = section.members_of(fold);
     for group in members.chunk_by(|one, next| one.0.0 == next.0.0) {
         let Some(&((number, _), _)) = group.first() else { continue };
         let Some(location) = own.location(number) else { continue };
-        let process = ground.world.process(number);
+        let process = program.world.process(number);
         let (mut least, mut most) = (0, 0);
         for &((_, path), place) in group {
             let Some(node) = location.paths.get(path) else { continue };
@@ -230,12 +234,12 @@ fn one(
 /// rank needs those of all. Returns the largest of these.
 pub(super) fn targets<'b>(
     transport: &Transport<'_>,
-    ground: &Ground<'_>,
+    program: &ProgramTotals<'_>,
     blame: impl Iterator<Item = &'b Blame>,
-) -> Result<Concerns, Error> {
+) -> Result<AllAffected, Error> {
     let (_, ranks) = transport.rank();
     let mut places: HashMap<u64, Vec<u32>> = HashMap::new();
-    for (place, fold) in (0..).zip(&ground.folds) {
+    for (place, fold) in (0..).zip(&program.folds) {
         for branch in fold.branches().filter(|_| fold.class.is_some()) {
             places.entry(branch.signature).or_default().push(place);
         }
@@ -253,8 +257,8 @@ pub(super) fn targets<'b>(
         *sums.entry((place, what)).or_default().entry(party).or_default() += amount;
     })?;
 
-    let mut found = Concerns::new();
-    for (place, what) in aspects(ground).filter(|it| rank_of(it.0) == transport.rank().0) {
+    let mut found = AllAffected::new();
+    for (place, what) in aspects(program).filter(|it| rank_of(it.0) == transport.rank().0) {
         // Quantities of the lower bound, and those that only the upper bound has.
         let (both, above): (&[Q], Option<Q>) = match what {
             Q::Wait(wait) => (&[what], Q::waits().find(|it| it.0 == wait).and_then(|it| it.1)),

@@ -20,7 +20,7 @@ use dwell_trace::world::World;
 
 use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
-use crate::engine::here::Here;
+use crate::engine::location_context::LocationContext;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Floors, Pattern, Window};
 use crate::engine::process::Process;
@@ -29,7 +29,7 @@ use crate::protocol::{Answering, Asked, Asking, EndedCall};
 
 /// Loops over tests at the processes of a shard that are not judged yet.
 #[derive(Debug)]
-pub(crate) struct Unserved {
+pub(crate) struct TestWithoutPoll {
     loops: Owned<ProcessNumber, Vec<TestLoop>>,
 }
 
@@ -42,7 +42,7 @@ struct TestLoop {
     leave: Time,
 }
 
-impl Pattern for Unserved {
+impl Pattern for TestWithoutPoll {
     type Questions = ();
     type Answers = ();
     type Protocol = crate::protocol::Messages;
@@ -54,11 +54,16 @@ impl Pattern for Unserved {
     }
 
     #[inline(always)]
-    fn judges(here: &Here<'_>, call: &EndedCall) -> bool {
+    fn judges(here: &LocationContext<'_>, call: &EndedCall) -> bool {
         here.location.merged > 1 && call.operation == Some(Operation::TestHandle)
     }
 
-    fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, _: &mut Asking<'_, ()>) {
+    fn on_leave(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        call: &mut EndedCall,
+        _: &mut Asking<'_, ()>,
+    ) {
         let polls = call.frame.traits.has(Traits::SERVES);
         let found = !call.done.is_empty() || !here.location.awaited.is_empty();
         let EndedCall { location, account, enter, leave, .. } = *call;
@@ -71,7 +76,13 @@ impl Pattern for Unserved {
         }
     }
 
-    fn paused(&mut self, _: &World, process: &Process, _: Time, _: &mut Asking<'_, ()>) -> Floors {
+    fn end_window(
+        &mut self,
+        _: &World,
+        process: &Process,
+        _: Time,
+        _: &mut Asking<'_, ()>,
+    ) -> Floors {
         let loops = self.loops.get(process.index).map_or(&[][..], Vec::as_slice);
         let pending = loops.iter().map(|it| it.enter).min().unwrap_or(Time::END);
         // A loop that is still open is one more.
@@ -87,7 +98,8 @@ impl Pattern for Unserved {
                 if it.leave >= at.horizon {
                     return true;
                 }
-                let regions = if at.world.wide { &process.wide } else { &process.sure };
+                let regions =
+                    if at.world.any_conditional { &process.possible } else { &process.certain };
                 match regions.first(it.enter, it.leave, at.horizon) {
                     Found::Unknown => return true,
                     Found::Region(span) if span.begin < it.leave => {}

@@ -88,7 +88,7 @@ fn always(verdict: Verdict) -> bool {
 }
 
 /// The log of a location, read forward.
-pub(crate) struct Track {
+pub(crate) struct ForwardLog {
     segments: Box<dyn Forward<Segment>>,
     /// Segments up to the next call, and the path of the call before.
     ahead: VecDeque<Segment>,
@@ -103,7 +103,7 @@ pub(crate) struct Track {
     pub(crate) targets: Targets,
 }
 
-impl Track {
+impl ForwardLog {
     pub(crate) fn new(log: &LocationLog, me: ProcessNumber) -> Result<Self, LogError> {
         let mut loops = VecDeque::new();
         let mut all = log.links_forward()?;
@@ -115,7 +115,7 @@ impl Track {
                 loops.push_back(piece);
             }
         }
-        let mut track = Self {
+        let mut forward = Self {
             segments: Box::new(log.segments_forward()?),
             ahead: VecDeque::new(),
             before: None,
@@ -127,9 +127,9 @@ impl Track {
             calls: 0,
             targets: Targets::new(log, me),
         };
-        track.link = track.links.next()?;
-        track.need = track.needs.next()?;
-        Ok(track)
+        forward.link = forward.links.next()?;
+        forward.need = forward.needs.next()?;
+        Ok(forward)
     }
 
     /// Reads the next stretch of time. Returns `false` after the last. `is_call` says which paths are calls.

@@ -2,9 +2,9 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Letter boxes of some workers.
+/// Queues of messages to some workers.
 #[derive(Debug)]
-pub(crate) struct Mail<T> {
+pub(crate) struct Queues<T> {
     state: Mutex<State<T>>,
     arrived: Condvar,
 }
@@ -12,13 +12,13 @@ pub(crate) struct Mail<T> {
 #[derive(Debug)]
 struct State<T> {
     boxes: Vec<Vec<T>>,
-    /// Number of workers that wait for letters. If all do, nobody will send any more.
+    /// Number of workers that wait for messages. If all do, no more messages will be sent.
     waiting: usize,
-    /// True if a worker has panicked, so that nobody may wait for it.
+    /// True if a worker has panicked, so that the others must not wait for it.
     is_over: bool,
 }
 
-impl<T> Mail<T> {
+impl<T> Queues<T> {
     pub(crate) fn new(workers: usize) -> Self {
         let boxes = (0..workers).map(|_| Vec::new()).collect();
         Self {
@@ -31,27 +31,27 @@ impl<T> Mail<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends letters, each with the number of the worker that it is for.
-    pub(crate) fn send(&self, letters: impl Iterator<Item = (usize, T)>) {
+    /// Sends messages, each with the number of the worker that receives it.
+    pub(crate) fn send(&self, messages: impl Iterator<Item = (usize, T)>) {
         let mut state = self.lock();
-        for (to, letter) in letters {
+        for (to, message) in messages {
             if let Some(place) = state.boxes.get_mut(to) {
-                place.push(letter);
+                place.push(message);
             }
         }
         drop(state);
         self.arrived.notify_all();
     }
 
-    /// Waits for letters to a worker. Returns `None` if all workers wait and no letters are left.
+    /// Waits for messages to a worker. Returns `None` if all workers wait and no messages are left.
     pub(crate) fn receive(&self, worker: usize) -> Option<Vec<T>> {
         let mut state = self.lock();
         state.waiting += 1;
         loop {
-            let letters = state.boxes.get_mut(worker).map(std::mem::take).unwrap_or_default();
-            if !letters.is_empty() {
+            let messages = state.boxes.get_mut(worker).map(std::mem::take).unwrap_or_default();
+            if !messages.is_empty() {
                 state.waiting -= 1;
-                return Some(letters);
+                return Some(messages);
             }
             let all_wait =
                 state.waiting == state.boxes.len() && state.boxes.iter().all(Vec::is_empty);
@@ -65,11 +65,11 @@ impl<T> Mail<T> {
     }
 }
 
-/// Tells the other workers if this one panics, which could not send them anything more.
+/// Wakes the other workers if this one panics, since it will not send them anything more.
 #[derive(Debug)]
-pub(crate) struct Present<'a, T>(pub(crate) &'a Mail<T>);
+pub(crate) struct PanicGuard<'a, T>(pub(crate) &'a Queues<T>);
 
-impl<T> Drop for Present<'_, T> {
+impl<T> Drop for PanicGuard<'_, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.lock().is_over = true;
@@ -80,16 +80,16 @@ impl<T> Drop for Present<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mail, Present};
+    use super::{PanicGuard, Queues};
 
     #[test]
-    fn nobody_waits_for_a_worker_that_panicked() {
-        let mail = Mail::<u32>::new(2);
-        let mail = &mail;
+    fn workers_do_not_wait_for_one_that_panicked() {
+        let queues = Queues::<u32>::new(2);
+        let queues = &queues;
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| mail.receive(0));
+            let other = scope.spawn(|| queues.receive(0));
             let failed = scope.spawn(|| {
-                let _present = Present(mail);
+                let _guard = PanicGuard(queues);
                 std::panic::resume_unwind(Box::new("on purpose"));
             });
             assert!(failed.join().is_err());
@@ -97,20 +97,20 @@ mod tests {
         });
     }
 
-    /// A letter goes round until its number has come down to 0.
+    /// A message is passed on, decremented each time, until it is 0.
     #[test]
-    fn workers_stop_when_nobody_has_anything_to_say() {
-        let mail = Mail::new(3);
+    fn workers_stop_when_all_wait_and_no_messages_are_left() {
+        let queues = Queues::new(3);
         let work = |me: usize| {
             let mut seen = 0;
-            while let Some(letters) = mail.receive(me) {
-                seen += letters.len();
-                let next = letters.into_iter().filter(|it| *it > 0);
-                mail.send(next.map(|it: u32| ((me + 1) % 3, it - 1)));
+            while let Some(messages) = queues.receive(me) {
+                seen += messages.len();
+                let next = messages.into_iter().filter(|it| *it > 0);
+                queues.send(next.map(|it: u32| ((me + 1) % 3, it - 1)));
             }
             seen
         };
-        mail.send([(0, 1000), (1, 500)].into_iter());
+        queues.send([(0, 1000), (1, 500)].into_iter());
         let work = &work;
         let seen: usize = std::thread::scope(|scope| {
             let workers = [0, 1, 2].map(|me| scope.spawn(move || work(me)));

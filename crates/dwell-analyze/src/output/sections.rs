@@ -25,13 +25,13 @@ pub(crate) type Member = (LocationNumber, Path);
 
 /// The locations of this rank, which have consecutive numbers.
 #[derive(Debug)]
-pub(crate) struct Own<'a> {
+pub(crate) struct OwnLocations<'a> {
     first: LocationNumber,
     /// Locations with the results of the patterns of their shard.
     list: Vec<(&'a Location, &'a Outcome)>,
 }
 
-impl<'a> Own<'a> {
+impl<'a> OwnLocations<'a> {
     pub(crate) fn of(replayed: &'a Replayed) -> Self {
         let of = |process: &'a Process| &process.locations;
         let parts = replayed.parts.iter();
