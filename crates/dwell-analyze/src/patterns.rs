@@ -25,10 +25,12 @@ use crate::engine::event::Event;
 use crate::engine::exchange::Outboxes;
 use crate::engine::location_context::LocationContext;
 use crate::engine::matrix::Kind;
+use crate::engine::message::Pools;
 use crate::engine::owned::Members;
 use crate::engine::pattern::{Conclusion, DividedCalls, Facts, Floors, Pattern, Unjudged, Window};
 use crate::engine::process::Process;
-use crate::engine::transport::{Error, Pools, Sharding, Transport};
+use crate::engine::sharding::Sharding;
+use crate::engine::transport::{Error, Transport};
 use crate::engine::wire::{Garbled, Inboxes};
 use crate::protocol::{Answered, Answering, Asked, Asking, EndedCall};
 

@@ -15,8 +15,8 @@ use crate::causes::history::{History, Profile};
 use crate::causes::origin::{Costs, Origin};
 use crate::causes::share::share;
 use crate::engine::hash::Mixed;
+use crate::engine::message::Message;
 use crate::engine::tally::Counts;
-use crate::engine::transport::Message;
 
 /// Message of a location that waited to the culprit, with the costs of the wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

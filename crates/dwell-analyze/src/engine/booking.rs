@@ -6,7 +6,7 @@ use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
-use crate::engine::transport::Message;
+use crate::engine::message::Message;
 
 /// An amount to add to a quantity on a call path of the origin.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -12,9 +12,9 @@ use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
+use crate::engine::message::Message;
 use crate::engine::outstanding::Done;
 use crate::engine::regions::Span;
-use crate::engine::transport::Message;
 
 /// The rest of a call, after another pattern has judged its beginning.
 #[derive(Debug)]

@@ -9,7 +9,8 @@ use dwell_log::edge::Edge;
 
 use crate::engine::booking::Booking;
 use crate::engine::deferred::Remainder;
-use crate::engine::transport::{Pools, Sharding};
+use crate::engine::message::Pools;
+use crate::engine::sharding::Sharding;
 use crate::engine::wire::Inboxes;
 
 /// Outboxes that are filled together and delivered together.
@@ -42,28 +43,28 @@ macro_rules! outboxes {
         $(#[$doc])*
         #[derive(Debug)]
         pub(crate) struct $sent {
-            $( pub(crate) $name: $crate::engine::transport::Outbox<$message>, )*
+            $( pub(crate) $name: $crate::engine::message::Outbox<$message>, )*
         }
 
         /// Messages of the kinds above that arrived at a shard.
         #[derive(Debug, Default)]
         pub(crate) struct $received {
-            $( pub(crate) $name: $crate::engine::transport::Inbox<$message>, )*
+            $( pub(crate) $name: $crate::engine::message::Inbox<$message>, )*
         }
 
         impl $crate::engine::exchange::Outboxes for $sent {
             type Inboxes = $received;
 
             fn new(
-                sharding: $crate::engine::transport::Sharding,
-                pools: &$crate::engine::transport::Pools,
+                sharding: $crate::engine::sharding::Sharding,
+                pools: &$crate::engine::message::Pools,
             ) -> Self {
                 let _ = pools;
                 Self { $( $name: $crate::engine::exchange::outboxes!(@new sharding, pools $(, $pooled)?), )* }
             }
 
             fn sort(
-                sharding: $crate::engine::transport::Sharding,
+                sharding: $crate::engine::sharding::Sharding,
                 sent: Vec<Self>,
             ) -> Vec<$received> {
                 let mut arrived: Vec<$received> =
@@ -73,7 +74,7 @@ macro_rules! outboxes {
                     $( $name.push(one.$name); )*
                 }
                 $(
-                    let inboxes = $crate::engine::transport::sort(sharding, $name);
+                    let inboxes = $crate::engine::message::sort(sharding, $name);
                     for (to, inbox) in arrived.iter_mut().zip(inboxes) {
                         to.$name = inbox;
                     }
@@ -101,9 +102,9 @@ macro_rules! outboxes {
             }
         }
     };
-    (@new $sharding:ident, $pools:ident) => { $crate::engine::transport::Outbox::new($sharding) };
+    (@new $sharding:ident, $pools:ident) => { $crate::engine::message::Outbox::new($sharding) };
     (@new $sharding:ident, $pools:ident, pooled) => {
-        $crate::engine::transport::Outbox::with_pool($sharding, &$pools.of())
+        $crate::engine::message::Outbox::with_pool($sharding, &$pools.of())
     };
 }
 pub(crate) use outboxes;

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::exchange::outboxes;
 use crate::engine::location::Location;
-use crate::engine::transport::Message;
+use crate::engine::message::Message;
 
 outboxes! {
     /// Messages for the log after the last window.

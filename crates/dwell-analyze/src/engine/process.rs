@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use dwell_log::scratch::Scratch;
 use dwell_trace::ids::{LocationNumber, NodeNumber, Ordinal, ProcessNumber};
+use dwell_trace::roles::Traits;
 use dwell_trace::time::Time;
 use dwell_trace::world::World;
 use otf2::id::RmaWinRef;
 
 use crate::engine::deferred::DeferredCalls;
 use crate::engine::hash::Mixed;
-use crate::engine::location::Location;
+use crate::engine::location::{Frame, Location};
 use crate::engine::log::segments::Segments;
 use crate::engine::outstanding::Outstanding;
 use crate::engine::polling::Loops;
@@ -145,5 +146,63 @@ impl Process {
             + self.outstanding.bytes()
             + logs.map(|log| log.bytes()).sum::<usize>()
             + entries * size_of::<(Time, LocationNumber)>()
+    }
+}
+
+impl Process {
+    /// Records that a call begins, at one of several threads, which may turn out to act on its own process.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn doubt(&mut self, time: Time, traits: Traits, possible: bool) {
+        if traits.has(Traits::ALWAYS) {
+            self.certain.doubt(time);
+        }
+        if possible {
+            self.possible.doubt(time);
+        }
+    }
+
+    /// Records whether that call acts on its own process.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn settle(&mut self, enter: Time, traits: Traits, itself: bool) {
+        let settle = |regions: &mut Regions| match itself {
+            true => drop(regions.distrust(enter)),
+            false => regions.trust(enter),
+        };
+        if traits.has(Traits::ALWAYS) {
+            settle(&mut self.certain);
+        }
+        if traits.has(Traits::SERVES) {
+            settle(&mut self.possible);
+        }
+    }
+
+    /// Records whether the open call acts on another process, as an operation in it shows.
+    #[inline(always)]
+    pub(crate) fn certain_or_possible(&mut self, frame: &mut Frame, itself: bool) {
+        let always = frame.traits.has(Traits::ALWAYS);
+        if !frame.traits.has(Traits::SERVES) {
+            return;
+        }
+        if !self.alone {
+            self.settle(frame.enter, frame.traits, itself);
+            if itself {
+                frame.traits = frame.traits.without(Traits::SERVES);
+            }
+            return;
+        }
+        if itself {
+            if always {
+                self.certain.retract();
+            }
+            self.possible.retract();
+            frame.traits = frame.traits.without(Traits::SERVES);
+        } else {
+            if always {
+                self.certain.confirm();
+            }
+            self.possible.confirm();
+        }
     }
 }

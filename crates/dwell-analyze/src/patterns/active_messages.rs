@@ -37,11 +37,11 @@ use crate::engine::event::{Event, EventKind};
 use crate::engine::exchange::outboxes;
 use crate::engine::hash::Mixed;
 use crate::engine::location_context::LocationContext;
+use crate::engine::message::Message;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::paths::Path;
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::process::Process;
-use crate::engine::transport::Message;
 use crate::protocol::{Answering, Asked, Asking, EndedCall};
 
 outboxes! {

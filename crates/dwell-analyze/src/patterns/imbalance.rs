@@ -30,9 +30,9 @@ use crate::engine::event::{Collective, Event, EventKind};
 use crate::engine::exchange::{EngineAnswers, outboxes};
 use crate::engine::hash::Mixed;
 use crate::engine::location_context::LocationContext;
+use crate::engine::message::Message;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Window};
-use crate::engine::transport::Message;
 use crate::protocol::{Answering, Asked, Asking, EndedCall};
 
 outboxes! {

@@ -38,11 +38,11 @@ use crate::engine::exchange::outboxes;
 use crate::engine::location::Location;
 use crate::engine::location_context::LocationContext;
 use crate::engine::matrix::Kind as Communication;
+use crate::engine::message::Message;
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::polling::Release;
 use crate::engine::process::Process;
-use crate::engine::transport::Message;
 use crate::protocol::{Answering, Asked, Asking, EndedCall};
 
 outboxes! {

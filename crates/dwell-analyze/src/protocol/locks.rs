@@ -6,8 +6,8 @@ use dwell_trace::time::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
+use crate::engine::message::Message;
 use crate::engine::outstanding::Done;
-use crate::engine::transport::Message;
 use crate::protocol::progress_wait::Waited;
 
 /// A call that waited for a lock.

@@ -8,7 +8,7 @@ use dwell_trace::ids::{LocationNumber, ProcessNumber};
 use dwell_trace::time::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::transport::Message;
+use crate::engine::message::Message;
 
 /// Tells a member of a non-blocking collective which of the members that it waits for began last, and when.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
-use crate::engine::transport::Message;
+use crate::engine::message::Message;
 
 /// Tells the origin of an operation how long its call waited for the target to progress. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

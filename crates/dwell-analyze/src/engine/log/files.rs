@@ -28,8 +28,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::location::Location;
 use crate::engine::log::ShardLog;
+use crate::engine::message::Message;
 use crate::engine::process::Process;
-use crate::engine::transport::{Error, Message, Transport};
+use crate::engine::transport::{Error, Transport};
 
 /// Part of the log that a shard has, with its processes.
 pub(crate) struct Part<'a> {

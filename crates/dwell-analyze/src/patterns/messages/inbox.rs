@@ -13,9 +13,9 @@ use crate::engine::accounts::Account;
 use crate::engine::booking::{Booking, Piece};
 use crate::engine::hash::Mixed;
 use crate::engine::location_context::LocationContext;
+use crate::engine::message::Outbox;
 use crate::engine::outstanding::{Done, Known};
 use crate::engine::polling::Release;
-use crate::engine::transport::Outbox;
 use crate::patterns::messages::sent::{
     Channel, Key, MOST_KEPT, Polled, Posted, Probe, Ready, Receive, Sending, Sent, Started,
 };

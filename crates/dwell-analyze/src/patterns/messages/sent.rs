@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
 use crate::engine::exchange::outboxes;
-use crate::engine::transport::Message;
+use crate::engine::message::Message;
 use crate::protocol::nonblocking::LastToBegin;
 
 outboxes! {

@@ -5,10 +5,10 @@ use dwell_trace::ids::ProcessNumber;
 use dwell_trace::time::{Duration, Time};
 use dwell_trace::world::World;
 
+use crate::engine::message::Outbox;
 use crate::engine::outstanding::Known;
 use crate::engine::process::Process;
 use crate::engine::regions::{Found, Request, Span, Visits};
-use crate::engine::transport::Outbox;
 use crate::patterns::progress::evidence::Found as FoundEvidence;
 use crate::patterns::progress::questions::{Ask, AskOne, Away, Rule, Seen, Served, Watch};
 use crate::patterns::progress::several::MOST_GAPS;

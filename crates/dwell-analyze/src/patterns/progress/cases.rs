@@ -12,10 +12,10 @@ use dwell_trace::locks::LockKey;
 use dwell_trace::time::{Duration, Time};
 
 use crate::engine::accounts::Account;
+use crate::engine::message::Outbox;
 use crate::engine::outstanding::{Done, Known};
 use crate::engine::process::Process;
 use crate::engine::regions::{Span, Visits};
-use crate::engine::transport::Outbox;
 use crate::patterns::progress::answers::{came_last, wait};
 use crate::patterns::progress::evidence::{Key, Ledger};
 use crate::patterns::progress::questions::{Ask, AskOne, Away, Questions, Rule, Served};

@@ -38,8 +38,9 @@ use serde::{Deserialize, Serialize};
 use crate::engine::accounts::Account;
 use crate::engine::hash::Mixed;
 use crate::engine::instances::{Longest, NOTHING, WaitingCalls};
+use crate::engine::message::{Message, Outbox};
 use crate::engine::pattern::{Conclusion, Facts};
-use crate::engine::transport::{Error, Message, Outbox, Transport};
+use crate::engine::transport::{Error, Transport};
 
 /// Greatest number of partners of a process that are judged one by one. Beyond it, partners are judged by node.
 const MOST_PARTNERS: usize = 1024;

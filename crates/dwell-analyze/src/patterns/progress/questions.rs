@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::accounts::Account;
 use crate::engine::exchange::outboxes;
+use crate::engine::message::Message;
 use crate::engine::outstanding::Known;
 use crate::engine::regions::{Span, Visits};
-use crate::engine::transport::Message;
 use crate::patterns::progress::evidence::Evidence;
 
 outboxes! {
