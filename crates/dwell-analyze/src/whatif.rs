@@ -15,7 +15,6 @@ mod scenario;
 mod simulate;
 
 use std::path::Path as FilePath;
-use std::thread;
 
 use dwell_log::read::{DependencyLog, LogError};
 use dwell_model::operation::Operation;
@@ -23,6 +22,7 @@ use dwell_model::waits::Wait;
 use dwell_trace::ids::LocationNumber;
 
 use crate::causes::failure;
+use crate::engine::workers::run_on;
 use crate::error::Error;
 use crate::output::findings::{Cause, Finding, Gain, ProgramTotals, Unpredictable};
 use forward_log::{Customs, ForwardLog};
@@ -282,13 +282,9 @@ fn side_by_side<A: Send + Copy, T: Send, const N: usize>(
     if N * locations as usize * MEMORY_OF_LOCATION > MOST_MEMORY {
         return plays.map(play);
     }
-    thread::scope(|scope| {
-        let threads = plays.map(|one| {
-            let play = &play;
-            scope.spawn(move || play(one))
-        });
-        threads.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
+    let mut slots = plays.map(|one| (one, None));
+    run_on(N, &mut slots, &|| (), &|(one, played), ()| *played = Some(play(*one)));
+    slots.map(|(one, played)| played.unwrap_or_else(|| play(one)))
 }
 
 /// Returns `true` if several locations took values from shared counters, and not all the same number.

@@ -5,9 +5,7 @@
 //! analysis.
 
 use std::ops::Range;
-use std::panic::resume_unwind;
 use std::path::Path as FilePath;
-use std::thread;
 
 use dwell_log::quantity::Quantity;
 use dwell_log::read::{DependencyLog, LogError};
@@ -28,6 +26,7 @@ use crate::engine::process::Process;
 use crate::engine::sharding::{Assignment, Sharding};
 use crate::engine::transport::Transport;
 use crate::engine::wire::Inboxes;
+use crate::engine::workers::map_on;
 use crate::error::Error as Failure;
 use crate::options::Cut;
 
@@ -155,17 +154,10 @@ impl Router<'_> {
 fn advance(parts: &mut [Part], scene: Scene<'_>, router: &Router<'_>) -> Vec<Outgoing> {
     let queues = Queues::new(parts.len());
     let queues = &queues;
-    thread::scope(|scope| {
-        let run = |(me, part): (usize, &'_ mut Part)| {
-            let _guard = PanicGuard(queues);
-            part.advance(me, scene, queues, router)
-        };
-        let mut workers = parts.iter_mut().enumerate();
-        let first = workers.next();
-        let others: Vec<_> = workers.map(|it| scope.spawn(move || run(it))).collect();
-        let own = first.map(run);
-        let joined = others.into_iter().map(|it| it.join().unwrap_or_else(|it| resume_unwind(it)));
-        own.into_iter().chain(joined).collect()
+    // No part ends before all wait for messages, so each has a thread of its own.
+    map_on(parts.len(), parts.iter_mut().enumerate(), &|(me, part)| {
+        let _guard = PanicGuard(queues);
+        part.advance(me, scene, queues, router)
     })
 }
 

@@ -1,5 +1,5 @@
-//! A hasher for small keys. The keys are numbers of this crate, not input that an attacker could choose, and results
-//! never depend on the order of a map.
+//! A hasher for small keys. The keys are numbers of this crate, not input that an attacker could choose. Findings never
+//! depend on the order of a map, but the order of needs in the dependency log does, so another hasher would change its bytes.
 
 use std::hash::{BuildHasherDefault, Hasher};
 

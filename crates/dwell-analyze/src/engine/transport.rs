@@ -9,7 +9,6 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::thread;
 
 pub(crate) use dwell_mpi::Error;
 use dwell_mpi::{Agreement, Peers, parcel};
@@ -19,7 +18,7 @@ use serde::de::DeserializeOwned;
 use crate::engine::message::Message;
 use crate::engine::sharding::Assignment;
 use crate::engine::wire::{self, Inboxes};
-use crate::engine::workers::run_on;
+use crate::engine::workers::{cores, map_on, run_on};
 
 /// Bytes that a rank receives at once when values are scattered over all ranks.
 const MOST_SCATTERED: usize = 4 << 20;
@@ -41,7 +40,6 @@ struct Others<'p> {
 impl<'p> Transport<'p> {
     /// Creates a transport within this program with this number of threads; 0 stands for one thread per available core.
     pub(crate) fn new(threads: usize) -> Self {
-        let cores = || thread::available_parallelism().map_or(1, usize::from);
         Self { threads: if threads == 0 { cores() } else { threads }, others: None }
     }
 
@@ -321,10 +319,7 @@ impl<'p> Transport<'p> {
         items: impl IntoIterator<Item = S>,
         work: &(dyn Fn(S) -> R + Sync),
     ) -> Vec<R> {
-        let mut slots: Vec<(Option<S>, Option<R>)> =
-            items.into_iter().map(|item| (Some(item), None)).collect();
-        self.run(&mut slots, &|| (), &|(item, result), ()| *result = item.take().map(work));
-        slots.into_iter().filter_map(|(_, result)| result).collect()
+        map_on(self.threads, items, work)
     }
 }
 

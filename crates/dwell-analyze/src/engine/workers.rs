@@ -1,7 +1,7 @@
 //! Worker threads of this process.
 //!
-//! Threads are started for each piece of work. [`on_threads`] is the only place that starts them, so that a panic of any
-//! of them becomes a panic of the caller.
+//! Threads are started for each piece of work. [`on_threads`] is the only place that starts them; a panic of any of them
+//! becomes a panic of the caller.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -32,6 +32,23 @@ pub(crate) fn run_on<S: Send, W: Send>(
         spaces.lock().unwrap_or_else(PoisonError::into_inner).push(space);
     });
     spaces.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls `work` once for every item, on at most `threads` threads, and returns the results in the order of the items.
+pub(crate) fn map_on<S: Send, R: Send>(
+    threads: usize,
+    items: impl IntoIterator<Item = S>,
+    work: &(dyn Fn(S) -> R + Sync),
+) -> Vec<R> {
+    let mut slots: Vec<(Option<S>, Option<R>)> =
+        items.into_iter().map(|item| (Some(item), None)).collect();
+    run_on(threads, &mut slots, &|| (), &|(item, result), ()| *result = item.take().map(work));
+    slots.into_iter().filter_map(|(_, result)| result).collect()
+}
+
+/// Returns the number of cores that this process may use.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Calls `work` once on each of `threads` threads, one of which is the caller's. This is compiled once: the code that

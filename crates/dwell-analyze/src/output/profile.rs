@@ -10,11 +10,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::{io, thread};
 
 use dwell_log::quantity::Quantity as Q;
 use dwell_model::profile::block::{self, HEAD, Head, LOCATION, Place, Sums};
@@ -33,6 +33,7 @@ use otf2::value::MetricValue;
 
 use crate::engine::matrix::{self, Kind};
 use crate::engine::paths::Counted;
+use crate::engine::workers::{cores, run_on};
 use crate::error::Error;
 use crate::output::pairs;
 use crate::output::report::{self, Sheets, Source};
@@ -292,31 +293,24 @@ impl Profile {
     /// Writes all values, a few paths at a time, on all cores that the memory budget allows.
     fn fill(&self, sheets: &Sheets, damage: &Mutex<Vec<String>>) -> Result<(), Error> {
         let of_path = Columns::bytes(self.world.system.places.len());
-        let cores = thread::available_parallelism().map_or(1, Into::into);
-        let threads = (MEMORY / of_path).clamp(1, cores);
+        let threads = (MEMORY / of_path).clamp(1, cores());
         let at_once = (MEMORY / of_path / threads).clamp(1, MOST_AT_ONCE);
         let paths: Vec<CallPathNumber> =
             CallPathNumber(0).and_more().take(self.tree.branches.len()).collect();
-        let steps: Vec<&[CallPathNumber]> = paths.chunks(at_once).collect();
-        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let work = || -> Result<(), Error> {
-            let mut columns = Vec::new();
-            while !stop.load(Ordering::Relaxed)
-                && let Some(step) = steps.get(next.fetch_add(1, Ordering::Relaxed))
-            {
-                self.fill_paths(sheets, step, &mut columns, damage)
-                    .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-            }
-            Ok(())
-        };
-        thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mine = work();
-            let end = |it: thread::ScopedJoinHandle<'_, _>| {
-                it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            others.into_iter().fold(mine, |all, other| all.and(end(other)))
-        })
+        let mut steps: Vec<&[CallPathNumber]> = paths.chunks(at_once).collect();
+        let failed = AtomicBool::new(false);
+        let ends =
+            run_on(threads, &mut steps, &|| (Vec::new(), Ok(())), &|step,
+                                                                    (columns, end): &mut (
+                _,
+                Result<(), Error>,
+            )| {
+                if !failed.load(Ordering::Relaxed) {
+                    *end = self.fill_paths(sheets, step, columns, damage);
+                    failed.fetch_or(end.is_err(), Ordering::Relaxed);
+                }
+            });
+        ends.into_iter().try_for_each(|(_, end)| end)
     }
 
     fn fill_paths(

@@ -148,7 +148,7 @@ impl Pattern for Messages {
                 let me = here.process.index;
                 for &partner in members.iter().filter(|member| **member != me) {
                     let mut notify = |here: &mut LocationContext<'_>, of| {
-                        inbox.notify(here, event.time, partner, of, out)
+                        inbox.notify(here, event.time, partner, of, out);
                     };
                     match epoch {
                         None => {
