@@ -42,7 +42,7 @@ pub struct Analysis {
 pub enum Ranked<'a> {
     /// A call path whose calls wait for other processes.
     Waits(&'a Entry),
-    /// Communication that could take less time although nobody waits in it.
+    /// Communication that could take less time, apart from waits.
     Inefficient(&'a Inefficiency),
 }
 
@@ -145,13 +145,13 @@ impl Analysis {
         &self.lists.program_phases
     }
 
-    /// Returns what processes did in the run that made others wait, what cost most first. Only what costs at least 0.1 % of
-    /// the run is listed. The list is empty if the analysis did not write the dependency log.
+    /// Returns the activities of processes that made others wait, the most expensive first. Only activities that cost at
+    /// least 0.1 % of the run are listed. The list is empty if the analysis did not write the dependency log.
     pub fn causes(&self) -> &[Cause] {
         &self.lists.causes
     }
 
-    /// Returns communication of the run that could take less time although nobody waits, the greatest saving first.
+    /// Returns communication of the run that could take less time, apart from waits, the greatest saving first.
     /// Only what could save at least 1 % of the run is listed.
     pub fn inefficient(&self) -> &[Inefficiency] {
         &self.lists.inefficient
@@ -219,7 +219,7 @@ impl Analysis {
         self.part.replayed.facts.progress.pairs()
     }
 
-    /// Returns the costs of what each location did that others waited for, or `None` if the analysis did not write the
+    /// Returns the costs of activities of each location that others waited for, or `None` if the analysis did not write the
     /// dependency log. Costs at all locations add up to the lower bounds of all waits whose culprits are known, and to the
     /// polling loops whose releases are.
     pub fn delays(&self) -> Option<Vec<Delay>> {

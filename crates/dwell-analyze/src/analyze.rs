@@ -42,7 +42,7 @@ impl Joint {
         }
     }
 
-    /// Returns the costs of what the locations of this process did, as [`Analysis::delays`] does.
+    /// Returns the costs of activities of the locations of this process, as [`Analysis::delays`] does.
     pub fn delays(&self) -> Option<Vec<Delay>> {
         match &self.result {
             AtRank::First(analysis) => analysis.delays(),
@@ -158,7 +158,7 @@ fn replay_on(
     Ok(Joint { result })
 }
 
-/// Reads the definitions at the first rank, and tells the others what they need. Names of call paths and of locations stay
+/// Reads the definitions at the first rank, and sends the others the part that they need. Names of call paths and of locations stay
 /// at the first rank.
 fn read_definitions(
     transport: &Transport<'_>,

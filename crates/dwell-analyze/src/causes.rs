@@ -1,9 +1,9 @@
-//! Causes of waits: what the processes did that others waited for, and what that cost.
+//! Causes of waits: activities of processes that made others wait, and their costs.
 //!
-//! A location waits for another one, the culprit, because the culprit came late. The culprit was late because of what it did
-//! before, or because it had waited itself. [`find`] splits the length of every wait over what the culprit did, and passes
-//! on what falls to waits of the culprit, back to those for whom it waited. What arrives at a call path is its *delay
-//! cost*: direct where it made the waiting location wait, propagated where others have passed it on.
+//! A location waits for another one, the culprit, because the culprit arrived late. The culprit was late because of its
+//! activities before, or because it had waited itself. [`find`] splits the length of every wait over the activities of the
+//! culprit, and passes the part that falls to waits of the culprit on to the locations that it waited for. The sum at a
+//! call path is its *delay cost*: direct where it made the waiting location wait, propagated where others have passed it on.
 //!
 //! | wait | is split over |
 //! |---|---|
@@ -17,9 +17,9 @@
 //!
 //! # One pass backwards
 //! Costs go back in time only. Each location goes through its waits and releases in the dependency log with the last first. At a
-//! wait it tells the culprit the cost, which is known then, and what it did since the two synchronised. At a release it needs
-//! what the waiting locations tell ([`CostMessage`]), splits the cost, and adds what is passed on to waits of its own that lie before. A location
-//! that has to be told something stops until that arrives ([`walk`]). Workers of one program
+//! wait it sends the culprit the cost, which is known then, and its activities since the two synchronised. At a release it needs
+//! the messages of the waiting locations ([`CostMessage`]), splits the cost, and adds the part that is passed on to its own
+//! earlier waits. A location that lacks a message stops until it arrives ([`walk`]). Workers of one process
 //! send each other messages through [queues](queue), processes of the analysis in rounds ([`pass`]).
 //!
 //! [`critical_path`] follows the one chain of waits that determined the length of the run.

@@ -1,7 +1,7 @@
 //! Finds wait states of one-sided communication by replaying an OTF2 archive.
 //!
-//! [`analyze`] reads an archive once and reports which calls waited, for how long, and for whom. [`Profile`] reads what
-//! a run recorded as a profile instead of a trace, and writes the same kind of report without waits.
+//! [`analyze`] reads an archive once and reports which calls waited, for how long, and for which processes. [`Profile`] reads
+//! a run that was recorded as a profile instead of a trace, and writes the same kind of report without waits.
 //!
 //! ```no_run
 //! use dwell_analyze::{Options, analyze};
@@ -16,7 +16,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-// What comes from a file must not panic.
+// Data from a file must not cause a panic.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 

@@ -29,7 +29,7 @@ pub enum Cut {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Number of worker threads; 0 stands for one thread per available core.
+    /// Number of worker threads; 0 means one thread per available core.
     pub threads: usize,
     /// Memory budget in bytes. The results are not counted, and a budget below [`least_memory`](crate::least_memory) cannot be kept.
     pub memory: u64,

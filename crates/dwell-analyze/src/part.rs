@@ -30,12 +30,12 @@ pub(crate) struct Part {
     /// Part of the communication matrix that this process writes.
     pub(crate) pairs: matrix::Sum,
     pub(crate) threads: usize,
-    /// What each location did that others waited for, if the dependency log was written.
+    /// Activities of each location that others waited for, if the dependency log was written.
     pub(crate) done: Option<Vec<Done>>,
 }
 
 impl Part {
-    /// Returns the costs of what each location did.
+    /// Returns the costs of the activities of each location.
     pub(crate) fn delays(&self) -> Option<Vec<Delay>> {
         let of = |(location, done): (&Location, &Done)| Delay::of(location.number, done);
         Some(self.locations().zip(self.done.as_ref()?).flat_map(of).collect())

@@ -1,7 +1,7 @@
 //! Patterns of waiting, each the implementation of [`Pattern`] in a file of its own.
 //!
 //! A pattern knows the location whose events are read, the processes of its shard, and the messages that it sends. It
-//! knows no other pattern, no window of time beyond the horizon up to which events are known, no thread and no file.
+//! does not know other patterns, windows of time beyond the horizon up to which events are known, threads or files.
 //! Adding one takes its file, its line in the list below, and its row in the catalogue of `dwell_model::waits`.
 
 mod active_messages;
@@ -73,7 +73,7 @@ macro_rules! list {
             $( $name: <<$pattern as Pattern>::Answers as Outboxes>::Inboxes, )*
         }
 
-        /// Results of all patterns. Most have none beside what is booked on call paths.
+        /// Results of all patterns other than the severities booked on call paths. Most have none.
         #[derive(Debug)]
         #[allow(dead_code)]
         pub(crate) struct Outcome {

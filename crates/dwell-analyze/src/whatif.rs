@@ -1,11 +1,11 @@
 //! What if: how long would the run have taken if something had been different?
 //!
 //! [`WhatIf`] plays the run again from its dependency log, with the [changes](Change) that a user asks for. It plays the run
-//! without changes as well, which must give the recorded length; what is missing is a part of the error bar.
+//! without changes as well, which must give the recorded length; the difference is a part of the error bar.
 //!
-//! The error bar is the range over what is uncertain: waits are as long as their lower or upper bounds; operations of which
-//! no record tells need their targets or do not; calls that do not wait any more take what was left of them, or are as fast
-//! as the fastest of their call path.
+//! The error bar is the range over all uncertain facts: waits are as long as their lower or upper bounds; operations
+//! without evidence need their targets or do not; calls that do not wait any more take the rest of their time, or are as
+//! fast as the fastest of their call path.
 
 mod collectives;
 mod forward_log;
@@ -145,7 +145,7 @@ impl<'a> WhatIf<'a> {
                 (busy, freed) = (played.busy, played.freed);
             }
             let unchanged = if upper { high.length } else { low.length };
-            // What the run without changes lacks is lacking here, too.
+            // Time that the run without changes lacks is lacking here, too.
             lengths.push((recorded + played.length).saturating_sub(unchanged));
         }
         let mut expected = lengths.first().copied().unwrap_or(recorded);
@@ -294,8 +294,8 @@ fn is_dynamic(fetches: &[u64]) -> bool {
     some.any(|it| Some(it) != first)
 }
 
-/// Returns the factors by which work is balanced, given the time of each location in it. What a location has above the mean
-/// goes to those below it, which do it while they would wait. Where in their calls they would do it is unknown, so their
+/// Returns the factors by which work is balanced, given the time of each location in it. The time of a location above the
+/// mean goes to those below it, which do this work while they would wait. Where in their calls is unknown, so their
 /// times stay as they are: none of them takes longer than the mean. If only one location does the work, all others take a
 /// part of it.
 fn factors(times: &[u64]) -> Vec<f64> {

@@ -6,8 +6,8 @@
 //!
 //! Messages and collectives are matched by their order, by other tools too: the third send with the third receive. If the span
 //! has a send but not its receive, all later messages would be matched wrongly. So events are read twice. The
-//! first time counts what is where ([`count`]), and the second time copies ([`copy`]) messages of which the span has both ends, and
-//! collectives that it has at all locations. Calls of others stay, without the records of what they did.
+//! first time counts messages and collectives ([`count`]), and the second time copies ([`copy`]) messages of which the span has both ends, and
+//! collectives that it has at all locations. Calls of others stay, without their other records.
 //!
 //! Threads of a process have no common order of messages. Those of processes with several threads are copied as they are.
 
@@ -34,7 +34,7 @@ use crate::run::Damage;
 use calls::Chosen;
 use count::Seen;
 
-/// What to copy from an archive. The default is everything.
+/// Selection of events to copy from an archive. The default is everything.
 #[derive(Clone, Debug, Default)]
 pub struct Cut {
     /// Nanoseconds after the first event of the run at which the span begins; its events belong to the cut.
@@ -43,12 +43,12 @@ pub struct Cut {
     pub to: Option<u64>,
     /// Locations by their numbers in the report, or none for all of them.
     pub locations: Vec<Range<u32>>,
-    /// Pattern of the names of regions to keep, with everything that they call, in which `*` stands for any characters and `?`
+    /// Pattern of the names of regions to keep, with everything that they call, in which `*` matches any characters and `?`
     /// for one. Without it, all calls are kept.
     pub calls: Option<String>,
 }
 
-/// What a cut contains.
+/// Contents of a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
     /// Number of locations with events.
@@ -116,7 +116,7 @@ pub fn cut(
     })
 }
 
-/// What both readings need.
+/// Data that both readings need.
 struct Source<'a> {
     archive: &'a Archive,
     layout: Layout,
@@ -157,7 +157,7 @@ fn span(archive: &Archive, definitions: &Definitions, layout: &Layout, cut: &Cut
     Ok(Span { from, to, last: Time(end) })
 }
 
-/// What all locations have in the span.
+/// Messages and collectives of all locations in the span.
 #[derive(Debug, Default)]
 struct Whole {
     /// Numbers of the messages of each channel that the span has at this end, as ranges that rise.
@@ -192,7 +192,7 @@ impl Whole {
         if !self.counted.contains(&other) || !self.counted.contains(&own) {
             return true;
         }
-        // What the other process never records, as receives of a runtime inside of itself, cannot be matched wrongly.
+        // Messages that the other process never records, such as receives inside a runtime, cannot be matched wrongly.
         let Some(list) = self.messages.get(&channel.other_end()) else { return true };
         let after = list.partition_point(|it| it.end <= number);
         list.get(after).is_some_and(|it| it.contains(&number))

@@ -27,7 +27,7 @@ impl OperationKind {
     }
 }
 
-/// Where an operation takes place, and what tells it from others there.
+/// Window of an operation, or the channel and number of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
     Window(u32),

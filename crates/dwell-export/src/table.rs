@@ -1,4 +1,4 @@
-//! Tables: what their columns are, and how rows become Parquet files.
+//! Tables: their columns, and how rows become Parquet files.
 //!
 //! Parts of a table are made in parallel. Each part is a Parquet file without a name, whose row groups are written as soon as they
 //! have [`ROWS`] rows, so that a part takes the memory of one row group. [`assemble`] appends the row groups of all parts to the

@@ -1,6 +1,6 @@
 //! Reads the events of a location together with its part of the dependency log.
 //!
-//! The events say which operations there were, and the log says on which call path a call is and how long it waited for whom. Both
+//! The events say which operations there were, and the log says on which call path a call is and how long it waited for which process. Both
 //! are read from begin to end. A judged call of the log is the next one that is entered at the same time in the same region, so that
 //! calls without length do not confuse them.
 //!

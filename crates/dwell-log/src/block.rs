@@ -10,7 +10,7 @@
 
 /// Size in bytes from which a block is complete.
 pub const SIZE: usize = 2048;
-/// Size in bytes of what follows the numbers of a block.
+/// Size in bytes of the end of a block, after its numbers.
 pub const TAIL: usize = 8;
 
 /// Appends length and checksum to the numbers of a block.

@@ -15,7 +15,7 @@ use crate::quantity::Quantity;
 pub struct Edge {
     /// Location whose call needed an event of the culprit.
     pub waiter: LocationNumber,
-    /// Location that was waited for, or whose event came early enough.
+    /// Location that was waited for, or whose event was early enough.
     pub culprit: LocationNumber,
     /// Begin of the wait; for [`Kind::Early`], the time of the event of the culprit.
     pub from: Time,
@@ -27,14 +27,14 @@ pub struct Edge {
     pub kind: Kind,
 }
 
-/// How sure an edge is a wait, and whom else it concerns.
+/// Certainty that an edge is a wait, and the other processes that it concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
     /// A wait of one location for another.
     Certain,
     /// A wait in a collective in which all members of the context wait for the last of them.
     Among(ContextNumber),
-    /// Only the end of the replay tells whether this is a wait.
+    /// Only the end of the replay decides whether this is a wait.
     Candidate(Candidate),
     /// No wait: the event of the culprit was at `from`, before the call at `to` needed it, or another event held that call
     /// up longer. Only the location that did not wait keeps it.
@@ -62,7 +62,7 @@ pub struct Candidate {
     pub low: Duration,
     /// Upper bound of the wait, which may differ from the length of the edge.
     pub high: Duration,
-    /// True if the operation ended so soon after its target came that chance does not explain it.
+    /// True if the operation ended so soon after its target arrived that chance does not explain it.
     pub is_aligned: bool,
 }
 
@@ -86,7 +86,7 @@ impl Verdict {
     pub const ALL: [Self; 5] =
         [Self::Open, Self::Dependent, Self::Mostly, Self::Sometimes, Self::Independent];
 
-    /// Returns the bounds of candidates, given those that follow from their targets alone, or `None` if they are no
+    /// Returns the bounds of candidates, given those that follow from their targets alone, or `None` if they are not
     /// waits. Candidates whose operations ended with an arrival of their target are judged apart from others. The bounds
     /// may also be sums over many candidates.
     pub fn bounds(

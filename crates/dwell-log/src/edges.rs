@@ -118,7 +118,7 @@ fn encode(edge: &Edge) -> [u8; SIZE] {
     bytes
 }
 
-/// Undoes [`encode`]. Returns `None` if the bytes are no edge.
+/// Undoes [`encode`]. Returns `None` if the bytes do not encode an edge.
 fn decode(bytes: &[u8; SIZE]) -> Option<Edge> {
     let mut words = [0_u64; SIZE / 8];
     for (word, place) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {

@@ -12,7 +12,7 @@
 //! | 4 | number of all locations |
 //! | 4 | number of the first location of the group |
 //! | 4 | number of locations of the group |
-//! | 4 | CRC-32 of what precedes |
+//! | 4 | CRC-32 of the preceding bytes |
 //! | any | the sections of each location, in the order of [`SECTIONS`] |
 //! | 56 for each location | offset of its first section, and the length of each section |
 //! | 4 | CRC-32 of the lengths and offsets |
@@ -33,7 +33,7 @@
 //! state is 0 for what is certainly a wait, 1 and 2 for candidates whose bounds are both the length, 3 and 4 for all
 //! others; 2 and 4 if the operation ended with an arrival of its target. Only waits for progress are
 //! candidates; any other has the state 1 in a collective in which all members of a context wait for the last of them, and
-//! the state 2 if it is no wait, because the event of the culprit came early enough.
+//! the state 2 if it is not a wait, because the event of the culprit was early enough.
 //! Folded numbers are those of
 //! [`fold`](dwell_model::varint::fold).
 
@@ -177,7 +177,7 @@ pub fn take_ruling(from: &mut &[u8]) -> Option<Ruling> {
 /// Number of states of an edge. Waits for progress are certain; a candidate whose bounds are the length, aligned or not; or
 /// any other candidate, aligned or not. Other waits are between two locations, or among all members of a context.
 const STATES: u64 = 5;
-/// State of an edge among all members of a context, and of one that is no wait.
+/// State of an edge among all members of a context, and of one that is not a wait.
 const AMONG: u64 = 1;
 const EARLY: u64 = 2;
 

@@ -1,4 +1,5 @@
-//! The dependency log: what every location did when, who waited for whom, and which of these waits are certain.
+//! The dependency log: the activities of every location, which location waited for which other, and which of these waits are
+//! certain.
 //!
 //! An analysis writes it to a directory, and timelines, exports, predictions and the search for causes read it. It is a
 //! cache: it can be deleted, and another version of Dwell may have to write it again.
@@ -8,7 +9,7 @@
 //! * [`format`] describes the bytes, in [blocks](block) of numbers.
 
 #![forbid(unsafe_code)]
-// What comes from a file must not panic.
+// Data from a file must not cause a panic.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 

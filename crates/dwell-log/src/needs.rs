@@ -1,8 +1,8 @@
-//! What calls of a location needed from others, whether they waited for it or not: the members of collectives, the
-//! targets of operations, and locks.
+//! Needs of the calls of a location, whether they waited for them or not: the members of collectives, the targets of
+//! operations, and locks.
 //!
-//! Waits tell what held a call back in the run as it was. A prediction of another run must know as well what would have held
-//! it back otherwise. Messages, signals and what is matched like messages are [edges](crate::edge::Kind::Early),
+//! Waits show what delayed a call in the recorded run. A prediction of another run must know as well what would have
+//! delayed it otherwise. Messages, signals and other events that are matched like messages are [edges](crate::edge::Kind::Early),
 //! because their other end is known to the analysis alone.
 
 use std::io;

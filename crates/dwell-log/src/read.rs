@@ -76,7 +76,7 @@ impl std::error::Error for LogError {
 /// One step of a call path of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathStep {
-    /// Place of the path from which this one is called. Place 0 is the root, which is no call.
+    /// Place of the path from which this one is called. Place 0 is the root, which is not a call.
     pub caller: usize,
     /// Region or parameter at the end of the path.
     pub step: Step,
@@ -121,7 +121,7 @@ pub struct Piece {
     pub to: Time,
     /// Kind of the wait.
     pub what: Quantity,
-    /// Lower bound of the wait. It is less than the time from `from` to `to` if the culprit came and went, or if another
+    /// Lower bound of the wait. It is less than the time from `from` to `to` if the culprit had several visits, or if another
     /// wait of the same call covers a part.
     pub low: Duration,
     /// Upper bound of the wait.
@@ -138,7 +138,7 @@ impl Piece {
 }
 
 impl Piece {
-    /// Joins an edge with the ruling on it. Returns `None` if the ruling says that it is no wait.
+    /// Joins an edge with the ruling on it. Returns `None` if the ruling says that it is not a wait.
     fn judged(edge: &Edge, ruling: Option<&Ruling>) -> Option<Self> {
         let Edge { waiter, culprit, from, to, what, kind } = *edge;
         let (low, high) = match (kind.candidate(), ruling) {

@@ -1,7 +1,7 @@
 //! The critical path, by the rules of `dwell analyze`: see its chapter in the book.
 //!
 //! It is followed backwards through the waits of the dependency log. It stays at a location until the end of a wait
-//! there, and goes on at the culprit of that wait at the same time. Every log is read once.
+//! there, and continues at the culprit of that wait at the same time. Every log is read once.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
         let mut number = 0;
         for level in (0..self.counts.len()).rev() {
             let node = self.node(level, number)?;
-            // The last come first.
+            // The last are first.
             let place = node.partition_point(|it| it.from > time);
             if place == node.len() {
                 return Ok(None);

@@ -19,9 +19,9 @@
 //! | 8 | end of the run |
 //! | 2, 2 | number of waits in the catalogue, and of classes |
 //! | 8 | 0 |
-//! | 4 | CRC-32 of what precedes |
+//! | 4 | CRC-32 of the preceding bytes |
 //!
-//! A group goes on with the blocks and [levels](crate::levels) of each location, then rows of the [pyramid](crate::pyramid), each
+//! A group continues with the blocks and [levels](crate::levels) of each location, then rows of the [pyramid](crate::pyramid), each
 //! with its CRC-32: one for each location, one for each 16 of them, and the exact sums of the group, as numbers of variable length. A summary follows,
 //! and 8 bytes with its place.
 
@@ -46,7 +46,7 @@ pub(crate) const HEADER: usize = 64;
 
 const MAGIC: &[u8; 8] = b"DWELLTIM";
 
-/// Number of a group that stands for the file of all.
+/// Number of the group that means the file of all groups.
 pub(crate) const ALL: u32 = u32::MAX;
 
 /// Number of locations in a row of the middle level of the pyramid.
@@ -207,7 +207,7 @@ impl Part {
     }
 }
 
-/// What is known of a location without looking at its slices.
+/// Summary of a location, which is known without reading its slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct About {
     /// Place of the first block.

@@ -22,7 +22,7 @@ use crate::instances::{self, Finding, Instances};
 use crate::slices::Slice;
 use crate::span::{Span, Time};
 
-/// What the file of a group says at its end.
+/// Data at the end of the file of a group.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) locations: Vec<About>,
@@ -75,9 +75,9 @@ pub(crate) struct Place {
     pub(crate) summary: Summary,
 }
 
-/// Index of a run: what every location did when, and who ended its waits. An open index holds the summaries of all groups of
-/// locations in memory, about 150 bytes for each location, and the instances of findings; everything else is read when a
-/// question needs it. It can be used from several threads at once.
+/// Index of a run: the activities of every location over time, and the locations that ended its waits. An open index
+/// holds the summaries of all groups of locations in memory, about 150 bytes for each location, and the instances of
+/// findings; everything else is read when a query needs it. It can be used from several threads at once.
 #[derive(Debug)]
 pub struct Index {
     pub(crate) all: Part,
@@ -365,7 +365,7 @@ impl Index {
         all.par_chunks(self.size as usize).map(sum).collect::<Result<Vec<T>>>().map(Some)
     }
 
-    /// Returns what a location did in a span, by call path and class, what took longest first.
+    /// Returns the activities of a location in a span, by call path and class, the longest first.
     ///
     /// # Errors
     /// If the index cannot be read.

@@ -1,6 +1,6 @@
-//! What is known of each block without reading it, and of 64 blocks, and of 64 times as many.
+//! Summaries of blocks, of 64 blocks, and of 64 times as many, so that blocks need not be read.
 //!
-//! An entry of the lowest level stands for a block, one of the next for 64 entries, and so on up to a level of at most 64.
+//! An entry of the lowest level represents a block, one of the next level 64 entries, and so on up to a level of at most 64.
 //! Entries are stored as the blocks are, the last first. A node is what is read at once: 64 entries and their checksum.
 //!
 //! | bytes of an entry | are |
@@ -22,7 +22,7 @@ pub(crate) const ENTRY: usize = 8 * (3 + CLASSES);
 /// Size of a full node in bytes.
 pub(crate) const NODE_BYTES: usize = NODE * ENTRY + 4;
 
-/// What is known of a block, or of an entry of the level below.
+/// Summary of a block, or of an entry of the level below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) from: Time,

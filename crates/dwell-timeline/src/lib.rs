@@ -1,14 +1,14 @@
-//! What each location of a run did when: an index beside the archive, and the questions that a timeline asks it.
+//! The activities of all locations of a run over time: an index next to the archive, and the queries of a timeline.
 //!
 //! [`build`] makes the index from the dependency log of an analysis, and [`Index`] answers from it:
 //!
 //! * [`Index::tile`]: shares of classes of activity for rows of locations and columns of time, either at once from a
 //!   pyramid of bins or exactly from prefix sums.
 //! * [`Index::tile_of`]: the same for some calls only, and [`Index::joined_row`] for locations that are not consecutive.
-//! * [`Index::slices`]: what one location did, one thing after the other.
+//! * [`Index::slices`]: the activities of one location, in order.
 //! * [`Index::worst_waits`]: the longest waits in any rectangle of locations and time.
 //! * [`Index::instances`]: the worst instances of a finding, the worst first.
-//! * [`Index::meanwhile`]: what a location did in a span of time, by call path.
+//! * [`Index::meanwhile`]: the activities of a location in a span of time, by call path.
 //! * [`Index::critical_path`]: which location determined the length of the run when.
 //!
 //! [`Trace::operations`] reads from the trace which operations went from one location to another, and [`Trace::samples`] the values of
@@ -20,7 +20,7 @@
 //! [`picture`] makes pictures of it: text for a terminal, and SVG.
 
 #![forbid(unsafe_code)]
-// What comes from a file must not panic.
+// Data from a file must not cause a panic.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic))]
 
@@ -59,6 +59,6 @@ pub use slices::{Instance, Slice, Waiting};
 pub use span::{Span, Time};
 pub use tile::{Sharpness, Tile};
 
-/// Name of the directory that has the index. It lies in the directory of the archive, beside its report, and can be deleted at any
+/// Name of the directory that has the index. It lies in the directory of the archive, next to its report, and can be deleted at any
 /// time.
 pub const DIRECTORY: &str = "dwell-timeline";

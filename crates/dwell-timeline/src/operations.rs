@@ -90,7 +90,7 @@ pub struct Operations {
     pub uncounted: bool,
 }
 
-/// An operation that stands for several which would lie on each other: the longest of them.
+/// The longest of several operations that would be drawn over each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrow {
     /// The longest operation of the bundle, and of several equally long ones the first.

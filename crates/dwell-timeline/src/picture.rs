@@ -149,7 +149,7 @@ fn label(row: &Range<u32>, names: &dyn Names) -> String {
         1 => first,
         _ => {
             let last = names.location(Location(row.end.saturating_sub(1)));
-            // What both names begin with is said once.
+            // A common beginning of both names is written once.
             let common: usize = first
                 .char_indices()
                 .zip(last.chars())
@@ -180,7 +180,7 @@ fn tick(nanoseconds: u64, step: u64) -> String {
     format!("{:.digits$} {name}", nanoseconds as f64 / unit as f64)
 }
 
-/// Returns sentences about the longest waits: who waited where, for whom, and what that one did meanwhile.
+/// Returns sentences about the longest waits: which location waited where, for which other, and its activity meanwhile.
 ///
 /// # Errors
 /// If the index cannot be read.

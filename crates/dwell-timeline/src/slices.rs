@@ -20,7 +20,7 @@ pub struct Slice {
     pub span: Span,
     /// Call path, or `None` outside of all regions.
     pub path: Option<CallPath>,
-    /// What the location waited for, if it did.
+    /// The wait in the slice, if there is one.
     pub wait: Option<Waiting>,
 }
 

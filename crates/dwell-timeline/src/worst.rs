@@ -1,7 +1,7 @@
 //! Finds the longest waits in a rectangle of locations and time.
 //!
-//! Every entry of a level knows the longest wait below it. The search always goes on where the longest of all may be, so that
-//! it looks at few blocks besides those that have the results.
+//! Every entry of a level knows the longest wait below it. The search always continues where the longest of all may be, so that
+//! it reads few blocks other than those that have the results.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +15,7 @@ use crate::levels::NODE;
 use crate::slices::Slice;
 use crate::span::{Span, Time};
 
-/// Something that may contain a long wait. What is not resolved yet comes before slices of the same length.
+/// Something that may contain a long wait. Entries that are not resolved yet precede slices of the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     longest: u64,

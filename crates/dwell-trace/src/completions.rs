@@ -34,7 +34,7 @@ pub fn of_process(archive: &Archive, layout: &Layout, location: LocationNumber) 
             let Ok(mut reader) = archive.events(id) else { continue };
             let calls = Calls::default();
             let mut reading = Reading { layout, location, calls, list: &mut list };
-            // Who reads the events themselves reports the damage.
+            // Damage is reported by readers of the events themselves.
             let _ = reader.visit_dyn(&mut reading);
         }
         list.sort_unstable();

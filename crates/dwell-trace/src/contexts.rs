@@ -102,7 +102,7 @@ impl Contexts {
         for id in way.into_iter().rev() {
             let Some(context) = self.get(id) else { continue };
             let above = self.get(context.parent).map_or(context.parent, |it| it.like);
-            // If the line is unknown, only the address tells contexts apart.
+            // If the line is unknown, only the address distinguishes contexts.
             let like = match context.place.is_undefined() {
                 true => id,
                 false => {

@@ -1,6 +1,6 @@
 //! Counters: metrics of the program, whose values it records now and then, and metrics that a recorder samples.
 //!
-//! A value that a program states about itself stands for a moment. Counters that recorders sample at the enter and leave of
+//! A value that a program states about itself holds for a moment. Counters that recorders sample at the enter and leave of
 //! regions, such as instructions, are accumulated from the beginning of the run: what counts is the difference of two
 //! samples. Metrics of other kinds are ignored.
 
@@ -55,7 +55,7 @@ pub struct Member {
     pub id: MetricRef,
     /// True if values are accumulated from the beginning of the run.
     pub accumulates: bool,
-    /// What the counter says about computing, if it says anything.
+    /// Meaning of the counter for computing, if it has any.
     pub role: Option<Role>,
 }
 

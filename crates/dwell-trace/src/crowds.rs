@@ -30,7 +30,7 @@ pub struct Crowd {
 /// Room of a process on the cores of its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Room {
-    /// The process need not share cores, or the archive does not tell.
+    /// The process need not share cores, or the archive does not say.
     Enough,
     /// The process shares cores with others because the node has too few.
     Crowded,

@@ -1,7 +1,7 @@
 //! Numbers of processes, locations, nodes, parties, contexts and call paths, each a type of its own.
 //!
 //! The crate counts all of these from 0, and an archive of one process per node has nearly the same numbers for all of
-//! them: only the type tells a process from its location. Regions, windows, groups and ranks keep the types of the
+//! them: only the type distinguishes a process from its location. Regions, windows, groups and ranks keep the types of the
 //! crate `otf2`, because these numbers come from the archive and mean what they mean there.
 
 /// Defines number types that count from 0 in the order of the archive.
@@ -67,7 +67,7 @@ numbers! {
     pub PartyNumber;
     /// Number of a context, which is the group of processes of a communicator or window.
     pub ContextNumber;
-    /// Number of a call path of the program, which the report gives it too. Callers come before what they call. At a
+    /// Number of a call path of the program, which the report gives it too. Callers precede the functions that they call. At a
     /// single location a call path has another number, its [`Path`](crate::engine::paths::Path).
     pub CallPathNumber;
 }

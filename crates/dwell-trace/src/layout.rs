@@ -1,4 +1,4 @@
-//! Locations, partners and times of an archive, for those who read its events beside an analysis.
+//! Locations, partners and times of an archive, for readers of its events other than the analysis.
 
 use otf2::id::{CommRef, LocationRef, Rank, RegionRef, RmaWinRef};
 use otf2::read::Definitions;
@@ -12,8 +12,8 @@ use crate::system::{Process, System};
 use crate::time::Time;
 use crate::world::{Attributes, Clock, number};
 
-/// Locations of an archive under the numbers of the report, the processes that ranks in its records mean, and its clock. Who reads
-/// events and shows them beside the results of an analysis needs the same numbers and times.
+/// Locations of an archive under the numbers of the report, the processes that ranks in its records mean, and its clock. A reader
+/// that shows events together with the results of an analysis needs the same numbers and times.
 #[derive(Debug)]
 pub struct Layout {
     system: System,

@@ -1,12 +1,12 @@
-//! What the definitions and records of an archive mean.
+//! The meaning of the definitions and records of an archive.
 //!
-//! An archive says who takes part, by which clocks, and what each region is for; its records say what happened, but by the
-//! rules of the layer that wrote them. This crate knows those rules, and everything that reads archives uses it: the
+//! The definitions of an archive list processes, clocks and regions; its records list events, but by the rules of the layer
+//! that wrote them. This crate knows those rules, and everything that reads archives uses it: the
 //! search for waits, the timeline, exports. All of them have the same numbers of processes and locations, the same times,
-//! and the same opinion about which record completes which operation.
+//! and agree which record completes which operation.
 
 #![forbid(unsafe_code)]
-// What comes from a file must not panic.
+// Data from a file must not cause a panic.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 

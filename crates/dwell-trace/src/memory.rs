@@ -1,11 +1,11 @@
-//! Windows of an archive that stand for static data of a program.
+//! Windows of an archive that represent static data of a program.
 
 use std::collections::BTreeSet;
 
 use otf2::Definition;
 use otf2::read::Definitions;
 
-/// Beginning of the names of windows that stand for static data.
+/// Beginning of the names of windows that represent static data.
 const STATIC: &str = "static data";
 
 /// Returns the numbers of the memories that are static data of OpenSHMEM. The recorder writes them as windows of their

@@ -10,7 +10,7 @@ use otf2::id::{CallingContextRef, ParameterRef, RegionRef, RmaWinRef, StringRef}
 use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition, id::Id};
 
-/// Source position of a call, with enough detail to tell it from other calls on the same line. It comes from the
+/// Source position of a call, with enough detail to distinguish it from other calls on the same line. It comes from the
 /// calling contexts of the archive; fields that the archive does not have are empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
@@ -23,7 +23,7 @@ pub struct Site {
     /// Column number, given only if several calls share the line and the archive knows their columns; otherwise 0.
     pub column: u32,
     /// Position of this call among the calls of the same function on this line, counted from 1, and their number, in
-    /// the order in which they were first made. Given only if no column tells them apart.
+    /// the order in which they were first made. Given only if no column distinguishes them.
     pub nth: Option<(u32, u32)>,
 }
 
@@ -90,7 +90,7 @@ pub fn region(defs: &Definitions, id: RegionRef) -> String {
         .map_or_else(|| format!("region {}", id.0), |name| name.to_string())
 }
 
-/// Returns the name of a window if the archive defines it. `u16::MAX` stands for a window whose number does not fit.
+/// Returns the name of a window if the archive defines it. `u16::MAX` means a window whose number does not fit.
 pub fn window(defs: &Definitions, number: u16) -> Option<String> {
     let id = RmaWinRef(u32::from(number));
     match defs.find(RmaWinRef::KIND, id.raw()) {

@@ -1,4 +1,4 @@
-//! Records of OTF2, in the kinds that readers tell apart.
+//! Records of OTF2, in the kinds that readers distinguish.
 //!
 //! OTF2 has a record for each function family: blocking and non-blocking sends, puts and gets, collectives of
 //! communicators and of windows. A reader that asks what happened needs few kinds. Which operations a completion
@@ -8,7 +8,7 @@ use otf2::Event;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType};
 use otf2::id::{CommRef, LockId, Rank, RegionRef, RequestId, RmaWinRef};
 
-/// What a record says, for readers that follow communication.
+/// Meaning of a record, for readers that follow communication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     /// A call of a region begins.
@@ -93,10 +93,10 @@ pub struct Collective {
     pub bytes: u64,
 }
 
-/// What the members of a collective share.
+/// Object that the members of a collective share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Gathering {
-    /// A communicator of MPI, or what stands for it.
+    /// A communicator of MPI, or its equivalent in another layer.
     Communicator(CommRef),
     /// A window of MPI, or symmetric memory.
     Window(RmaWinRef),

@@ -1,7 +1,7 @@
 //! Roles of the regions of an archive in the analysis.
 //!
 //! Archives written by Dwell state the role in the description of the region. For other archives, the tables of the
-//! adapters and the names of functions decide; what a name does not tell counts as conditional.
+//! adapters and the names of functions decide; a function whose name does not decide counts as conditional.
 
 use dwell_model::archive::{self, Meaning};
 use dwell_model::layer::{Layer, Ranks, layer_of_region};
@@ -71,7 +71,7 @@ impl Traits {
     pub const ROWS: Self = Self(1 << 17 | 1 << 18 | 1 << 19);
     /// Sends an active message, whose payload nothing completes.
     pub const MESSAGE: Self = Self(1 << 20);
-    /// Polls for active messages. Handlers that run in it are no part of it.
+    /// Polls for active messages. Handlers that run in it are not part of it.
     pub const POLLS: Self = Self(1 << 21);
     /// Synchronises: orders or completes operations, or waits for others.
     pub const SYNCHRONISES: Self = Self(1 << 10);

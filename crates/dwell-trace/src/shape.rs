@@ -1,4 +1,4 @@
-//! Shapes of collectives, which say who waits for whom.
+//! Shapes of collectives: which members wait for which others.
 
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Operation, Shape};
@@ -6,7 +6,7 @@ use otf2::enums::{CollectiveOp, CollectiveRoot};
 
 use crate::roles::Role;
 
-/// What the members of a collective share, as its record names it.
+/// Object that the members of a collective share, as its record names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Communicator that `MpiCollectiveEnd` or `NonBlockingCollectiveComplete` names.
@@ -15,7 +15,7 @@ pub enum Group {
     Window,
 }
 
-/// Shape of a collective, which says who waits for whom.
+/// Shape of a collective: which members wait for which others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum CollectiveShape {
     /// All wait for the last; no data is moved.

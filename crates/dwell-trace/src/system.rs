@@ -44,7 +44,7 @@ impl Process {
     }
 }
 
-/// What a report says of a process.
+/// Description of a process in reports.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Title {
     /// Name of the location group, or `process N` if the archive does not define one.

@@ -26,7 +26,7 @@ impl Time {
         Self(nanoseconds)
     }
 
-    /// The beginning of the trace, which also stands for times at which nothing happened.
+    /// The beginning of the trace, which also means that an event has not happened.
     pub const BEGIN: Self = Self(0);
     /// The end of time, which lies after every event.
     pub const END: Self = Self(u64::MAX);

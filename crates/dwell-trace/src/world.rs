@@ -109,7 +109,7 @@ pub struct Attributes {
     pub neighbours: Option<AttributeRef>,
     /// Attribute of `RmaSync` with the checksum by which sender and handler of an active message are matched.
     pub active_message: Option<AttributeRef>,
-    /// Attribute of `Leave` with the number of calls that the region stands for.
+    /// Attribute of `Leave` with the number of calls that the region represents.
     pub calls: Option<AttributeRef>,
     /// Attribute of `Leave` with the nanoseconds that these calls took together.
     pub time_in_calls: Option<AttributeRef>,

@@ -1,4 +1,4 @@
-//! What a location does in a stretch of time.
+//! Activities of locations.
 
 use std::hash::Hasher;
 
@@ -7,9 +7,9 @@ use dwell_trace::time::Time;
 use crate::engine::hash::Mixer;
 use crate::engine::paths::{Path, Paths};
 
-/// What a location does: a call of a runtime, or computing on a call path between two such calls.
+/// An activity of a location: a call of a runtime, or computing on a call path between two such calls.
 ///
-/// The two calls tell stretches of computing apart in programs whose functions are not instrumented.
+/// The two calls distinguish stretches of computing in programs whose functions are not instrumented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Activity {
     pub(crate) path: Path,

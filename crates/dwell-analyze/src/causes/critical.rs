@@ -1,21 +1,21 @@
-//! The critical path of a run: the sequence of what locations did, one after the other, that determined its length.
+//! The critical path of a run: the sequence of activities of locations that determined its length.
 //!
 //! The path is followed backwards. It begins with the last event of the run, at the location with the lowest number if there
-//! are several. At a location it stays until a wait that ended there, and goes on at the culprit of that wait at the same
-//! time, because what the culprit did until then made the wait end. It ends at the first event of the run.
+//! are several. At a location it stays until a wait that ended there, and continues at the culprit of that wait at the same
+//! time, because the activities of the culprit until then ended the wait. It ends at the first event of the run.
 //!
 //! - Waits with a lower bound of 0 do not count. Of several that ended together the one with the greatest lower bound
 //!   counts, and then the one with the lowest culprit.
-//! - Where the path has come to a location from another one, only waits that ended before that time count, so that it goes
+//! - Where the path has reached a location from another one, only waits that ended before that time count, so that it goes
 //!   back in time with every step and ends.
 //! - Time of the path before the first event of a location, which had not started yet, counts for the first call path of
 //!   the location. A location without any region has no call path, so that its time is in the steps alone.
 //!
-//! The log of a location is opened when the path comes there first, and is read once, one block at a time ([`BackwardLog`]).
+//! The log of a location is opened when the path first reaches it, and is read once, one block at a time ([`BackwardLog`]).
 //!
 //! # Several ranks
 //! The rank that has the location follows the path as long as it stays among its locations. Then all ranks agree where
-//! it goes on, which takes one round of messages each time the path leaves a rank. A step depends on the one
+//! it continues, which takes one round of messages each time the path leaves a rank. A step depends on the one
 //! before, so that there is nothing for several threads to do.
 
 use std::path::Path as FilePath;
@@ -40,7 +40,7 @@ const MOST_STEPS: u64 = 100_000;
 /// A stretch of the critical path at one location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CriticalStep {
-    /// Time at which the path came to the location: an event of it ended a wait of the location before, or the run began.
+    /// Time at which the path reached the location: an event of it ended a wait of the location before, or the run began.
     pub from: Time,
     /// Time at which the path left it: the location after this one waited until then, or the run ended.
     pub to: Time,
@@ -70,14 +70,14 @@ struct Position {
     before: Time,
 }
 
-/// What a rank tells the others after it has followed the path.
+/// Message of a rank to the others after it has followed the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// The location of the path belongs to another rank.
     NotHere = 0,
     /// The path has left the locations of the rank.
     Left = 1,
-    /// The path has come to the first event of the run.
+    /// The path has reached the first event of the run.
     Ended = 2,
     /// The log cannot be read.
     Failed = 3,
@@ -86,7 +86,7 @@ enum Outcome {
 /// The part of the path at locations of this rank.
 struct Walk<'a> {
     log: &'a DependencyLog,
-    /// Locations of this rank, which are consecutive, and their logs, as far as the path has come there.
+    /// Locations of this rank, which are consecutive, and their logs, as far as the path has reached them.
     locations: Vec<(&'a mut Location, Option<BackwardLog>)>,
     /// First event of the run.
     begin: Time,

@@ -1,4 +1,4 @@
-//! Costs of what single locations did, as callers of the crate see them.
+//! Costs of activities of single locations, as callers of the crate see them.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use dwell_trace::ids::LocationNumber;
 
 use crate::causes::{Activity, Done};
 
-/// Costs of what one location did. The numbers of paths are those of the location in the dependency log.
+/// Costs of an activity of one location. The numbers of paths are those of the location in the dependency log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
     /// Location that others waited for.
     pub location: LocationNumber,
     /// Call path on which it was, and `None` before its first event.
     pub path: Option<usize>,
-    /// Calls before and after it, if it was computing. 0 stands for none.
+    /// Calls before and after it, if it was computing. 0 means none.
     pub between: (usize, usize),
     /// Waits of others for the location that this caused, in nanoseconds, by their lower bounds.
     pub direct: u64,
@@ -24,7 +24,7 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// Returns the costs of what a location did.
+    /// Returns the costs of the activities of a location.
     pub(crate) fn of(location: LocationNumber, done: &Done) -> Vec<Self> {
         let delay = |activity: Activity| Self {
             location,

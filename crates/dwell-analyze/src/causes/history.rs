@@ -1,7 +1,7 @@
-//! What a location did and for whom it waited, read from the dependency log with the last first.
+//! Activities and waits of a location, read from the dependency log with the last first.
 //!
-//! The log is read as far back as someone asks. What lies after the time up to which the location has been settled is
-//! forgotten.
+//! The log is read as far back as a query needs. Records after the time back to which the location has been settled are
+//! dropped.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -22,7 +22,7 @@ pub(crate) struct Waiting {
     pub(crate) passed: Costs,
 }
 
-/// What a location did from one time to another.
+/// Activities of a location from one time to another.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Profile {
     /// Time of each activity.
@@ -68,7 +68,7 @@ impl Profile {
 
 type Records<T> = Box<dyn Iterator<Item = Result<T, LogError>> + Send>;
 
-/// What a location did and for whom it waited.
+/// Activities and waits of a location.
 pub(crate) struct History {
     number: LocationNumber,
     /// First event of the location.
@@ -239,7 +239,7 @@ impl History {
             let release = it.released.iter().find(|it| counts(it));
             wait.map(|it| it.to).max(release.map(|it| it.to))
         };
-        // What was read for other reasons often has it.
+        // Records that were read for other reasons often have it.
         let mut last = found(self);
         if last.is_none() {
             let bound = self.bounded(None, from, Time::BEGIN)?;
@@ -288,7 +288,7 @@ impl History {
             let mut length = over.since(begin).0;
             while let Some(&(from, to)) = spans.get(next) {
                 length -= over.min(to).since(begin.max(from)).0;
-                // A wait may go on in the stretch before.
+                // A wait may continue in the stretch before.
                 if from < begin {
                     break;
                 }

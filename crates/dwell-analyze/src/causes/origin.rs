@@ -1,4 +1,4 @@
-//! Waits that costs come from.
+//! Waits that cause costs.
 
 use dwell_log::quantity::Quantity;
 use serde::{Deserialize, Serialize};

@@ -243,7 +243,7 @@ fn booked(mut done: Done, location: &mut Location) -> Done {
     let counted = location.tally.take().map(|mut it| it.finish()).unwrap_or_default();
     let activity = |(path, before, after)| Activity { path, before, after };
     done.counted = counted.into_iter().map(|(it, counts)| (activity(it), counts)).collect();
-    // What lies outside of all calls counts for the program.
+    // Time outside of all calls counts for the program.
     let path = |it: Activity| match it {
         Activity::NOT_STARTED => Path(1),
         it => it.path.max(Path(1)),

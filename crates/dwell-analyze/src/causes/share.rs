@@ -1,7 +1,7 @@
 //! Divides amounts in proportion to weights, in whole numbers.
 
 /// Calculates the part of an amount for each weight, in the order of the weights, and replaces `parts` by them. They add up
-/// to the amount, unless all weights are 0. What rounding leaves goes to the first weight above 0.
+/// to the amount, unless all weights are 0. The remainder of rounding goes to the first weight above 0.
 pub(crate) fn share(amount: u64, weights: impl Iterator<Item = u64> + Clone, parts: &mut Vec<u64>) {
     let all: u128 = weights.clone().map(u128::from).sum();
     let part = |weight: u64| {

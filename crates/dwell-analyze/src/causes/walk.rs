@@ -59,7 +59,7 @@ pub(crate) struct Cost {
     pub(crate) propagated: u64,
 }
 
-/// What a location did that others waited for.
+/// Activities of a location that others waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     /// Costs of each activity, by the origins of the waits.
@@ -72,7 +72,7 @@ pub(crate) struct Done {
     pub(crate) counted: Vec<(Activity, Counts)>,
 }
 
-/// Begin of the run, and who belongs to which context.
+/// Begin of the run, and the members of contexts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene<'a> {
     pub(crate) world: &'a World,
@@ -122,7 +122,7 @@ impl Walker {
         self.missing > 0
     }
 
-    /// Returns what the location did that others waited for.
+    /// Returns the activities of the location that others waited for.
     pub(crate) fn finish(self) -> Result<Done, LogError> {
         let costs =
             self.costs.into_iter().map(|((activity, origin), cost)| (activity, origin, cost));
@@ -146,7 +146,7 @@ impl Walker {
             let wait = self.history.own.front().map(|it| it.piece.to);
             let release = self.history.released.front().map(|it| it.to);
             let Some(next) = wait.max(release).filter(|it| *it >= until) else { return Ok(()) };
-            // What a release passes on goes to waits that ended before it.
+            // Costs that a release passes on go to waits that ended before it.
             if wait == Some(next) {
                 self.wait(scene)?.into_iter().for_each(&mut *send);
             } else if !self.release(next)? {
@@ -295,7 +295,7 @@ impl Walker {
         Ok(())
     }
 
-    /// Books costs in proportion to the times of activities, and of waiting. What falls to waiting is passed on to the
+    /// Books costs in proportion to the times of activities, and of waiting. The part of waiting is passed on to the
     /// waits, in proportion to their times.
     fn book(&mut self, direct: &Costs, passed: &Costs, waiting: u64) {
         self.profile.sort();

@@ -1,7 +1,7 @@
-//! Divides the time of calls of a runtime into waits, transfer and time that nothing explains.
+//! Divides the time of calls of a runtime into waits, transfer and unexplained time.
 //!
-//! What a call takes beyond its waits, which count with their upper bounds, is its *rest*. Calls that do alike are
-//! expected to take alike, so the transfer of a call is its rest, or the fastest tenth of the rests of all calls of its
+//! The time of a call without its waits, which count with their upper bounds, is its *rest*. Similar calls are
+//! expected to take similar times, so the transfer of a call is its rest, or the fastest tenth of the rests of all calls of its
 //! [`Sort`] if that is less. The remainder of the rest is unexplained.
 //!
 //! | calls | are compared with calls of the same |
@@ -446,13 +446,13 @@ impl Expected {
     }
 }
 
-/// Nanoseconds that a call of each sort takes if nothing delays it; `None` for sorts with too few calls to tell.
+/// Nanoseconds that a call of each sort takes if nothing delays it; `None` for sorts with too few calls to decide.
 #[derive(Debug)]
 pub(crate) struct ExpectedTimes(BTreeMap<Sort, Option<Duration>>);
 
 impl ExpectedTimes {
     /// Returns the nanoseconds that a call of a sort takes if nothing delays it, or `None` if the run had too few such
-    /// calls to tell.
+    /// calls to decide.
     pub(crate) fn of(&self, sort: Sort) -> Option<Duration> {
         self.0.get(&sort).copied().flatten()
     }

@@ -20,7 +20,7 @@ pub(crate) struct Booking {
     pub(crate) begin: Time,
     /// Location that was waited for, if it is known.
     pub(crate) culprit: Option<LocationNumber>,
-    /// What the amount is for the dependency log.
+    /// Meaning of the amount for the dependency log.
     pub(crate) piece: Piece,
     /// Time that the call had left after the waits booked before; `None` for counts and for parts of other waits.
     pub(crate) left: Option<Duration>,
@@ -28,10 +28,10 @@ pub(crate) struct Booking {
 
 impl Message for Booking {}
 
-/// What a booked amount is for the dependency log.
+/// Meaning of a booked amount for the dependency log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Piece {
-    /// It is no wait, or the pieces of the wait travel apart.
+    /// It is not a wait, or the pieces of the wait are sent apart.
     None,
     /// The culprit was waited for from `begin` until the amount had passed, without interruption.
     OfTwo,
@@ -40,7 +40,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// Returns what a whole wait or a part of another one is.
+    /// Returns the meaning of a whole wait, or of a part of another one.
     pub(crate) fn of(is_whole: bool) -> Self {
         if is_whole { Self::OfTwo } else { Self::None }
     }

@@ -2,8 +2,8 @@
 //!
 //! A call may wait for several things one after the other. A collective that completes operations on targets outside of
 //! its group waits for the last member first; a call that completes messages and operations waits for the messages
-//! first. The pattern that judges the first part puts the call here and learns its number. When it knows until when the
-//! call waited, the engine gives the rest to the patterns that judge rests.
+//! first. The pattern that judges the first part adds the call here and gets its number. When it knows until when the
+//! call waited, the engine passes the rest to the patterns that judge rests.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::engine::regions::Span;
 pub(crate) struct Rest {
     pub(crate) location: LocationNumber,
     pub(crate) account: Account,
-    /// Time that the call has left beside the waits before, in nanoseconds.
+    /// Time of the call in nanoseconds that the waits before do not explain.
     pub(crate) length: Duration,
     /// Interval in which the call may have waited.
     pub(crate) when: Span,
@@ -29,11 +29,11 @@ pub(crate) struct Rest {
     pub(crate) done: Vec<Done>,
 }
 
-/// Tells the process of a held call in which interval its rest may have waited.
+/// Message to the process of a deferred call: the interval in which its rest may have waited.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Remainder {
     pub(crate) process: ProcessNumber,
-    /// Number of the call among those that are held.
+    /// Number of the call among those that are deferred.
     pub(crate) number: u32,
     pub(crate) from: Time,
     pub(crate) until: Time,
@@ -41,7 +41,7 @@ pub(crate) struct Remainder {
 
 impl Message for Remainder {}
 
-/// A call that is held.
+/// A deferred call.
 #[derive(Debug)]
 struct Call {
     location: LocationNumber,
@@ -63,7 +63,7 @@ pub(crate) struct DeferredCalls {
 }
 
 impl DeferredCalls {
-    /// Holds a call that is still open, and returns its number. `when` begins with its enter and ends
+    /// Defers a call that is still open, and returns its number. `when` begins with its enter and ends
     /// with the time up to which it may have waited.
     pub(crate) fn open(&mut self, location: LocationNumber, when: Span, done: Vec<Done>) -> u32 {
         let number = self.next;
@@ -74,7 +74,7 @@ impl DeferredCalls {
         number
     }
 
-    /// Holds a call that has ended, and returns its number.
+    /// Defers a call that has ended, and returns its number.
     pub(crate) fn ended(
         &mut self,
         location: LocationNumber,
@@ -87,7 +87,7 @@ impl DeferredCalls {
         number
     }
 
-    /// Records that a held call has ended.
+    /// Records that a deferred call has ended.
     pub(crate) fn leave(&mut self, number: u32, account: Account, length: Duration) {
         if let Some(it) = self.open.get_mut(&number) {
             (it.account, it.length) = (account, length);

@@ -9,7 +9,7 @@ use otf2::enums::{CollectiveRoot, RmaSyncType};
 use otf2::id::{GroupRef, RmaWinRef};
 use otf2::{Attribute, List};
 
-/// An event of a location, beside those that enter or leave calls and those that issue or complete operations at their
+/// An event of a location, except those that enter or leave calls and those that issue or complete operations at their
 /// origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event<'a> {
@@ -96,7 +96,7 @@ pub(crate) struct Collective {
     pub(crate) sequence: Option<u64>,
     /// Group of the process and the neighbours that send to it, if the archive has it.
     pub(crate) neighbours: Option<GroupRef>,
-    /// Number of the held call if the collective completed operations on targets outside of its group.
+    /// Number of the deferred call if the collective completed operations on targets outside of its group.
     pub(crate) deferred: Option<u32>,
 }
 

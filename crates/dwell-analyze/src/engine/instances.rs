@@ -1,6 +1,6 @@
 //! Single waits: the number of calls of a path that waited, and the longest of these waits.
 //!
-//! A sum does not tell whether a call path has many short waits or a long one. The replay therefore keeps the number of
+//! A sum does not show whether a call path has many short waits or a long one. The replay therefore keeps the number of
 //! calls that waited and one instance for each call path and kind of wait. Among waits of the same length this is the
 //! one that began first, then the one for the process with the lowest number, so it does not depend on the order in
 //! which waits become known.

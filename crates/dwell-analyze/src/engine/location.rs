@@ -126,9 +126,9 @@ pub(crate) struct Location {
     pub(crate) in_handlers: Duration,
     /// The same at the enter of the call at which waits are judged.
     pub(crate) handlers_before: Duration,
-    /// Number of calls that the call which ends now stands for, or 0 if the archive does not say.
+    /// Number of calls that were recorded as the one which ends now, or 0 if the archive does not say.
     pub(crate) merged: u64,
-    /// Time in calls that the region which is left now stands for, if these were summed up.
+    /// Time of the calls that were recorded as the region which is left now, if they were aggregated.
     pub(crate) in_short_calls: Option<Duration>,
     /// Number of judged calls that issued operations and were not read on the fast path.
     pub(crate) slow_calls: u64,

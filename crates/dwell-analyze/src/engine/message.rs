@@ -23,7 +23,7 @@ impl Message for ProcessNumber {}
 impl Message for u64 {}
 
 /// An outbox for messages of one kind, sorted by destination shard. It collects them in batches of a fixed size: a list
-/// that grows would be copied again and again, and would leave fragments of memory that nothing else fits into.
+/// that grows would be copied again and again, and would fragment the memory.
 #[derive(Debug)]
 pub(crate) struct Outbox<T> {
     sharding: Sharding,

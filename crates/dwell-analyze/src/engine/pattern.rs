@@ -103,7 +103,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         let _ = (here, operation, out);
     }
 
-    /// Judges a call on the fast path: it completed one operation, and nothing is known yet about who served it.
+    /// Judges a call on the fast path: it completed one operation, and nothing is known yet about the region that served it.
     #[inline(always)]
     fn on_complete(&mut self, call: CompletedCall, out: &mut Asking<'_, Self>) {
         let _ = (call, out);
@@ -201,7 +201,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         let _ = (processes, world, list);
     }
 
-    /// Returns the results beside what is booked on call paths.
+    /// Returns the results other than the severities booked on call paths.
     fn outcome(self) -> Self::Outcome;
 }
 
@@ -251,14 +251,14 @@ pub(crate) struct Window<'a> {
     pub(crate) ended: Option<&'a [bool]>,
     /// Number of workers that may share the work of one shard.
     pub(crate) workers: usize,
-    /// Where [`Pattern::book`] adds the edges of waits that it keeps, and [`Pattern::answer`] those that are no waits, if the
-    /// dependency log wants them.
+    /// Where [`Pattern::book`] adds the edges of waits that it keeps, and [`Pattern::answer`] those that are not waits, if a
+    /// dependency log is written.
     pub(crate) edges: Option<&'a mut Vec<Edge>>,
 }
 
 impl Window<'_> {
     /// Returns `true` if processes have ended in this window, and no process of a context that has events left is
-    /// missing among those that have arrived. An unknown context misses nobody.
+    /// missing among those that have arrived. No process is missing in an unknown context.
     pub(crate) fn misses_nobody(
         &self,
         context: ContextNumber,

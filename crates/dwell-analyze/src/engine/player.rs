@@ -203,7 +203,7 @@ impl<P: Pattern> Player<'_, P> {
         }
     }
 
-    /// Records that the call that is left now stands for several, each of which counts as a visit.
+    /// Records that the call that is left now represents several calls, each of which counts as a visit.
     #[cold]
     #[inline(never)]
     fn merge(&mut self, region: RegionRef, attributes: List<'_, Attribute>) {

@@ -4,7 +4,7 @@
 //! a loop as soon as one of its call sites repeats; until then it may be several tests that are made once. A loop may
 //! therefore have several call sites, such as one that tests two requests in turn.
 //!
-//! A loop waits for the last of what its calls found: messages and collectives that they completed, the message of the
+//! A loop waits for the last event that its calls found: messages and collectives that they completed, the message of the
 //! receive that follows a probe, or the operation that changed the memory under test. The process responsible and the
 //! time are known only after the loop has ended, so [`Loops`] keeps the loop until everything is answered. That process
 //! is blamed for the time from the first call to the release; the time of the loop after the release is subtracted from

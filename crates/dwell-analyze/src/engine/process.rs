@@ -89,8 +89,8 @@ impl Process {
         self.locations.get_mut(number.0.wrapping_sub(first.0) as usize)
     }
 
-    /// Returns the location that entered a call which progresses at a time, the first of several. Processes that do not
-    /// keep enters have their first location stand for all.
+    /// Returns the location that entered a call which progresses at a time, the first of several. Returns the first
+    /// location of processes that do not keep enters.
     #[inline]
     pub(crate) fn entered_at(&self, time: Time) -> LocationNumber {
         let first = self.locations.first().map_or(LocationNumber(0), |it| it.number);

@@ -1,7 +1,7 @@
 //! Calls of the current window whose times are not in the histograms of their accounts yet.
 //!
 //! Most waits are found in the window in which their calls end. Lengths of calls that wait differ widely, so adding such
-//! a length to a histogram and taking it out again would load memory twice that nothing else needs. With tens of
+//! a length to a histogram and taking it out again would load memory twice that is not needed otherwise. With tens of
 //! thousands of locations, which share the caches, this took a seventh of the time of an analysis. The list of a location
 //! is short instead, and in one piece.
 
@@ -68,7 +68,7 @@ impl RecentCalls {
     }
 }
 
-/// Longest time that fits beside an account, in nanoseconds.
+/// Longest time in nanoseconds that fits into one number together with an account.
 const LONGEST: u64 = u32::MAX as u64;
 
 /// Returns an account and a time in one number, if the time is short enough.

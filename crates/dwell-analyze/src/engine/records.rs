@@ -316,7 +316,7 @@ impl<P: Pattern> Player<'_, P> {
         self.here.world.system.group(group).map(|_| group)
     }
 
-    /// Returns the members that a collective which begins now waits for. Only this record and the call around it tell.
+    /// Returns the members that a collective which begins now waits for. Only this record and the call around it name them.
     fn among(&self, attributes: List<'_, Attribute>) -> Among {
         let group = self.neighbours(attributes);
         let region = self.here.location.stack.last().map(|frame| frame.region);
@@ -331,8 +331,8 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     /// Holds the open call if the collective in it completed operations at targets outside of its group. Members of the
-    /// group have come: imbalance is not a wait for progress. The other targets are asked once it is known when the
-    /// last of the group came. Returns the number of the held call.
+    /// group have arrived: imbalance is not a wait for progress. The other targets are asked once it is known when the
+    /// last of the group came. Returns the number of the deferred call.
     fn outside(&mut self, frame: Frame, context: ContextNumber) -> Option<u32> {
         self.complete_implied(frame);
         let group = self.here.world.system.context(context)?;

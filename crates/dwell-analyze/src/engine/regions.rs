@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use dwell_trace::time::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-/// An interval of time. `NONE` stands for a region that does not exist: it begins after everything.
+/// An interval of time. `NONE` means a region that does not exist: it begins after everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Span {
     pub(crate) begin: Time,
@@ -23,7 +23,7 @@ impl Span {
     }
 
     pub(crate) const NONE: Self = Self { begin: Time::END, end: Time::END };
-    /// Stands for the activity of a process before the waiting call was entered, if nobody examined it. It may have
+    /// Means the activity of a process before the waiting call was entered, if it was not examined. It may have
     /// been enough to serve the operation.
     pub(crate) const EARLY: Self = Self { begin: Time(1), end: Time(0) };
 }

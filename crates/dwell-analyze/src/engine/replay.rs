@@ -57,8 +57,8 @@ const LEAST_OPEN: u64 = 64;
 /// every location would be visited for a few events only.
 const LEAST_ROOM: u64 = 4 << 20;
 const LEAST_ROOM_PER_LOCATION: u64 = 1024;
-/// Greatest number of windows that the length of a trace is cut into. What locations keep between windows can exceed
-/// any budget, and shorter windows do not help against that.
+/// Greatest number of windows that the length of a trace is cut into. The data that locations keep between windows can
+/// exceed any budget, and shorter windows would not reduce them.
 const MOST_WINDOWS: u64 = 4096;
 /// First estimate of the memory in bytes that facts and questions take for an event. Later it is measured.
 const BYTES_PER_EVENT: u64 = 24;
@@ -69,7 +69,7 @@ const EDGES: u64 = 8;
 /// Number of rounds after the last event, so that answers to answers arrive.
 const LAST_ROUNDS: u32 = 8;
 
-/// Result of a replay at one rank. What all ranks have to know together is the same at each of them; everything else is
+/// Result of a replay at one rank. Facts and waits that could not be judged are the same at all ranks; everything else is
 /// about the processes that the rank has replayed.
 #[derive(Debug)]
 pub(crate) struct Replayed<P: Pattern> {
@@ -135,7 +135,7 @@ impl Windows {
     }
 
     /// Returns the next horizon. `kept` is the memory in bytes that was taken before the last window, and `added` the
-    /// memory that the window needed besides.
+    /// memory that the window needed in addition.
     fn next(&mut self, horizon: Time, next: Time, kept: u64, added: u64) -> Time {
         match self.cut {
             Cut::EveryEvent => next.later_by(Duration(1)).max(horizon.later_by(Duration(1))),
@@ -571,7 +571,7 @@ fn conclude<P: Pattern>(
     Ok(facts)
 }
 
-/// Divides the time of calls beside their waits, which needs the calls of all processes.
+/// Divides the time of calls that waits do not explain, which needs the calls of all processes.
 fn divide<P: Pattern>(
     transport: &Transport<'_>,
     world: &World,

@@ -1,8 +1,8 @@
 //! Some processes, and all state that their shard owns.
 //!
 //! A window goes through three steps, for all shards at once: [`Shard::play`] reads events and sends questions and
-//! facts; [`Shard::answer`] answers what arrived; [`Shard::book`] books the answers and forgets what nobody can ask for
-//! any more.
+//! facts; [`Shard::answer`] answers what arrived; [`Shard::book`] books the answers and forgets what no later question can
+//! need.
 
 use std::sync::Arc;
 

@@ -227,7 +227,7 @@ fn decode(bytes: &[u8; SIZE]) -> Stored {
         possible_end,
         location,
     ] = words;
-    // A region never ends before it begins, so that stands for none.
+    // A region never ends before it begins, so such a pair encodes `None`.
     let span = |begin, end| (begin <= end).then_some(Span { begin: Time(begin), end: Time(end) });
     let known = Known {
         certain: span(certain_begin, certain_end),

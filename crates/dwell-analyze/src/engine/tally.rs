@@ -1,6 +1,6 @@
 //! Counters of a location by what it did: differences of samples, added up for each stretch of computing.
 //!
-//! A sample stands directly before the enter or leave event of a region, so what was counted since the sample before belongs
+//! A sample is recorded directly before the enter or leave event of a region, so what was counted since the sample before belongs
 //! to the region that is open when it is read. Stretches of computing are told apart as causes of waits are: by the call path
 //! and the calls before and after. The call after is known when its first sample is read.
 

@@ -4,8 +4,8 @@
 //! delivers them to the [inbox](crate::engine::message::Inbox) of the shard that owns this process. Patterns do not know whether that shard runs on
 //! a thread of the same program or on another node.
 //!
-//! Over MPI every rank owns consecutive shards ([`Assignment`]). What is for shards of other ranks travels as bytes, in one
-//! message for each pair of ranks and step of a window.
+//! Over MPI every rank owns consecutive shards ([`Assignment`]). Messages to shards of other ranks are sent as bytes, in
+//! one MPI message for each pair of ranks and step of a window.
 
 use std::cell::RefCell;
 use std::io;
@@ -38,7 +38,7 @@ struct Others<'p> {
 }
 
 impl<'p> Transport<'p> {
-    /// Creates a transport within this program with this number of threads; 0 stands for one thread per available core.
+    /// Creates a transport within this program with this number of threads; 0 means one thread per available core.
     pub(crate) fn new(threads: usize) -> Self {
         Self { threads: if threads == 0 { cores() } else { threads }, others: None }
     }

@@ -13,7 +13,7 @@ use crate::engine::paths::Node;
 
 /// Time in runtime calls on one call path at one location, in nanoseconds. The sum of the three parts is the time.
 ///
-/// Calls inside a call at which waits are judged are a part of that call, but handlers of active messages are no part of the
+/// Calls inside a call at which waits are judged are a part of that call, but handlers of active messages are not part of the
 /// call that polled. Of calls around it, only their exclusive time counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallTime {

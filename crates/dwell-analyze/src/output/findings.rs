@@ -1,4 +1,4 @@
-//! What was found, ranked: which call waits how long, where, and on whom.
+//! Ranked findings: which call waits how long, where, and for which process.
 //!
 //! A [`Finding`] is one kind of wait on one call path. Findings of one call path are an [`Entry`], which is what
 //! people read. Entries are ranked by what can be gained: by the middle of their bounds.
@@ -153,7 +153,7 @@ pub struct Finding {
     /// Processes that waited longest, longest first. The list has at most [`LISTED`] elements.
     pub origins: Vec<Share>,
     /// Processes or nodes that were waited for longest, longest first. The list has at most [`LISTED`] elements, and is
-    /// empty if the records name nobody.
+    /// empty if the records name no process.
     pub targets: Vec<Share>,
 }
 
@@ -221,7 +221,7 @@ pub struct Entry {
 impl Entry {
     /// Returns what entries are sorted by, the greatest first: the predicted gain in hundredths of the length of the run, and
     /// twice the middle of the bounds. Gains that differ by less are equal. Without a prediction the middle of the bounds
-    /// stands for the gain, divided by the number of locations.
+    /// replaces the gain, divided by the number of locations.
     pub(crate) fn weight(&self, run: RunSize) -> (u64, u128) {
         let both = u128::from(self.nanoseconds) + u128::from(self.at_most);
         let gain = match self.gain {

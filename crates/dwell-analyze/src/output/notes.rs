@@ -18,7 +18,7 @@ use crate::engine::pattern::Unjudged;
 use crate::engine::process::Process;
 use crate::output::findings::ProgramTotals;
 
-/// Place in the list of what patterns could not judge after which pauses of the recording are reported.
+/// Place in the list of waits that patterns could not judge after which pauses of the recording are reported.
 const AFTER_PAUSES: u8 = 110;
 
 /// Greatest number of problems that are listed. The others are counted.
@@ -149,7 +149,7 @@ impl Counts {
     }
 }
 
-/// Collects everything that has to be reported beside the findings.
+/// Collects everything that has to be reported in addition to the findings.
 pub(crate) fn collect(
     anchor: &Anchor,
     program: &ProgramTotals<'_>,

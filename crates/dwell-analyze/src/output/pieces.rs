@@ -10,7 +10,7 @@
 //! Pieces begin and end at multiples of [`PIECE`] in the file, except at the ends of a metric, so that processes do not
 //! write to the same block of a parallel file system. The first rank writes everything that is not a value. Clients of NFS
 //! may write a whole page where a process wrote a part of it, with zeros where another client has written since. So no two
-//! ranks ever write to the same page: what others have for the first and the last page of an area is sent to the first
+//! ranks ever write to the same page: values of others for the first and the last page of an area are sent to the first
 //! rank ([`split`]).
 
 use std::ffi::{OsStr, OsString};
@@ -30,7 +30,7 @@ use crate::output::tree::Branch;
 /// Least size of a piece in bytes, unless the values of a metric are fewer. A piece has less than three times as many.
 const PIECE: u64 = 1 << 20;
 
-/// Places of the values in the file, which the first rank tells the others.
+/// Places of the values in the file, which the first rank sends to the others.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Plan {
     /// Name of the unfinished file in the directory of the report.
@@ -212,7 +212,7 @@ enum Target<'a> {
         path: &'a FilePath,
         name: OsString,
         file: Option<UnfinishedReport>,
-        /// What the first rank has to write.
+        /// Bytes that the first rank has to write.
         edges: Vec<Placed>,
     },
 }

@@ -70,10 +70,10 @@ struct Row {
 /// End of the name of the metric with the upper bounds of waits for progress.
 const UPPER_BOUND: &str = "wait_for_progress_upper_bound";
 
-/// A metric beside the tree of time: its name, title and description, and the quantities that it sums up.
+/// A metric outside the tree of time: its name, title and description, and the quantities that it sums up.
 type BesideRow = (&'static str, &'static str, &'static str, &'static [Q]);
 
-/// Metrics beside the tree of time: transfer, unexplained time, bounds, and waits that are in doubt.
+/// Metrics outside the tree of time: transfer, unexplained time, bounds, and waits that are in doubt.
 const BESIDE: &[BesideRow] = &[
     (
         "transfer",
@@ -364,7 +364,7 @@ impl Source {
         })
     }
 
-    /// Returns the value that stands for a counter without values.
+    /// Returns the value that is written for a counter without values.
     pub(crate) fn uncounted(self) -> f64 {
         match self {
             Self::Counter(_, Counting::Least) => f64::MAX,
@@ -391,7 +391,7 @@ impl Source {
         }
     }
 
-    /// Returns the value that stands for none. The shortest of no calls is longer than anything.
+    /// Returns the value that is written if there are no calls. The shortest of no calls is longer than anything.
     pub(crate) fn nothing(self) -> u64 {
         if matches!(self, Self::Shortest) { u64::MAX } else { 0 }
     }
@@ -488,7 +488,7 @@ impl Sheets {
     }
 }
 
-/// Writes a report: `has` tells which paths have values of a metric, and `fill` writes the values. `pairs` are the
+/// Writes a report: `has` returns whether a path has values of a metric, and `fill` writes the values. `pairs` are the
 /// communicating pairs as comma-separated values.
 pub(crate) fn write<E: From<cubex::Error>>(
     input: &Input<'_>,
@@ -503,7 +503,7 @@ pub(crate) fn write<E: From<cubex::Error>>(
     Ok(writer.finish()?)
 }
 
-/// Begins a report: `has` tells which paths have values of a metric.
+/// Begins a report: `has` returns whether a path has values of a metric.
 pub(crate) fn begin(
     input: &Input<'_>,
     has: impl Fn(Source, CallPathNumber, &Branch) -> bool,

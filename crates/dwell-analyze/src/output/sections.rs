@@ -1,6 +1,6 @@
 //! Locations that this rank has replayed, divided into sections for its threads.
 //!
-//! What users see is made from two kinds of data. *Sums* over call paths can be joined: a thread makes those of its
+//! Results are made from two kinds of data. *Sums* over call paths can be joined: a thread makes those of its
 //! section, a rank joins those of its threads, and all ranks join theirs along a tree. *Values* of single locations stay
 //! at the rank that has replayed them, until they are written to the report. So no rank ever holds more than the values
 //! of its own locations.

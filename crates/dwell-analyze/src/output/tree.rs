@@ -131,7 +131,7 @@ pub(crate) struct Branch {
     pub(crate) totals: Totals,
 }
 
-/// Caller, region, call site and parameter, which tell a call path from all others.
+/// Caller, region, call site and parameter, which identify a call path.
 pub(crate) type Key = (Option<CallPathNumber>, RegionRef, CallingContextRef, Option<Setting>);
 
 impl Branch {
@@ -203,7 +203,7 @@ impl Tree {
         numbers
     }
 
-    /// Returns what tells the branches from each other, in their order.
+    /// Returns the keys that identify the branches, in their order.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
         self.branches.iter().map(Branch::key)
     }
@@ -223,7 +223,7 @@ impl Tree {
         numbers
     }
 
-    /// Creates a tree from the branches of a profile, which has no waits. Parents come before their children.
+    /// Creates a tree from the branches of a profile, which has no waits. Parents precede their children.
     pub(crate) fn of(world: &World, branches: Vec<Branch>) -> Self {
         let mut tree = Self { branches, ..Self::default() };
         tree.classify(world);
@@ -249,7 +249,7 @@ impl Tree {
             if !is_decided && own.is_none() {
                 class = inherited;
             }
-            // The waits that were booked tell best what a call was for.
+            // The waits that were booked show best what a call was for.
             if strong
                 && !is_decided
                 && let Some((layer, _)) = class

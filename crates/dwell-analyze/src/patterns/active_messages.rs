@@ -16,7 +16,7 @@
 //! any other message is a *late signal*.
 //!
 //! All messages, whether anybody waits for them or not, have a delay: the time from the call that sent one to the begin of its
-//! handler. It is no wait, and is booked on the path of the handler.
+//! handler. It is not a wait, and is booked on the path of the handler.
 //!
 //! Messages have no identity. The n-th message of a process with some checksum is taken for the n-th that the receiver
 //! handles from there with that checksum.

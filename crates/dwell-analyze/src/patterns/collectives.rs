@@ -1,8 +1,8 @@
-//! Collectives: who waits for whom to arrive.
+//! Collectives: which members wait for the arrival of which others.
 //!
 //! | | |
 //! |---|---|
-//! | pushes | every member tells the owner of the instance when it entered and when it left |
+//! | pushes | every member sends the owner of the instance the times at which it entered and left |
 //! | answers | the owner, as soon as all members have arrived, or no other member can |
 //! | books | at each member, on the path of its call |
 //!
@@ -18,16 +18,16 @@
 //! | prefix | last enter of those of lower rank - e | |
 //! | neighbours | last enter of the neighbours that send to the process - e | |
 //!
-//! An intercommunicator connects two groups. There, *others* are the members of the other group: data comes from
-//! nobody else. Barriers, and making and freeing communicators, wait for members of both groups. Neither have a
+//! An intercommunicator connects two groups. There, *others* are the members of the other group: data comes only
+//! from them. Barriers, and making and freeing communicators, wait for members of both groups. Neither have a
 //! completion.
 //!
 //! A non-blocking collective begins with the call that initiates it, and is waited for in the call that completes it:
-//! there, *last enter* is the last of the initiating calls. The owner of the instance tells each member, which has to
-//! know everything that its call waited for beside its messages.
+//! there, *last enter* is the last of the initiating calls. The owner of the instance sends it to each member, which
+//! compares it with the messages that its call waited for.
 //!
 //! *Early fence* is the part of a wait at a fence during which operations of others on this process had yet to end.
-//! Each member tells the owner of the fence which targets it acted on since the last one.
+//! Each member sends the owner of the fence the targets that it acted on since the last one.
 
 mod in_flight;
 mod instances;
@@ -316,8 +316,8 @@ pub(crate) struct Arrival {
     pub(crate) neighbours: Option<GroupRef>,
     /// Number of a non-blocking collective at the process.
     pub(crate) number: Option<u32>,
-    /// Number of the held call if the collective completed operations outside of the group. The process then has to
-    /// know when the last of the group came.
+    /// Number of the deferred call if the collective completed operations outside of the group. The process then has to
+    /// know when the last of the group arrived.
     pub(crate) deferred: Option<u32>,
 }
 

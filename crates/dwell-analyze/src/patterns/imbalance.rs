@@ -2,17 +2,17 @@
 //!
 //! | | |
 //! |---|---|
-//! | pushes | every member tells the owner of the barrier how long it has computed since the last one |
+//! | pushes | every member sends the owner of the barrier the time that it has computed since the last one |
 //! | answers | the owner, as soon as all members have arrived |
-//! | books | at each member that waited, on the path of its call, blamed on the member that came last |
+//! | books | at each member that waited, on the path of its call, blamed on the member that arrived last |
 //!
 //! Computing is all time outside of the calls at which waits are judged. With the enter e of a member and its computing
-//! c since the previous barrier of the group, and E and C of the member that came last, the imbalance is the smaller of
+//! c since the previous barrier of the group, and E and C of the member that arrived last, the imbalance is the smaller of
 //! E - e and C - c, and never negative. It is a part of the wait at the barrier: the rest of that wait has another
 //! cause, such as a wait or a slow transfer of the last member.
 //!
 //! The call path of the barrier contains the phase of the program, as a function or a parameter, so the imbalance of
-//! each phase stands on paths of its own.
+//! each phase has call paths of its own.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -8,17 +8,17 @@
 //!
 //! The wait is the part of the call that is covered by holds of other processes that exclude it. Exclusive holds
 //! exclude everything, shared ones exclude exclusive ones. A lock call that also waited for the owner of the lock to
-//! progress books as such only the time that no hold covers: contention comes first.
+//! progress books as such only the time that no hold covers: contention has precedence.
 //!
-//! Each holder is blamed for the part that its own hold covers. While a lock is handed over, nobody holds it, and yet
+//! Each holder is blamed for the part that its own hold covers. While a lock is handed over, no process holds it, and yet
 //! only its next holder can get it. An exclusive hold therefore excludes others since the release before it, if its
 //! holder had requested the lock by then.
 //!
 //! MPI does not say when a lock was acquired: it may be as late as in the call that releases it. Only requests and
 //! releases are known. Sorted by release, a hold begins with its request or with the release before it, whichever is
 //! later; for a shared hold only exclusive releases count. A wait can be judged once every process that had requested
-//! the lock before its end has released it. The wait ends with the process's own release. What follows from such holds
-//! is *inferred*.
+//! the lock before its end has released it. The wait ends with the process's own release. Waits that follow from such
+//! holds are *inferred*.
 //!
 //! Handler-safe locks of GASNet exclude the threads of one process from each other. Their holders are locations.
 //!
@@ -374,7 +374,7 @@ impl Holder {
         let lock = |target| Done { target, start: enter, class, bytes: 0, known };
         let mut perhaps = Vec::new();
         if let LockOwner::Process(owner) = key.owner {
-            // Threads of a process need nobody's help to lock each other out.
+            // Locks between the threads of a process need no progress of other processes.
             if done.is_empty() && !layer.is_some_and(Layer::locks_threads) {
                 done.push(lock(owner));
             }
@@ -406,7 +406,7 @@ fn acquire(
 ) {
     let Some(frame) = here.judged_call() else { return };
     here.note();
-    // Records of other tools about acquiring stand at the enter, so the message is sent at the leave.
+    // Other tools write the record of an acquisition at the enter, so the message is sent at the leave.
     if !frame.traits.has(Traits::SAYS_WHEN) {
         return open.locks.push((key, mode, Taken::AtLeave));
     }

@@ -5,24 +5,24 @@
 //! |---|---|
 //! | pushes | every send goes to its receiver |
 //! | answers | the receiver, once the send and everything before it is known |
-//! | books | late sender at the receiver; late receiver at the sender, which the receiver tells when it posted |
+//! | books | late sender at the receiver; late receiver at the sender, to which the receiver sends the time of its post |
 //!
 //! A call that completes sends waits for the last of their receives that was posted before the call ended: a message that
-//! needs no receive, because the library keeps a copy, lets the call end before. Where a call completes both, what it waited
-//! for messages comes first. The rest of a call that completes one-sided operations as well, or large messages, may be a
+//! needs no receive, because the library keeps a copy, lets the call end before. Where a call completes both, the wait for
+//! messages has precedence. The rest of a call that completes one-sided operations as well, or large messages, may be a
 //! wait for the progress of their targets or partners. A probe waits for the message of the receive that follows it, which was posted after it.
 //!
 //! Sends and receives are matched in order for each context, sender and tag. A call that receives
 //! several messages waits for the last. *Wrong order* means that another message for the same process
 //! had been sent before and was not received yet.
 //!
-//! Partners that synchronise send each other that they have come, and each waits for the last. An
+//! Partners that synchronise send each other the times of their arrival, and each waits for the last. An
 //! exposure epoch that is posted, and an access epoch that is completed, are messages to the other
-//! side, which waits for them: *late post* only if the call was still there when the post came. *Late
-//! complete* is the part of an early wait after the last operation of the origin that came last.
+//! side, which waits for them: *late post* only if the call was still open at the time of the post. *Late
+//! complete* is the part of an early wait after the last operation of the origin that arrived last.
 //!
-//! A non-blocking collective is matched like a message too: the owner of the instance tells which process began it
-//! last, and the call that completes it waits for that process. If a call waits for both, collectives come first.
+//! A non-blocking collective is matched like a message too: the owner of the instance reports which process began
+//! it last, and the call that completes it waits for that process. If a call waits for both, collectives have precedence.
 
 mod inbox;
 mod sent;
@@ -61,7 +61,7 @@ pub(crate) struct Messages {
 /// Messages of an open call.
 #[derive(Debug, Default)]
 struct Open {
-    /// What the call received.
+    /// Messages that the call received.
     receives: Vec<Receive>,
     /// Messages that the call sent or completed, which may have waited for the receiver.
     sends: Vec<Started>,
@@ -353,7 +353,7 @@ impl Open {
         }
     }
 
-    /// Makes the open call wait for what a partner tells.
+    /// Makes the open call wait for a notification of a partner.
     fn expect(
         &mut self,
         here: &mut LocationContext<'_>,
@@ -379,7 +379,7 @@ impl Open {
 }
 
 /// Holds a call if its rest after the messages may be a wait for progress: of the targets of operations that it also
-/// completed, or of the partners of large messages. Returns the number of the held call.
+/// completed, or of the partners of large messages. Returns the number of the deferred call.
 fn hold(
     here: &mut LocationContext<'_>,
     waiter: Waiter,

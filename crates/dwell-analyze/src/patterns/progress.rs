@@ -11,7 +11,7 @@
 //! lower bound is the time from e to the first visit, the upper bound all time from e to the last visit in which the
 //! target was in no region. With several targets, the lower bound is the part of [e, latest begin(r)] that no r
 //! covers, r being the first region of each target; regions that ended by e do not count. The upper bound is the time in
-//! which any of the targets was away before its last visit. A target that came and went tells when it was away
+//! which any of the targets was away before its last visit. A target with several visits reports when it was away
 //! ([`Away`](questions::Away)), unless that was more than [`MOST_GAPS`](several::MOST_GAPS) times.
 //!
 //! Calls that may or may not progress give two answers; the smaller and the larger are the bounds. An operation
@@ -20,23 +20,23 @@
 //!
 //! # Requests in flight
 //! A region that ends before a request can have arrived does not serve it. The time that a request takes comes from the
-//! fastest of all messages, so some are slower and none is much faster. An operation that such a region touched is no
+//! fastest of all messages, so some are slower and none is much faster. An operation that such a region touched is not
 //! evidence.
 //!
 //! # Collectives
-//! A collective may complete operations on targets outside of its group. Until the last member of the group has come,
+//! A collective may complete operations on targets outside of its group. Until the last member of the group has arrived,
 //! the process waits for that member. Only then are the targets asked, and only up to the time at which the first of
-//! the group left: everything was complete before anyone could leave.
+//! the group left: everything was complete before any member could leave.
 //!
 //! # Messages
 //! A large message moves only while both sides are in calls that progress, unless the network moves it alone. A wait
-//! for a late sender or receiver comes first; the partner is asked about the rest of the call like the target of an
+//! for a late sender or receiver has precedence; the partner is asked about the rest of the call like the target of an
 //! operation. If both knew of the message before the call was entered, the partner may have done its part by then, so
 //! there is no lower bound. A call that also completes one-sided operations asks their targets about the same rest.
 //!
 //! # Why an operation asks at the end of each window
 //! A target forgets its regions when a window ends, except those since the enter of a call that has yet to ask. An
-//! operation that is still in flight then asks once for what has been decided. If a region has served it, the origin
+//! operation that is still in flight then asks once for the regions known so far. If a region has served it, the origin
 //! remembers that region. If not, only later regions can serve it, and they will be there when it asks again.
 
 mod answers;
@@ -289,7 +289,7 @@ impl Pattern for Progress {
 }
 
 /// Number of questions to one shard from which several workers answer them. Only a target that nearly all processes ask
-/// has so many, and it would keep all others waiting.
+/// has as many, and it would delay all others.
 const MANY: usize = 1 << 15;
 
 /// Where answers to questions about calls with a single target go.
@@ -380,7 +380,7 @@ fn needed_since(world: &World, process: &Process, horizon: Time) -> Time {
     since
 }
 
-/// Returns the time before an operation for which regions are kept: those that ended shortly before it are no evidence,
+/// Returns the time before an operation for which regions are kept: those that ended shortly before it are not evidence,
 /// and may belong to a visit.
 fn spare(world: &World) -> Duration {
     world.longest_latency().max(APART)

@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | pushes | every operation that may raise a flag goes to its target, since the waiter cannot know whom to ask |
+//! | pushes | every operation that may raise a flag goes to its target, since the waiter does not know the origin |
 //! | answers | the waiter itself, once everything before the end of its wait is known |
 //! | books | at the waiter, on the path of the call that waited |
 //!
@@ -109,7 +109,7 @@ impl Pattern for Signals {
         out: &mut Asking<'_, Raising>,
     ) {
         let Issued { kind, layer, target, sent, frame, attributes, .. } = *operation;
-        // Coarrays have events to wait for, which nothing else changes, unless the archive gives the address.
+        // Coarrays wait for events, which are changed only by operations on events, unless the archive gives the address.
         let may_signal = !layer.is_some_and(Layer::notifies_by_events) || !attributes.is_empty();
         if (sent > 0 || kind == Communication::Atomic) && may_signal {
             raise(here, target, (frame.enter, sent.max(1)), attributes, out);
@@ -253,7 +253,7 @@ struct FlagWait {
     enter: Time,
     leave: Time,
     offset: Option<u64>,
-    /// Number of the polling loop, if this is one. The loop is told who ended it, and nothing is booked.
+    /// Number of the polling loop, if this is one. The process that ended the loop is recorded there, and nothing is booked.
     polls: Option<u32>,
 }
 

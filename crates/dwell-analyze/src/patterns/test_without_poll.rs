@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | asks | nobody: the process itself knows when it polled |
+//! | asks | no other process: a process knows itself when it polled |
 //! | books | on the path of the call that tested, with the process itself as the one that is waited for |
 //!
 //! Some runtimes complete operations only in calls that poll, and their tests do not: `gex_Event_Test` of GASNet returns what

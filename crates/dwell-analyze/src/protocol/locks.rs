@@ -1,4 +1,4 @@
-//! Locks, and calls that waited for one, as the replay and several patterns use them.
+//! Calls that waited for a lock. The pattern for locks finds them, and the pattern for progress judges what is left of them.
 
 use dwell_trace::ids::{LocationNumber, ProcessNumber};
 use dwell_trace::locks::{LockKey, LockMode};
@@ -22,7 +22,7 @@ pub(crate) struct Waiting {
     pub(crate) mode: LockMode,
 }
 
-/// A call that waited for a lock, and the processes that it may have waited for besides.
+/// A call that waited for a lock, and the other processes that it may have waited for.
 #[derive(Debug)]
 pub(crate) struct LockedCall {
     pub(crate) key: LockKey,
@@ -33,7 +33,7 @@ pub(crate) struct LockedCall {
     pub(crate) perhaps: Vec<Done>,
 }
 
-/// Asks the owner of a lock's state which part of a wait for progress is no contention. Contention comes first: while
+/// Asks the owner of a lock's state which part of a wait for progress is not contention. Contention has precedence: while
 /// others held the lock, the call waited for them.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Cut {

@@ -10,26 +10,26 @@ use serde::{Deserialize, Serialize};
 use crate::engine::accounts::Account;
 use crate::engine::message::Message;
 
-/// Tells the origin of an operation how long its call waited for the target to progress. Times are in nanoseconds.
+/// Message to the origin of an operation: how long its call waited for the target to progress. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Waited {
     pub(crate) location: LocationNumber,
     pub(crate) account: Account,
     pub(crate) target: ProcessNumber,
     pub(crate) class: Class,
-    /// Time at which the call began to wait, and at which the target came last.
+    /// Time at which the call began to wait, and at which the target arrived last.
     pub(crate) enter: Time,
     pub(crate) until: Time,
-    /// Location of the target that came last.
+    /// Location of the target that arrived last.
     pub(crate) culprit: LocationNumber,
     /// Lower and upper bound of the wait.
     pub(crate) low: Duration,
     pub(crate) high: Duration,
-    /// Time that the call has left beside other waits.
+    /// Time of the call that other waits do not explain.
     pub(crate) left: Duration,
-    /// Unlikelihood of an end so soon after the target came, or 0.
+    /// Unlikelihood of an end so soon after the target arrived, or 0.
     pub(crate) aligned: u32,
-    /// True for several targets; `target` is the one that came last.
+    /// True for several targets; `target` is the one that arrived last.
     pub(crate) multi: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Collectives whose members have not all come.
+//! Collectives that not all members have entered.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::engine::hash::Mixed;
 #[derive(Debug, Default)]
 struct OpenCollective {
     arrived: u32,
-    /// True if the root has come.
+    /// True if the root has entered it.
     root: bool,
     /// Locations that wait, by their places.
     waiting: Vec<u32>,
@@ -33,19 +33,19 @@ pub(crate) struct Participation {
     pub(crate) root: Option<ProcessNumber>,
     pub(crate) me: ProcessNumber,
     pub(crate) location: u32,
-    /// False if the location goes on without waiting for others.
+    /// False if the location continues without waiting for others.
     pub(crate) waits: bool,
 }
 
 impl OpenCollectives {
     /// Returns `true` if a collective is one whose members are counted here. In the others each waits for some members,
-    /// which edges of the log tell.
+    /// which the edges of the log name.
     pub(crate) fn knows(shape: CollectiveShape) -> bool {
         !matches!(shape, CollectiveShape::Prefix | CollectiveShape::Neighbours)
     }
 
-    /// Records that a location has come. Returns `true` if it has to wait. Those that need not wait any longer are added
-    /// to a list.
+    /// Records that a location has entered a collective. Returns `true` if it has to wait. Adds locations that need not wait
+    /// any longer to `free`.
     pub(crate) fn arrive(&mut self, world: &World, it: Participation, free: &mut Vec<u32>) -> bool {
         let Some(context) = world.system.context(it.context) else { return false };
         let size = context.size;

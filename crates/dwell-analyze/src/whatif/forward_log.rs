@@ -1,4 +1,4 @@
-//! One location on its way forward through the log: what it did, and what each of its calls depended on.
+//! Reads the log of one location forward: its activities, and the events that each of its calls depended on.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,7 +17,7 @@ use crate::engine::hash::Mixed;
 /// Greatest number of polling loops of a location that are shortened. Others take as long as they did.
 const MOST_LOOPS: usize = 65_536;
 
-/// A segment, and what it depended on.
+/// A segment, and the events that it depended on.
 #[derive(Debug, Default)]
 pub(crate) struct Stretch {
     pub(crate) begin: u64,
@@ -26,11 +26,11 @@ pub(crate) struct Stretch {
     /// Paths of the calls before and after it, if it is computing.
     pub(crate) before: Option<usize>,
     pub(crate) after: Option<usize>,
-    /// Time of the stretch in polling loops that somebody else ended.
+    /// Time of the stretch in polling loops that another process ended.
     pub(crate) polling: u64,
     /// Waits in the stretch, and ends of polling loops.
     pub(crate) waits: Vec<Piece>,
-    /// Events of others that came early enough.
+    /// Events of others that were early enough.
     pub(crate) early: Vec<Edge>,
     pub(crate) needs: Vec<Need>,
 }
@@ -67,8 +67,8 @@ impl Targets {
         targets
     }
 
-    /// Returns `true` if an operation of a class needs its target. `None` if no such operation of the run tells: whenever one
-    /// was under way, its target was in a call that could serve it.
+    /// Returns `true` if an operation of a class needs its target. `None` if no such operation of the run shows it: whenever one
+    /// was in flight, its target was in a call that could serve it.
     pub(crate) fn need(
         &self,
         target: ProcessNumber,
@@ -162,7 +162,7 @@ impl ForwardLog {
                 Link::Waited(piece) if piece.to <= end => {
                     stretch.waits.extend((!is_loop(&piece) && piece.to > begin).then_some(piece));
                 }
-                // What was needed at the end of a call belongs to one that begins there.
+                // A need at the end of a call belongs to the call that begins there.
                 Link::Early(edge) if edge.to < end || edge.to == end && begin == end => {
                     stretch.early.extend((edge.to >= begin).then_some(edge));
                 }

@@ -1,7 +1,7 @@
-//! Locks, which go to those who wait in the order of their arrival.
+//! Locks, which are granted to waiting locations in the order of their arrival.
 //!
-//! Where the runtime did not keep to that order in the recorded run, locks go to whoever of those who wait got them first in
-//! the recorded run.
+//! Where the runtime did not keep to that order in the recorded run, a lock is granted to the waiting location that had it
+//! first in the recorded run.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -31,13 +31,13 @@ impl Lock {
     }
 }
 
-/// Locks that somebody holds. A part of a split lock has a number above 0.
+/// Locks that are held. A part of a split lock has a number above 0.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     held: HashMap<(LockKey, u64), Lock, Mixed>,
-    /// True if locks go to those who wait as they did in the recorded run.
+    /// True if locks are granted in the order of the recorded run.
     as_recorded: bool,
-    /// Number of times that a lock went to somebody although another, who came later, had it earlier in the recorded run.
+    /// Number of acquisitions out of the recorded order: a location that arrived later had the lock earlier in the run.
     pub(crate) overtaken: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a change of the run means for each call path of a location.
+//! Effect of a change of the run on each call path of a location.
 
 use std::hash::Hasher;
 

@@ -17,16 +17,16 @@ use crate::whatif::rules::{PathRule, Waits, signature};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
-    /// There are no waits of a kind, everywhere or at some calls. What the calls waited for does not hold them up any more, and
-    /// they take what was left of them.
+    /// There are no waits of a kind, everywhere or at some calls. The events that the calls waited for do not delay them any
+    /// more, and they take the rest of their time.
     Without(Wait, Option<Selection>),
     /// Something takes this many times as long, without its waits. A factor of 0 removes it.
     Scale(Selection, f64),
-    /// No location takes longer for something than the mean of those that do it: what it has above that goes to others, which
-    /// do it while they would wait. If only one does it, all others take a part of it.
+    /// No location takes longer for the selected work than the mean of those that do it: the work above the mean goes to
+    /// others, which do it while they would wait. If only one does it, all others take a part of it.
     Balance(Selection),
-    /// So many calls become one. The others take no time and wait for nobody; at the upper end of the error bar each takes what
-    /// it takes longer than the fastest call of the path.
+    /// This number of calls become one. The others take no time and do not wait; at the upper end of the error bar each takes
+    /// its time in excess of the fastest call of the path.
     Join(Selection, u64),
     /// A lock that calls acquire becomes this number of locks, which locations use in turn: the first location the first lock, and so
     /// on.
@@ -57,7 +57,7 @@ impl Network {
     }
 }
 
-/// What a change concerns.
+/// Calls or computing that a change applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// A function with everything that it calls, or the calls on a line of the source: `relax`, or `halo.c:33`.
@@ -102,7 +102,7 @@ impl fmt::Display for UnknownSelection {
 
 impl std::error::Error for UnknownSelection {}
 
-/// Computing on a call path between two calls, by their signatures. 0 stands for no call.
+/// Computing on a call path between two calls, by their signatures. 0 means no call.
 pub(crate) type Computing = (u64, u64, u64);
 
 /// Changes of one call path.
@@ -125,7 +125,7 @@ impl Default for PathChange {
 pub(crate) struct Compiled {
     paths: HashMap<u64, PathChange, Mixed>,
     computing: HashMap<Computing, f64, Mixed>,
-    /// What is balanced, and the factor for each location.
+    /// Balanced work, and the factor for each location.
     pub(crate) balanced: Balanced,
     pub(crate) factors: Vec<f64>,
     /// Waits that there are nowhere.
@@ -207,7 +207,7 @@ fn key(rules: &[PathRule], stretch: &Stretch) -> Computing {
 pub(crate) struct Names {
     /// Signature of each branch of the tree.
     branches: Vec<u64>,
-    /// What each cause is, and the call path of those that are calls.
+    /// Activity of each cause, and the call path of those that are calls.
     causes: Vec<Computing>,
     calls: Vec<Option<u64>>,
 }

@@ -5,10 +5,10 @@
 //!
 //! | depends on | until |
 //! |---|---|
-//! | members of a collective | the last of them has come, or the root |
+//! | members of a collective | the last of them has arrived, or the root |
 //! | the target of an operation | the target is in a call that serves, after the operation began |
 //! | a lock | it is free, by order of arrival |
-//! | any event of another location | that location has come so far in what it did |
+//! | any event of another location | that location has reached the recorded time of the event |
 //!
 //! One thread plays a run: the state of a target or of a lock at a time depends on everything before. Memory is a few
 //! kilobytes for each location.
@@ -34,14 +34,14 @@ use crate::whatif::scenario::{Compiled, Network};
 /// Number of calls of a location whose begin is remembered, for operations that they began.
 const REMEMBERED: usize = 256;
 
-/// What is uncertain, and which way it is taken.
+/// Assumptions about uncertain facts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Assumptions {
-    /// Waits are as long as their upper bounds, and operations need their targets where no record tells.
+    /// Waits are as long as their upper bounds, and operations need their targets where there is no evidence.
     pub(crate) upper: bool,
     /// Calls that do not wait any more are as fast as the fastest of their call path.
     pub(crate) best: bool,
-    /// Locks go to those who wait as they did in the recorded run, and not in the order of arrival.
+    /// Locks are granted in the order of the recorded run, and not in the order of arrival.
     pub(crate) locks_as_recorded: bool,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Least {
 /// Shortest times by the signature of the call path.
 pub(crate) type Shortest = HashMap<u64, Least, Mixed>;
 
-/// What became of a run.
+/// Result of playing a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Played {
     /// Time from the first event to the last, in nanoseconds.
@@ -101,7 +101,7 @@ struct Runner {
     /// Begin of the stretch, and its end once it is known.
     begin: u64,
     end: Option<u64>,
-    /// Number of things that the stretch waits for, and the time of the last that came.
+    /// Number of things that the stretch waits for, and the time of the last that arrived.
     pending: u32,
     ready: u64,
     /// Time that the stretch takes at least before that, and after it.
@@ -111,7 +111,7 @@ struct Runner {
     acquires: Vec<((LockKey, u64), LockMode)>,
     /// Recorded and new begins of the last calls.
     enters: VecDeque<(u64, u64)>,
-    /// Others that wait until this location has come to a recorded time.
+    /// Others that wait until this location has reached a recorded time.
     watchers: BinaryHeap<Reverse<(u64, u32)>>,
     has_begun: bool,
     has_ended: bool,
@@ -135,7 +135,7 @@ impl Runner {
             return None;
         }
         if self.released.is_some_and(|released| recorded < released) {
-            // What happens while a call waits does not depend on what it waits for.
+            // Events while a call waits do not depend on the event that it waits for.
             return Some(self.begin + (recorded - self.stretch.begin));
         }
         let end = self.end?;
@@ -143,7 +143,7 @@ impl Runner {
         let is_call = self.rules.get(path).is_some_and(|it| it.is_call);
         let (new, old) = (end - self.begin, recorded_end - begin);
         Some(match is_call {
-            // What others wait for comes after what the call waited for.
+            // Events that others wait for follow the event that the call waited for.
             true => end.saturating_sub(recorded_end - recorded).max(self.begin),
             false if old == 0 => self.begin,
             false => {
@@ -160,7 +160,7 @@ struct Moved {
     bytes: u64,
     /// Begin of the first of them, if there is any.
     began: Option<u64>,
-    /// True if a target has to come before they go on.
+    /// True if they need a target to progress.
     waits: bool,
 }
 
@@ -191,7 +191,7 @@ pub(crate) struct Simulation<'a> {
     locks: Locks,
     /// Ends of stretches, and first events.
     queue: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Locations for which something has come, and when.
+    /// Locations whose events have arrived, and when.
     arrived: Vec<(u32, u64)>,
     found: Shortest,
     is_fetch: &'a dyn Fn(u64) -> bool,
@@ -306,8 +306,8 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Serves all operations that wait for their targets, which wait for each other: records do not tell which of them went
-    /// on. Returns `false` if there are none.
+    /// Serves all operations that wait for their targets, which wait for each other: records do not show which of them
+    /// continued. Returns `false` if there are none.
     fn serve_all(&mut self) -> bool {
         let latest = self.runners.iter().filter(|it| !it.has_ended).map(|it| it.begin).max();
         let Some(now) = latest else { return false };
@@ -319,7 +319,7 @@ impl<'a> Simulation<'a> {
         any && !self.queue.is_empty()
     }
 
-    /// Lets locations go on for which something has come.
+    /// Lets locations continue whose events have arrived.
     fn settle(&mut self) {
         while let Some((place, time)) = self.arrived.pop() {
             let Some(runner) = self.runners.get_mut(place as usize) else { continue };
@@ -597,7 +597,7 @@ impl Runner {
         self.forward.next(is_call, &mut self.stretch)
     }
 
-    /// Tells others that this location has come to a recorded time.
+    /// Notifies others that this location has reached a recorded time.
     fn announce(&mut self, recorded: u64, arrived: &mut Vec<(u32, u64)>) {
         while let Some(&Reverse((at, watcher))) = self.watchers.peek() {
             let Some(time) = self.time_of(at).filter(|_| at <= recorded) else { return };

@@ -26,7 +26,7 @@ impl Chosen {
     }
 }
 
-/// Returns `true` if a name fits a pattern, in which `*` stands for any characters and `?` for one.
+/// Returns `true` if a name fits a pattern, in which `*` matches any characters and `?` for one.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     match pattern.split_first() {
         None => name.is_empty(),

@@ -170,7 +170,7 @@ impl Copying<'_> {
         self.output.write_with(self.last, record.attributes, record.event)
     }
 
-    /// Keeps track of what is open, before the span and in it.
+    /// Keeps track of posted receives, held locks and pauses of the recording, before the span and in it.
     fn follow(&mut self, what: &Record, event: &Event<'_>) {
         match *what {
             Record::ReceivePost(request) => drop(self.receives.insert(request)),

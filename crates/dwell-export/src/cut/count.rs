@@ -12,7 +12,7 @@ use super::Source;
 use super::calls::Calls;
 use crate::error::Result;
 
-/// What a location has in the span.
+/// Messages and collectives of a location in the span.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Numbers of messages, as ranges that rise. A channel that was used before the span only has none.

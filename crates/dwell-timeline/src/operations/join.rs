@@ -123,7 +123,7 @@ impl Trace {
                 }
             }
         }
-        // Nobody leaves a barrier before all have entered it: if somebody did, calls are missing in the trace.
+        // No member leaves a barrier before all have entered it. If one did, calls are missing in the trace.
         let holds = |it: &(Joined, bool)| {
             let spans = || it.0.members.iter().map(|it| it.1);
             let (last, first) = (spans().map(|it| it.from).max(), spans().map(|it| it.to).min());

@@ -46,7 +46,7 @@ pub(super) enum NoteKind {
     Released(Lock),
 }
 
-/// What was read of a location.
+/// Records that were read at a location.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) operations: Vec<Issued>,

@@ -41,7 +41,7 @@ fn label_width(labels: &[String]) -> usize {
     labels.iter().map(|it| it.chars().count()).max().unwrap_or(0).min(MOST_LABEL)
 }
 
-/// Returns the number of columns of time that fit into lines of `width` characters, beside the names of rows.
+/// Returns the number of columns of time that fit into lines of `width` characters, next to the names of rows.
 pub fn columns(width: usize, rows: &[Range<u32>], names: &dyn Names) -> usize {
     let labels: Vec<String> = rows.iter().map(|row| label(row, names)).collect();
     width.saturating_sub(label_width(&labels) + 1).max(10)

@@ -1,7 +1,7 @@
 //! Writes the files of the log, after the last event.
 //!
-//! Every program writes the groups whose first process it owns. A group may go on at the next ranks: these send what
-//! they have of it to the rank that has the file, each to a temporary file of its own, and the sections are joined in the
+//! Every rank writes the groups whose first process it owns. A group may extend to the next ranks: these send their
+//! parts of it to the rank that has the file, each to a temporary file of its own, and the sections are joined in the
 //! order of locations.
 
 use std::collections::BTreeMap;

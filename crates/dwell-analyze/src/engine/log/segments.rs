@@ -39,7 +39,7 @@ pub(crate) struct Segments {
     followers: Vec<Path>,
     /// Number of judged calls that have ended.
     pub(crate) calls: u64,
-    /// What these calls needed from others.
+    /// Events of others that these calls needed.
     pub(crate) needs: Needs,
 }
 

@@ -40,7 +40,7 @@ pub enum Activities {
 /// Something that processes did and that made others wait. All times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// What the processes did.
+    /// Activity of the processes.
     pub what: Activities,
     /// Calls from the outermost to the one that computed or communicated, which is the last element. Empty if nothing is
     /// known about it.
@@ -78,7 +78,7 @@ impl Cause {
 }
 
 /// Counters of computing that made others wait, at the process that caused most. Each has the mean over all other locations
-/// that compute there beside it, if there are any. Counters that the archive lacks are `None`.
+/// that compute there as well, if there are any. Counters that the archive lacks are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Time on a core, in nanoseconds.
@@ -129,7 +129,7 @@ pub struct Caused {
     pub propagated: u64,
 }
 
-/// What was done, by places of call paths without their parameters.
+/// An activity, by places of call paths without their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Key {
     what: Activities,
@@ -212,7 +212,7 @@ pub(crate) fn sums<'l>(
 ) -> Sums {
     let places = Places::of(program);
     let mut sums = Sums::new();
-    // Costs of the locations of one process, which come one after the other.
+    // Costs of the locations of one process, which are consecutive.
     let mut by_process: BTreeMap<Key, ByProcess> = BTreeMap::new();
     for (location, done) in done {
         let process = program.world.process(location.number);

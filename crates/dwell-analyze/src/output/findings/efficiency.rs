@@ -28,7 +28,7 @@ pub struct Efficiency {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factors {
     /// Computing of the location that computes longest, as a part of the length of the run on an ideal network without waits
-    /// for progress: what is lost because processes depend on each other.
+    /// for progress: the time that is lost because processes depend on each other.
     pub serialisation: f64,
     /// Length of the run without waits for progress, as a part of its length.
     pub progress: f64,

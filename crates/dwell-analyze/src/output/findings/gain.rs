@@ -1,4 +1,4 @@
-//! What a run would gain without some waits, and what that is compared by.
+//! Predicted gains of a run without some waits, and reasons why a run cannot be predicted.
 
 use std::fmt;
 

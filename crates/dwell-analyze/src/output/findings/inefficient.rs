@@ -1,4 +1,4 @@
-//! Lists communication that could take less time although nobody waits, by call path.
+//! Lists communication that could take less time, apart from waits, by call path.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub struct Inefficiency {
     pub path_nanoseconds: u64,
     /// Calls from the outermost to the inefficient one, which is the last element.
     pub path: Vec<Step>,
-    /// Number of the call path in the Cube report, which tells it from others with the same names.
+    /// Number of the call path in the Cube report, which distinguishes it from others with the same names.
     pub call_path: u32,
     /// Number of locations that could save time on this path.
     pub locations: u64,
@@ -230,7 +230,7 @@ pub(crate) struct Savers {
     origins: Top<ProcessNumber>,
 }
 
-/// Who could save time, by the place of the call path and the way to save it.
+/// Locations that could save time, by the place of the call path and the way to save it.
 pub(crate) type AllSavers = BTreeMap<(u32, Waste), Savers>;
 
 /// Adds other processes that could save time.
@@ -349,7 +349,7 @@ fn hot_target(program: &ProgramTotals<'_>, summary: &Summary) -> Option<Ineffici
     let concerned = summary.affected.get(&(place as u32, Q::Atomics))?;
     let parties = program.world.system.parties();
     let hot = HotTarget::find(&summary.atomics, parties as u64)?;
-    // What atomics take beyond the fastest of them may be what they do to each other.
+    // Atomics that take longer than the fastest of them may have delayed each other.
     let unexplained = program.atomics().map(|(_, fold)| fold.totals().get(Q::Unexplained)).sum();
     let HotTarget { party, operations, of, origins, saved, .. } = hot;
     let target = program.party(party).unwrap_or_else(|| format!("process {}", party.0));

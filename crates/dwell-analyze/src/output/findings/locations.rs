@@ -1,7 +1,7 @@
-//! Who is concerned by what was found on a call path: the part of findings that follows from single locations.
+//! Locations that are affected by findings on a call path: the part of findings that follows from single locations.
 //!
-//! The sums over call paths are known at all ranks before ([`Totals`](crate::output::tree::Totals)). They say which
-//! quantities are worth a look on which call path, so that all ranks make the same list. A process belongs to one rank,
+//! The sums over call paths are known at all ranks before ([`Totals`](crate::output::tree::Totals)). They show which
+//! quantities matter on which call path, so that all ranks make the same list. A process belongs to one rank,
 //! so the processes with the largest shares of the program are among those with the largest shares of their ranks.
 
 use std::cmp::Reverse;
@@ -55,7 +55,7 @@ impl<N: Copy + Ord> Top<N> {
     }
 }
 
-/// Adds up the shares of the locations of each process, which come one after the other.
+/// Adds up the shares of the locations of each process, which are consecutive.
 #[derive(Debug, Default)]
 pub(super) struct ByProcess {
     open: Option<(ProcessNumber, (u64, u64))>,
@@ -82,7 +82,7 @@ impl ByProcess {
     }
 }
 
-/// What one quantity on one call path means for single locations.
+/// Effect of one quantity on one call path on single locations.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Affected {
     /// Number of locations with a part in it.
@@ -132,7 +132,7 @@ impl Affected {
     }
 }
 
-/// What is concerned, by the place of the fold and the quantity: a wait, [`Q::PollingTime`], [`Q::Unexplained`], or
+/// Affected locations, by the place of the fold and the quantity: a wait, [`Q::PollingTime`], [`Q::Unexplained`], or
 /// [`Q::Atomics`] for the call path that spends most time with them.
 pub(crate) type AllAffected = BTreeMap<(u32, Q), Affected>;
 

@@ -111,7 +111,7 @@ pub(super) struct Looker<'a> {
 impl<'a> Looker<'a> {
     pub(super) fn new(archive: &'a Archive, program: &'a ProgramTotals<'a>) -> Self {
         let (world, tree) = (program.world, program.tree);
-        // Callers come before what they call.
+        // Callers precede the functions that they call.
         let mut inside: Vec<bool> = Vec::with_capacity(tree.branches.len());
         let mut nests = false;
         for branch in &tree.branches {

@@ -46,7 +46,7 @@ pub struct Times {
 /// Returns the phase of each branch of a tree, by the number of the branch.
 pub(super) fn phases(world: &World, tree: &Tree) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::with_capacity(tree.branches.len());
-    // Callers come before what they call.
+    // Callers precede the functions that they call.
     for branch in &tree.branches {
         let above = branch.parent.and_then(|at| phases.get(at.index()).copied());
         let own = match world.roles.get(branch.region).meaning.map(|it| it.operation) {

@@ -19,7 +19,7 @@ use crate::output::notes::Counts;
 use crate::output::sections::{OwnLocations, Section};
 use crate::patterns::inefficient::{Received, join_received, received};
 
-/// What findings need about single locations. It is complete at rank 0 only.
+/// Data about single locations that findings need. It is complete at rank 0 only.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Summary {
     pub(super) affected: AllAffected,
@@ -30,7 +30,7 @@ pub(crate) struct Summary {
     pub(crate) counts: Counts,
     pub(super) efficiency: efficiency::Times,
     pub(super) phases: program_phases::AllTimes,
-    /// What was done that others waited for.
+    /// Activities that others waited for.
     pub(super) causes: causes::Sums,
 }
 
@@ -65,7 +65,7 @@ impl Summary {
             counts.join(more_counts);
             join_savings(&mut all, more_savings);
         }
-        // What a process can save may depend on what all of them do.
+        // The savings of a process may depend on the activities of all of them.
         let all = transport.reduce("savings", all, join_savings)?;
         let all = transport.broadcast("savings of all", all)?;
         let found = transport.map(sections, &|section| savers(program, &own, section, &all));

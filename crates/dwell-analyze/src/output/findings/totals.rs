@@ -85,7 +85,7 @@ impl<'a> ProgramTotals<'a> {
 
 fn inclusive(tree: &Tree) -> Vec<u64> {
     let mut times: Vec<u64> = tree.branches.iter().map(|it| it.totals.time).collect();
-    // Callers come before what they call.
+    // Callers precede the functions that they call.
     for (number, branch) in tree.branches.iter().enumerate().rev() {
         let time = times.get(number).copied().unwrap_or(0);
         if let Some(above) = branch.parent.and_then(|above| times.get_mut(above.index())) {

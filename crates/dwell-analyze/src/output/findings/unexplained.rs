@@ -42,7 +42,7 @@ pub struct Unexplained {
     pub path_nanoseconds: u64,
     /// Calls from the outermost to the one with unexplained time, which is the last element.
     pub path: Vec<Step>,
-    /// Number of the call path in the Cube report, which tells it from others with the same names.
+    /// Number of the call path in the Cube report, which distinguishes it from others with the same names.
     pub call_path: u32,
     /// Number of locations with unexplained time on this path.
     pub locations: u64,

@@ -89,12 +89,12 @@ impl From<&Arrival> for Late {
     }
 }
 
-/// Returns the first of those arrivals to come, whatever their order. Ties are decided by process.
+/// Returns the first of those arrivals, whatever their order. Ties are decided by process.
 fn first<'a>(list: impl IntoIterator<Item = &'a Arrival>) -> Option<Late> {
     list.into_iter().map(Late::from).min()
 }
 
-/// Returns the last of those arrivals to come.
+/// Returns the last of those arrivals.
 fn last<'a>(list: impl IntoIterator<Item = &'a Arrival>) -> Option<Late> {
     list.into_iter().map(Late::from).max()
 }
@@ -150,7 +150,7 @@ fn awaited_between(
             list.iter().map(|it| of_other(it).filter(|_| is_root(&it))).collect()
         }
         CollectiveShape::All => list.iter().map(of_other).collect(),
-        // A process that left before a member of its own group came has not waited for that member.
+        // A process that left before a member of its own group arrived has not waited for that member.
         _ => {
             let mut all: Vec<Late> = list.iter().map(Late::from).collect();
             all.sort_unstable();
@@ -163,7 +163,7 @@ fn awaited_between(
     }
 }
 
-/// Returns, for each member, the last to come of those of lower rank.
+/// Returns, for each member, the last to arrive of those of lower rank.
 fn prefix(context: Option<&Context>, list: &[Arrival]) -> Vec<Option<Late>> {
     let processes = context.into_iter().flat_map(Context::processes);
     let mut ranks: Vec<(ProcessNumber, u32)> = processes.zip(0..).collect();
@@ -185,7 +185,7 @@ fn prefix(context: Option<&Context>, list: &[Arrival]) -> Vec<Option<Late>> {
     awaited
 }
 
-/// Returns, for each member, the last to come of the neighbours that send to it.
+/// Returns, for each member, the last to arrive of the neighbours that send to it.
 fn neighbours(world: &World, list: &[Arrival]) -> Vec<Option<Late>> {
     let mut all: Vec<Late> = list.iter().map(Late::from).collect();
     all.sort_unstable_by_key(|it| (it.process, it.began));
@@ -208,10 +208,10 @@ enum Came {
     Some,
 }
 
-/// Judges an instance, given the members that came.
+/// Judges an instance, given the members that arrived.
 fn judge(world: &World, instance: Instance, came: Came, out: &mut Answering<'_, ()>) {
     let Instance { arrivals: list, mut touches } = instance;
-    // Messages come in any order. The result does not depend on it, since ties are decided by process and location.
+    // Messages arrive in any order. The result does not depend on it, since ties are decided by process and location.
     let order = |it: &&Arrival| (it.began, it.process, it.location);
     let (first, last) = (list.iter().min_by_key(order), list.iter().max_by_key(order));
     let (Some(&first), Some(&last)) = (first, last) else { return };
@@ -273,7 +273,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answering<'_, 
             let touch = touches.get(..count).and_then(<[Touch]>::last);
             let touch = touch.filter(|touch| touch.target == it.process);
             let over = touch.map_or(Time::BEGIN, |touch| touch.time);
-            // The process that acts on others has yet to come, so this is a part of the wait.
+            // The process that acts on others has yet to arrive, so this is a part of the wait.
             let pending = over.since(it.enter).min(until);
             book(it, Quantity::Wait(Wait::EarlyFence), pending, None, None);
         }
@@ -315,7 +315,7 @@ fn completion(shape: CollectiveShape) -> Option<Quantity> {
     }
 }
 
-/// Tells the members of a non-blocking collective until when they had to wait, and for whom.
+/// Sends the members of a non-blocking collective the process that they had to wait for, and the time at which it began.
 fn send_last_to_begin(list: &[Arrival], awaited: &[Option<Late>], out: &mut Answering<'_, ()>) {
     for (it, late) in list.iter().zip(awaited) {
         let (member, number) = (it.process, it.number.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! State of locks at the shards that own them: who held a lock when, and which calls waited for it.
+//! State of locks at the shards that own them: which process held a lock when, and which calls waited for it.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(super) enum LockEvent {
     Wait(Waiting),
 }
 
-/// A call that waited for a lock, and a wait for progress in it that was found besides.
+/// A call that waited for a lock, and its wait for progress, if one was found as well.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Question {
     pub(super) owner: LockOwner,

@@ -83,7 +83,7 @@ impl Call {
     pub(super) fn release(&self) -> Option<Release> {
         let of = |it: Sent| (it.begin, it.location);
         let found = [self.latest.map(of), self.collective.map(of), self.received];
-        // A message that was received later was buffered by the library, so nobody was waited for.
+        // The library buffered a message that was received later, so its send did not wait.
         let by = found.into_iter().flatten().filter(|it| it.0 < self.waiter.leave).max();
         self.waiter.polls.map(|number| Release { number, by })
     }
@@ -200,7 +200,7 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// Tells a partner that the open call has come so far.
+    /// Notifies a partner of the open call.
     pub(super) fn notify(
         &mut self,
         here: &mut LocationContext<'_>,
@@ -313,7 +313,7 @@ impl Inbox {
         early: Option<&mut Vec<Edge>>,
         mut book: impl FnMut(Booking),
     ) {
-        // Sends of one process must be in order, whatever batch they came in.
+        // Sends of one process must be in order, whatever batch they arrived in.
         self.fresh.sort_unstable_by_key(|it| (it.sender, it.serial));
         for it in self.fresh.drain(..) {
             self.sent.entry(it.key()).or_default().push_back(it);

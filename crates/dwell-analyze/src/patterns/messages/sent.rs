@@ -1,4 +1,4 @@
-//! Messages and what is matched like messages: what was sent, received and posted.
+//! Sends, receives and posts of messages, and of events that are matched like messages.
 
 use dwell_log::quantity::Quantity;
 use dwell_trace::ids::{ContextNumber, LocationNumber, ProcessNumber};
@@ -25,7 +25,7 @@ outboxes! {
     }
 }
 
-/// What a message is, which keeps things that are matched alike apart from each other.
+/// Kind of a message. Messages of different kinds are never matched with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Channel {
     /// Two-sided messages on a communicator.
@@ -47,8 +47,7 @@ pub(super) enum Channel {
 /// Channel, partner and tag.
 pub(super) type Key = (Channel, ProcessNumber, u32);
 
-/// A send as the receiver's side learns of it: enough to match it with a receive, and to tell how long the receive
-/// waited.
+/// A send, with the data that the receiver needs to match it with a receive and to compute how long the receive waited.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Sent {
     pub(super) receiver: ProcessNumber,
@@ -75,7 +74,7 @@ impl Message for Sent {}
 
 impl Sent {
     pub(super) fn key(&self) -> Key {
-        // A collective is identified by its number; the waiting process does not know who came last.
+        // A collective is identified by its number; the waiting process does not know which member began last.
         let sender = match self.channel {
             Channel::Collectives => ProcessNumber::UNKNOWN,
             _ => self.sender,

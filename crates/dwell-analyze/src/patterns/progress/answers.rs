@@ -84,7 +84,7 @@ pub(super) fn bounds(visits: &Visits, enter: Time) -> (Duration, Duration) {
     (visits.first.begin.since(enter), visits.gaps)
 }
 
-/// Returns the time at which a target came last, if a call that was entered before waited for it.
+/// Returns the time at which a target arrived last, if a call that was entered before waited for it.
 #[inline]
 pub(super) fn came_last(certain: &Visits, possible: &Visits, enter: Time) -> Time {
     let last = |it: &Visits| if it.first == Span::NONE { enter } else { it.last };
@@ -92,7 +92,7 @@ pub(super) fn came_last(certain: &Visits, possible: &Visits, enter: Time) -> Tim
 }
 
 /// Returns the lower and upper bound of the wait of a call for one target, and the unlikelihood of an end so soon after
-/// the target came.
+/// the target arrived.
 #[inline]
 pub(super) fn wait(
     certain: &Visits,
@@ -115,7 +115,7 @@ pub(super) const APART: Duration = Duration(10_000);
 pub(super) const OUTLIVED: u32 = 10;
 pub(super) const LONG: Duration = Duration(50_000_000);
 /// If processes share cores, a call of the target can yield the core to another process, whose operations then end by
-/// chance just when the target comes. A target that was away for longer than this had lost the core meanwhile.
+/// chance just when the target arrives. A target that was away for longer than this had lost the core meanwhile.
 pub(super) const SLICE: Duration = Duration(20_000_000);
 /// Ratio by which the absence of a target before a visit must exceed the time from the visit to the end of the
 /// operation.

@@ -42,10 +42,10 @@ pub(super) struct Case {
     pub(super) length: Duration,
     pub(super) missing: u32,
     pub(super) targets: Vec<Target>,
-    /// Intervals in which targets that came and went were away: index of the target, and the calls of the target
+    /// Intervals in which targets with several visits were away: index of the target, and the calls of the target
     /// that count.
     pub(super) away: Vec<(u32, Rule, Span)>,
-    /// The lock, if the call acquired one. Contention comes first.
+    /// The lock, if the call acquired one. Contention has precedence.
     pub(super) lock: Option<(LockKey, Waiting)>,
 }
 
@@ -294,7 +294,7 @@ fn judge(case: &Case) -> Option<(Waited, Vec<Edge>)> {
         if certain.is_empty() {
             low = wider.0;
         }
-        // The end of the call tells something only if no other target can have delayed it for longer.
+        // The end of the call is significant only if no other target can have delayed it for longer.
         if wider.1 > high {
             (high, aligned, blamed) = (wider.1, 0, &all);
         }
@@ -302,7 +302,7 @@ fn judge(case: &Case) -> Option<(Waited, Vec<Edge>)> {
     if high == Duration::ZERO {
         return None;
     }
-    // The target that came last stands for all of them. Others may have come again after it.
+    // The target that arrived last represents all of them. Others may have come again after it.
     let came = |it: &&&Target| it.certain.first.begin < leave;
     let candidates = blamed.iter().filter(came);
     let order = |it: &&&Target| (it.certain.first.begin, it.certain.last, it.process);
@@ -340,8 +340,8 @@ fn what(waited: &Waited) -> Quantity {
     })
 }
 
-/// Returns the edges of a wait for several targets: the parts of the lower bound, each with the target that came at its
-/// end, and the rest of the upper bound with the target that came last of all.
+/// Returns the edges of a wait for several targets: the parts of the lower bound, each with the target that arrived at its
+/// end, and the rest of the upper bound with the target that arrived last of all.
 fn edges(case: &Case, waited: &Waited) -> Vec<Edge> {
     let Waited { enter, until, culprit, low, high, .. } = *waited;
     let parts = |rule: Rule| {

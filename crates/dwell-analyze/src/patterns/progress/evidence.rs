@@ -5,7 +5,7 @@
 //! of its [`Class`] between the same two processes, and for no others: static data may need the target where the
 //! symmetric heap does not, and large operations where small ones do not.
 //!
-//! Counter-evidence are operations that ended so soon after their target came that chance does not explain it
+//! Counter-evidence are operations that ended so soon after their target arrived that chance does not explain it
 //! ([`aligned`](crate::patterns::progress::answers)). A class *depends on arrivals* if such operations have at least 80 % of
 //! the time during which the targets of its operations were away, and if the sum of their unlikelihood is at least
 //! [`UNLIKELY`].
@@ -91,11 +91,11 @@ pub(crate) struct Key {
     pub(crate) account: Account,
     pub(crate) target: ProcessNumber,
     pub(crate) class: Class,
-    /// True if the call waited for several targets; `target` is the one that came last.
+    /// True if the call waited for several targets; `target` is the one that arrived last.
     pub(crate) multi: bool,
 }
 
-/// Sums over waits: their bounds, and the time that their calls had left beside other waits.
+/// Sums over waits: their bounds, and the time of their calls that other waits do not explain.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: u64,
@@ -161,7 +161,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Keeps a wait until its class is judged: its start, its bounds, the time that its call has left beside other
+    /// Keeps a wait until its class is judged: its start, its bounds, the time of its call apart from other
     /// waits, and the unlikelihood of its end.
     #[inline]
     pub(crate) fn wait(
@@ -336,7 +336,7 @@ pub(super) fn conclude(
     };
     let row = process.row;
     if let Some(rulings) = rulings {
-        // Operations that never waited tell what others would do if their targets were elsewhere.
+        // Operations that never waited show how others would behave if their targets were not in a call.
         let known = ledger.evidence.keys();
         rulings.extend(known.map(|&(target, class)| {
             let verdict = verdict(target, class);

@@ -72,7 +72,7 @@ pub(crate) enum Rule {
     Possible,
 }
 
-/// Tells, beside the answer to [`AskOne`], when the target was away before its last visit, if it came and went.
+/// Reports, in addition to the answer to [`AskOne`], when the target was away before its last visit, if it left in between.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Away {
     pub(super) process: ProcessNumber,

@@ -22,7 +22,7 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
-    /// Adds a target: its visits and, if it came and went, the intervals in which it was away.
+    /// Adds a target: its visits and, if it has several visits, the intervals in which it was away.
     pub(super) fn add(&mut self, enter: Time, visits: &Visits, own: impl Iterator<Item = Span>) {
         if visits.first == Span::NONE {
             return;
