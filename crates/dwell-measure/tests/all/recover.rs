@@ -366,7 +366,8 @@ fn processes_of_two_runs_are_never_mixed() {
     fs::remove_file(killed.path("open/1.0.evt")).unwrap();
     let scratch = tempfile::tempdir().unwrap();
     process(scratch.path(), other, 1, 2, 10);
-    let recovered = recover(killed.folder.path(), &[scratch.path().into()]).unwrap();
+    let recovered =
+        recover(killed.folder.path(), &[scratch.path().into()], Caution::Refuse).unwrap();
     let text = damage(&killed, &recovered);
     assert!(text.contains("1.facts: of another run, 000000000000beef; left as it is"), "{text}");
     assert!(text.contains("nothing of rank 1"), "{text}");
@@ -381,7 +382,7 @@ fn processes_of_two_runs_are_never_mixed() {
         scratch
     });
     let from = scratches.each_ref().map(|scratch| scratch.path().to_owned());
-    let error = recover(empty.path(), &from).unwrap_err();
+    let error = recover(empty.path(), &from, Caution::Refuse).unwrap_err();
     assert!(matches!(error, Error::SeveralRuns(_)), "{error}");
     assert!(error.to_string().contains("0.facts"), "{error}");
     assert!(fs::read_dir(empty.path()).unwrap().next().is_none(), "nothing was written");
