@@ -224,16 +224,10 @@ fn scan(path: &str, text: &str) -> Vec<Comment> {
 /// Chooses comments at random; the same seed chooses the same ones.
 fn choose(comments: &[Comment], count: usize, seed: u64) -> Vec<&Comment> {
     let mut left: Vec<&Comment> = comments.iter().collect();
-    let mut state = seed;
+    let mut random = fastrand::Rng::with_seed(seed);
     let mut chosen = Vec::new();
     while chosen.len() < count && !left.is_empty() {
-        // SplitMix64: small, and good enough to choose a sample.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        chosen.push(left.swap_remove((mixed % left.len() as u64) as usize));
+        chosen.push(left.swap_remove(random.usize(..left.len())));
     }
     chosen
 }

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use dwell_mpi::{Agreement, Error, Launch, Options, Waiting, World};
+use fastrand::Rng;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,20 +57,17 @@ fn run(launch: &Launch, arguments: &[String]) -> Result<u8, Error> {
     }
 }
 
-/// A generator of numbers that look random (`SplitMix64`), the same at every process.
-struct Random(u64);
+/// Random numbers that are the same at every process.
+struct Random(Rng);
 
 impl Random {
     /// Numbers that belong to what is sent in a round from one process to another.
     fn of(round: usize, from: usize, to: usize) -> Self {
-        Self((round as u64) << 40 ^ (from as u64) << 20 ^ to as u64)
+        Self(Rng::with_seed((round as u64) << 40 ^ (from as u64) << 20 ^ to as u64))
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        self.0.u64(..)
     }
 
     /// Appends what is sent: often nothing, mostly little, sometimes much.

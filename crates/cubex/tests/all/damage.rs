@@ -141,7 +141,7 @@ fn truncations() {
 #[test]
 fn changed_bytes() {
     let bytes = (0..40).map(small).min_by_key(Vec::len).unwrap();
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for at in 0..bytes.len() {
         // Most of an archive is filling.
         if bytes[at] == 0 && !random.one_in(8) {

@@ -88,7 +88,7 @@ fn report(
 #[test]
 fn readers_of_both_rules_see_every_member() {
     let directory = tempfile::tempdir().unwrap();
-    let mut random = Random(512);
+    let mut random = Random::new(512);
     let mut all = Vec::new();
     let mut anchors = std::collections::BTreeSet::new();
     for filler in 0..640 {
@@ -166,7 +166,7 @@ fn archives_of_either_rule_are_read() {
     report(&path, &[], 3, 0);
     let read = Report::open(&path).unwrap();
     let anchor = read.read_member(read.member("anchor.xml").unwrap()).unwrap();
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for _ in 0..200 {
         let bodies: Vec<Vec<u8>> = (0..4).map(|at| vec![at as u8 + 1; size(&mut random)]).collect();
         let names = ["a", "b", "c", "d"];

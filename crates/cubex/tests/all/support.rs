@@ -13,22 +13,21 @@ use cubex::{
 
 use crate::needs;
 
-/// Random numbers that are the same in each run, from the splitmix64 generator. Tests use it so that a failure can be
-/// repeated with its seed.
-pub(crate) struct Random(pub(crate) u64);
+/// Random numbers that depend on a seed alone, so that a failure can be repeated.
+pub(crate) struct Random(fastrand::Rng);
 
 impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(fastrand::Rng::with_seed(seed))
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.u64(..)
     }
 
     /// Returns a random number below `end`, which must not be 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
+        self.0.u64(..end)
     }
 
     pub(crate) fn one_in(&mut self, n: u64) -> bool {
@@ -308,7 +307,7 @@ pub(crate) fn zeros(dtype: DataType, locations: usize) -> Cells {
 
 /// Writes a random report and returns the contents that it should have. The same seed gives the same report.
 pub(crate) fn random_report(path: &Path, seed: u64, taste: Taste) -> Content {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let meta = std::sync::Arc::new(random_meta(&mut random, taste));
     let mut options = WriteOptions::default();
     options.dense_index = taste.dense_index;

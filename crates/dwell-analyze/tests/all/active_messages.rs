@@ -322,17 +322,6 @@ struct Simulated {
     delay: u64,
 }
 
-/// Numbers from a seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
-    }
-}
-
 const LATENCY: u64 = 5;
 
 /// Threads of each process of a simulated program, and the waits and delays of each.
@@ -340,8 +329,8 @@ type Simulation = (Vec<Vec<Thread>>, Vec<(BTreeMap<Wait, u64>, u64)>);
 
 /// Simulates processes that send requests, compute, and poll until some handlers have run. Returns threads and waits.
 fn simulate(seed: u64) -> Simulation {
-    let mut random = Random(seed);
-    let count = 2 + random.below(4) as usize;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let count = 2 + random.u64(..4) as usize;
     let mut all: Vec<Simulated> =
         (0..count).map(|_| Simulated { thread: thread(), ..Simulated::default() }).collect();
     loop {
@@ -361,13 +350,13 @@ fn simulate(seed: u64) -> Simulation {
         all[me].now = now;
         if all[me].polling.is_some() {
             let mail = all[me].inbox.pop_front().unwrap();
-            let length = 10 + random.below(40);
+            let length = 10 + random.u64(..40);
             let mut of =
                 std::mem::take(&mut all[me].thread).handles(mail.from as u32, mail.checksum, now);
             // Some requests are answered, sooner or later in the handler.
-            if mail.handler.is_none() && random.below(4) > 0 {
-                let sent = now + 1 + random.below(length - 4);
-                let checksum = 10 + random.below(2);
+            if mail.handler.is_none() && random.u64(..4) > 0 {
+                let sent = now + 1 + random.u64(..length - 4);
+                let checksum = 10 + random.u64(..2);
                 of = of.send(REPLY, mail.from as u32, checksum, sent);
                 send(me, mail.from, checksum, sent, Some(now), &mut all);
             }
@@ -382,11 +371,11 @@ fn simulate(seed: u64) -> Simulation {
         } else {
             all[me].steps += 1;
             let mut of = std::mem::take(&mut all[me].thread);
-            match random.below(3) {
-                0 => all[me].now += random.below(200),
+            match random.u64(..3) {
+                0 => all[me].now += random.u64(..200),
                 1 => {
-                    let to = (me + 1 + random.below(count as u64 - 1) as usize) % count;
-                    let checksum = random.below(2);
+                    let to = (me + 1 + random.u64(..count as u64 - 1) as usize) % count;
+                    let checksum = random.u64(..2);
                     of = of.send(REQUEST, to as u32, checksum, now);
                     send(me, to, checksum, now, None, &mut all);
                     all[me].now += 3;
@@ -395,7 +384,7 @@ fn simulate(seed: u64) -> Simulation {
                     of = of.polls(now);
                     all[me].polling = Some(Poll {
                         enter: now,
-                        left: 1 + random.below(3),
+                        left: 1 + random.u64(..3),
                         handled: 0,
                         last: None,
                     });

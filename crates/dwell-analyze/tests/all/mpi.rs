@@ -178,35 +178,25 @@ fn some(ranks: usize) -> usize {
     (ranks - 1).max(2)
 }
 
-struct Random(u64);
+struct Random(fastrand::Rng);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut it = self.0;
-        it = (it ^ it >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        it = (it ^ it >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        it ^ it >> 31
-    }
-
     /// Returns a random number below a limit.
     fn below(&mut self, most: usize) -> usize {
-        (self.next() % most as u64) as usize
+        self.0.usize(..most)
     }
 
     /// Returns a short time, often 0.
     fn time(&mut self) -> u64 {
-        self.next() % 12 / (1 + self.next() % 3)
+        self.0.u64(..12) / self.0.u64(1..=3)
     }
 
     fn chance(&mut self, one_in: u64) -> bool {
-        self.next().is_multiple_of(one_in)
+        self.0.u64(..one_in) == 0
     }
 
     fn shuffle<T>(&mut self, list: &mut [T]) {
-        for at in (1..list.len()).rev() {
-            list.swap(at, self.below(at + 1));
-        }
+        self.0.shuffle(list);
     }
 }
 
@@ -223,7 +213,7 @@ impl Program {
     pub(crate) fn new(seed: u64, ranks: usize) -> Self {
         let begin = vec![(0, Enter { region: region("main") }.into())];
         Self {
-            random: Random(seed),
+            random: Random(fastrand::Rng::with_seed(seed)),
             events: vec![begin; ranks],
             now: vec![0; ranks],
             requests: 0,

@@ -311,15 +311,6 @@ fn only_the_path_of_a_partial_collective_is_a_lower_bound() {
     assert_eq!(analysed(directory.path(), Cut::Budget, 1).total(Q::PartialCollectives), 0);
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (self.0 >> 33) % most
-    }
-}
-
 /// A call that waited for targets: its interval, and start and kind of the last operation on each target.
 struct Waiter {
     rank: usize,
@@ -337,31 +328,31 @@ struct Made {
 }
 
 fn make(seed: u64) -> Made {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
-    let ranks = 3 + random.below(3) as usize;
-    let team = 2 + random.below(ranks as u64 - 2) as usize;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let ranks = 3 + random.usize(..3);
+    let team = 2 + random.usize(..ranks - 2);
     let mut now = vec![0; ranks];
     let mut calls: Vec<Vec<Events>> = vec![Vec::new(); ranks];
     let mut outstanding: Vec<Vec<(usize, u64)>> = vec![Vec::new(); ranks];
     let mut served: Vec<Vec<(u64, u64)>> = vec![Vec::new(); ranks];
     let (mut waiters, mut id) = (Vec::new(), 0);
-    for _ in 0..4 + random.below(20) {
-        if random.below(3) == 0 {
-            let (win, size) = if random.below(3) == 0 { (ALL, ranks) } else { (TEAM, team) };
+    for _ in 0..4 + random.u64(..20) {
+        if random.u64(..3) == 0 {
+            let (win, size) = if random.u64(..3) == 0 { (ALL, ranks) } else { (TEAM, team) };
             // Something to complete, outside if there is an outside.
             let some = (0..size).filter(|_| size < ranks).flat_map(|rank| [rank; 3]);
-            for rank in some.filter(|_| random.below(3) > 0).collect::<Vec<_>>() {
-                let target = size + random.below((ranks - size) as u64) as usize;
-                let enter = now[rank] + random.below(20);
+            for rank in some.filter(|_| random.u64(..3) > 0).collect::<Vec<_>>() {
+                let target = size + random.usize(..(ranks - size));
+                let enter = now[rank] + random.u64(..20);
                 id += 1;
                 calls[rank].push(call("put", enter, enter + 1, put(enter, target as u32, id, 8)));
                 outstanding[rank].push((target, enter));
                 now[rank] = enter + 1;
             }
-            let enters: Vec<u64> = (0..size).map(|rank| now[rank] + random.below(20)).collect();
+            let enters: Vec<u64> = (0..size).map(|rank| now[rank] + random.u64(..20)).collect();
             let last = *enters.iter().max().unwrap();
-            let through = last + random.below(70);
-            let ends: Vec<u64> = enters.iter().map(|_| through + random.below(5)).collect();
+            let through = last + random.u64(..70);
+            let ends: Vec<u64> = enters.iter().map(|_| through + random.u64(..5)).collect();
             let first_end = *ends.iter().min().unwrap();
             for rank in 0..size {
                 let mut targets = BTreeMap::new();
@@ -374,7 +365,7 @@ fn make(seed: u64) -> Made {
                 if !targets.is_empty() && last < first_end {
                     waiters.push(Waiter { rank, enter: last, leave: first_end, targets });
                 }
-                let leave = ends[rank] + random.below(3);
+                let leave = ends[rank] + random.u64(..3);
                 let records = barrier(ends[rank], win, any);
                 calls[rank].push(call("barrier", enters[rank], leave, records));
                 served[rank].push((enters[rank], leave));
@@ -382,11 +373,11 @@ fn make(seed: u64) -> Made {
             }
             continue;
         }
-        let rank = random.below(ranks as u64) as usize;
-        let target = (rank + 1 + random.below(ranks as u64 - 1) as usize) % ranks;
-        let enter = now[rank] + random.below(40);
-        if random.below(4) == 0 && !outstanding[rank].is_empty() {
-            let leave = enter + random.below(40);
+        let rank = random.usize(..ranks);
+        let target = (rank + 1 + random.usize(..ranks - 1)) % ranks;
+        let enter = now[rank] + random.u64(..40);
+        if random.u64(..4) == 0 && !outstanding[rank].is_empty() {
+            let leave = enter + random.u64(..40);
             let complete = RmaOpCompleteRemote { win: ALL, matching_id: MatchingId(id) };
             calls[rank].push(call("quiet", enter, leave, vec![(leave, complete.into())]));
             served[rank].push((enter, leave));
@@ -397,15 +388,15 @@ fn make(seed: u64) -> Made {
             continue;
         }
         id += 1;
-        if random.below(3) == 0 {
-            let leave = enter + random.below(30);
+        if random.u64(..3) == 0 {
+            let leave = enter + random.u64(..30);
             calls[rank].push(call("get", enter, leave, get(enter, leave, target as u32, id)));
             served[rank].push((enter, leave));
             let targets = BTreeMap::from([(target, (enter, 'g'))]);
             waiters.push(Waiter { rank, enter, leave, targets });
             now[rank] = leave;
         } else {
-            let leave = enter + random.below(3);
+            let leave = enter + random.u64(..3);
             calls[rank].push(call("put", enter, leave, put(enter, target as u32, id, 8)));
             outstanding[rank].push((target, enter));
             now[rank] = leave;

@@ -45,15 +45,11 @@ struct Call {
     rest: u64,
 }
 
-struct Random(u64);
+struct Random(fastrand::Rng);
 
 impl Random {
     fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut it = self.0;
-        it = (it ^ it >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        it = (it ^ it >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (it ^ it >> 31) % most
+        self.0.u64(..most)
     }
 
     /// A time of any magnitude, up to about a millisecond.
@@ -75,7 +71,7 @@ fn eights(mut bytes: u64) -> u32 {
 
 /// Generates a program, and returns the rests of its calls.
 fn program(seed: u64) -> (Vec<Vec<Thread>>, Vec<Call>) {
-    let mut random = Random(seed);
+    let mut random = Random(fastrand::Rng::with_seed(seed));
     let processes = 2 + random.below(5) as usize;
     let mut threads: Vec<Thread> =
         (0..processes).map(|_| Thread::default().at(0, Enter { region: MAIN })).collect();

@@ -238,53 +238,41 @@ fn record(thread: Thread, step: Step, enter: u64, leave: u64, barriers: u64) -> 
     }
 }
 
-/// A sequence of random numbers.
-struct Random(u64);
-
-impl Random {
-    /// Returns a number in a range.
-    fn within(&mut self, low: u64, high: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        low + (self.0 >> 33) % (high - low)
-    }
-}
-
 /// Makes a random program of 3 or 4 processes in some rounds, each ended by a barrier.
 fn program(seed: u64, has_locks: bool) -> Vec<Vec<Step>> {
-    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 1);
-    let processes = 3 + random.within(0, 2) as usize;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let processes = 3 + random.usize(0..2);
     let mut program = vec![Vec::new(); processes];
     for _ in 0..4 {
-        let kind = random.within(0, if has_locks { 4 } else { 3 });
+        let kind = random.u64(0..if has_locks { 4 } else { 3 });
         // In a chain each process waits for the one before it.
         for (me, steps) in program.iter_mut().enumerate() {
-            steps.push(Step::Main(random.within(1, 40)));
-            steps.push(Step::Relax(2 * random.within(20, 1_500)));
+            steps.push(Step::Main(random.u64(1..40)));
+            steps.push(Step::Relax(2 * random.u64(20..1_500)));
             match kind {
                 0 if me == 0 => steps.push(Step::Signal(1)),
                 0 => {
                     steps.push(Step::Wait);
-                    steps.push(Step::Relax(2 * random.within(20, 800)));
+                    steps.push(Step::Relax(2 * random.u64(20..800)));
                     if me + 1 < processes {
                         steps.push(Step::Signal(me + 1));
                     }
                 }
                 // Nobody gets from a process that gets from it, so that none waits for ever.
                 1 if me + 1 < processes => {
-                    let target = random.within(me as u64 + 1, processes as u64) as usize;
+                    let target = random.usize(me + 1..processes);
                     steps.push(Step::Get(target));
-                    steps.push(Step::Main(random.within(1, 300)));
+                    steps.push(Step::Main(random.u64(1..300)));
                     steps.push(Step::Get(target));
                 }
                 1 | 2 => {}
                 _ => {
                     steps.push(Step::Lock);
-                    steps.push(Step::Relax(2 * random.within(20, 400)));
+                    steps.push(Step::Relax(2 * random.u64(20..400)));
                     steps.push(Step::Unlock);
                 }
             }
-            steps.push(Step::Relax(2 * random.within(20, 500)));
+            steps.push(Step::Relax(2 * random.u64(20..500)));
             steps.push(Step::Barrier);
         }
     }

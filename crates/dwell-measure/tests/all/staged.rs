@@ -234,14 +234,9 @@ fn fork(make_call: &impl Fn()) {
 /// Kills processes with one and with several threads at random moments, the first before they record.
 fn random_kills(rounds: u64) {
     let folder = tempfile::tempdir().unwrap();
-    let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut random = fastrand::Rng::with_seed(1);
     for round in 0..rounds {
-        let mut below = |most: u64| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            (random >> 16) % most
-        };
+        let mut below = |most: u64| random.u64(..most);
         let filling = if below(8) == 0 { "mapped" } else { "staged" };
         let orders = Orders { filling, threads: 1 + below(3) as usize, ..ORDERED };
         let directory = folder.path().join(round.to_string());

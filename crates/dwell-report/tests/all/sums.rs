@@ -10,10 +10,9 @@ use dwell_report::{Call, Flavour, Query};
 
 const LOCATIONS: usize = 5;
 
+/// Returns a random number that depends on `number` alone.
 fn mix(number: u64) -> u64 {
-    let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x ^ (x >> 31)
+    fastrand::Rng::with_seed(number).u64(..)
 }
 
 /// Writes a report whose call tree has chains, wide nodes and shapes between, with rows at only some call paths.

@@ -11,7 +11,7 @@ use otf2::id::{CallpathRef, GroupRef, RegionRef};
 use otf2::{List, Result};
 
 use crate::support::recorded::{CALLS, Recorded, address, region};
-use crate::support::{Calls, Random, Workshop, have, marked};
+use crate::support::{Calls, Workshop, have, marked};
 
 fn resolve(recorded: &Recorded) -> Resolved {
     resolve_archive(recorded.path(), &Options::new()).unwrap()
@@ -363,12 +363,12 @@ fn damage_is_an_error_or_harmless() {
     fs::remove_file(&path).unwrap();
     assert!(resolve_archive(recorded.path(), &Options::new()).is_err());
 
-    let mut random = Random(7);
+    let mut random = fastrand::Rng::with_seed(7);
     for _ in 0..400 {
         let mut bytes = whole.clone();
-        for _ in 0..=random.below(3) {
-            let place = random.below(bytes.len());
-            bytes[place] = random.next() as u8;
+        for _ in 0..=random.usize(..3) {
+            let place = random.usize(..bytes.len());
+            bytes[place] = random.u8(..);
         }
         fs::write(&path, &bytes).unwrap();
         fs::write(&anchor, &whole_anchor).unwrap();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use dwell_symbols::{Module, Options, Quality, Reason, Resolver, ReturnOffset, Site};
 
-use crate::support::{Calls, Random, Workshop, have};
+use crate::support::{Calls, Workshop, have};
 
 /// Number of rounds that pass in a second or two. Raise it for a thorough search.
 const ROUNDS: usize = 400;
@@ -30,26 +30,26 @@ fn damage(workshop: &Workshop, calls: &Calls, victim: &str, program: &str, seed:
     let whole = fs::read(&path).unwrap();
     let intact = resolve(workshop, calls, program);
     let sections = interesting(&whole);
-    let mut random = Random(seed);
+    let mut random = fastrand::Rng::with_seed(seed);
     let mut changed = 0;
     for round in 0..rounds {
         let mut bytes = whole.clone();
         match round % 4 {
-            0 => bytes.truncate(random.below(whole.len())),
+            0 => bytes.truncate(random.usize(..whole.len())),
             1 => {
-                for _ in 0..=random.below(8) {
-                    let at = random.below(whole.len());
-                    bytes[at] ^= 1 << random.below(8);
+                for _ in 0..=random.usize(..8) {
+                    let at = random.usize(..whole.len());
+                    bytes[at] ^= 1 << random.usize(..8);
                 }
             }
             // Where it hurts: headers of the file and of sections, debug sections.
             _ => {
-                let (start, size) = sections[random.below(sections.len())];
-                for _ in 0..=random.below(20) {
-                    let at = start + random.below(size);
-                    let extreme = [0, 1, 0x7f, 0x80, 0xff, random.next() as u8];
+                let (start, size) = sections[random.usize(..sections.len())];
+                for _ in 0..=random.usize(..20) {
+                    let at = start + random.usize(..size);
+                    let extreme = [0, 1, 0x7f, 0x80, 0xff, random.u8(..)];
                     if let Some(byte) = bytes.get_mut(at) {
-                        *byte = extreme[random.below(extreme.len())];
+                        *byte = extreme[random.usize(..extreme.len())];
                     }
                 }
             }

@@ -4,7 +4,7 @@ use std::fs;
 
 use dwell_symbols::{Module, Options, Quality, Reason, Resolver, ReturnOffset};
 
-use crate::support::{Random, Workshop, check, have};
+use crate::support::{Workshop, check, have};
 
 #[test]
 fn a_resolver_can_go_to_another_thread() {
@@ -68,10 +68,10 @@ fn many_at_once_are_as_one_by_one() {
     workshop.run("strip -g program -o stripped");
     let absent = Module::new(workshop.path("absent"), [1, 2, 3]);
     let modules = [whole, &stripped, &absent];
-    let mut random = Random(1);
+    let mut random = fastrand::Rng::with_seed(1);
     let around = calls["inlined"].1.0;
     let sites: Vec<(&Module, ReturnOffset)> = (0..2000)
-        .map(|_| (modules[random.below(3)], ReturnOffset(around - 500 + random.next() % 1000)))
+        .map(|_| (modules[random.usize(..3)], ReturnOffset(around - 500 + random.u64(..1000))))
         .collect();
     let together = Resolver::new().resolve_all(sites.iter().copied());
     let mut resolver = Resolver::new();

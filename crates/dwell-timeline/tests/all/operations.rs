@@ -418,11 +418,8 @@ fn check(path: &Path, seed: u64) -> Compared {
     let trace = Trace::open(path, 64).unwrap();
     let count = searched.calls.len() as u32;
     assert_eq!(trace.locations(), count);
-    let mut state = seed + 1;
-    let mut below = |end: u64| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) % end.max(1)
-    };
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut below = |end: u64| random.u64(..end.max(1));
     let mut compared = Compared::default();
     for round in 0..40 {
         let length = searched.end.0 + 1;

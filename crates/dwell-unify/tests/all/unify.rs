@@ -8,42 +8,20 @@ use dwell_unify::unify::{
     Offline, Parameter, Process, Property, Region, Run, Shared, Site, SiteId, Stack, Text, Thread,
     Unified, Upcalls, Window, block, gather, unify, unify_offline,
 };
+use fastrand::Rng;
 use otf2::id::{LocationRef, Time};
 
 use crate::threads::{Fault, no_fault, run};
 
-/// Reproducible numbers (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for i in (1..items.len()).rev() {
-            items.swap(i, self.below(i as u64 + 1) as usize);
-        }
-    }
-}
-
 /// A process as it might be: what it has differs from the others', and so does the order.
 fn part(seed: u64, rank: u64, size: u64) -> (Shared, Process) {
-    let mut random = Random(seed ^ (rank << 20));
+    let mut random = Rng::with_seed(seed ^ (rank << 20));
     let mut shared = Shared::default();
     // A recorder that is off.
-    if random.below(10) == 0 {
+    if random.u64(..10) == 0 {
         return (shared, Process { rank, ..Process::default() });
     }
-    let mut order: Vec<u64> = (0..40).filter(|_| random.below(3) > 0).collect();
+    let mut order: Vec<u64> = (0..40).filter(|_| random.u64(..3) > 0).collect();
     random.shuffle(&mut order);
     let mut modules = Vec::new();
     for i in order {
@@ -63,7 +41,7 @@ fn part(seed: u64, rank: u64, size: u64) -> (Shared, Process) {
                 });
             }
             3 => {
-                let at = random.below(modules.len() as u64 + 1) as usize;
+                let at = random.usize(..modules.len() + 1);
                 let module = modules.get(at).copied().unwrap_or(ModuleId::UNKNOWN);
                 let site = shared.add_site(Site { module, offset: 0x1000 + i * 16 });
                 shared.add_stack(Stack { sites: vec![site] });
@@ -90,28 +68,28 @@ fn part(seed: u64, rank: u64, size: u64) -> (Shared, Process) {
         }
     }
     shared.add_property(Property { name: "runtime".into(), value: "Sandia".into() });
-    shared.add_host(Host { name: format!("node{}", random.below(3)) });
+    shared.add_host(Host { name: format!("node{}", random.u64(..3)) });
     let host = shared.add_host(Host { name: format!("node{}", rank / 4) });
-    let begin = 1 << 60 | random.below(1 << 40);
-    let threads = (0..random.below(4))
+    let begin = 1 << 60 | random.u64(..1 << 40);
+    let threads = (0..random.u64(..4))
         .map(|i| Thread {
             label: match i {
                 0 => Label::Main,
-                1 => Label::Numbered(random.next() as u32),
+                1 => Label::Numbered(random.u32(..)),
                 _ => Label::Named("progress".into()),
             },
-            events: random.next(),
-            first: Time(begin + random.below(1000)),
-            last: Time(random.next()),
-            lost: random.below(2),
-            numbers: vec![random.next(); i as usize],
+            events: random.u64(..),
+            first: Time(begin + random.u64(..1000)),
+            last: Time(random.u64(..)),
+            lost: random.u64(..2),
+            numbers: vec![random.u64(..); i as usize],
         })
         .collect();
     let process = Process {
         rank,
         host,
-        pid: random.next() as u32,
-        name: if random.below(2) == 0 { String::new() } else { format!("worker {rank}") },
+        pid: random.u32(..),
+        name: if random.u64(..2) == 0 { String::new() } else { format!("worker {rank}") },
         begin: Time(begin),
         end: Time(begin - 5),
         threads,
@@ -208,7 +186,7 @@ fn the_order_of_merging_does_not_matter() {
     let parts: Vec<_> = (0..size).map(|rank| part(1, rank, size)).collect();
     let (_, _, expected) = unify_offline(parts.iter().cloned());
     let bytes = expected.shared().encode();
-    let mut random = Random(5);
+    let mut random = Rng::with_seed(5);
     for _ in 0..200 {
         // Files in any order.
         let mut order: Vec<usize> = (0..parts.len()).collect();
@@ -226,16 +204,16 @@ fn the_order_of_merging_does_not_matter() {
         // Pairs in any order, with the list of either side as the base.
         let mut lists: Vec<Shared> = order.iter().map(|&i| parts[i].0.clone()).collect();
         while lists.len() > 1 {
-            let at = random.below(lists.len() as u64) as usize;
+            let at = random.usize(..lists.len());
             let taken = lists.swap_remove(at);
-            let at = random.below(lists.len() as u64) as usize;
+            let at = random.usize(..lists.len());
             lists[at].merge(&taken);
-            if random.below(4) == 0 {
+            if random.u64(..4) == 0 {
                 let (sorted, maps) = lists[at].clone().canonical();
                 assert_maps(&lists[at], &maps, &sorted);
                 lists[at] = sorted;
             }
-            if random.below(4) == 0 {
+            if random.u64(..4) == 0 {
                 lists[at] = Shared::decode(&lists[at].encode()).expect("what was encoded");
             }
         }
@@ -248,7 +226,7 @@ fn the_order_of_merging_does_not_matter() {
 fn the_result_does_not_depend_on_how_many_share_it() {
     // All processes have the same definitions, each in its own order.
     let shared = |rank: u64| {
-        let mut random = Random(rank);
+        let mut random = Rng::with_seed(rank);
         let mut order: Vec<u64> = (0..50).collect();
         random.shuffle(&mut order);
         let mut shared = Shared::default();
@@ -286,11 +264,11 @@ fn nobody_waits_in_vain_when_lines_fail() {
     let parts: Vec<_> = (0..size).map(|rank| part(3, rank, size)).collect();
     for seed in 0..300 {
         let fault = |rank: u64| -> Fault {
-            let mut random = Random(seed << 32 | rank);
-            Box::new(move |bytes| match random.below(24) {
+            let mut random = Rng::with_seed(seed << 32 | rank);
+            Box::new(move |bytes| match random.u64(..24) {
                 0 => true,
                 1 => {
-                    bytes.truncate(random.below(bytes.len() as u64) as usize);
+                    bytes.truncate(random.usize(..bytes.len()));
                     false
                 }
                 _ => false,
@@ -324,11 +302,11 @@ fn nobody_waits_in_vain_when_bytes_are_flipped() {
     let parts: Vec<_> = (0..size).map(|rank| part(4, rank, size)).collect();
     for seed in 0..300 {
         let fault = |rank: u64| -> Fault {
-            let mut random = Random(seed << 32 | rank);
+            let mut random = Rng::with_seed(seed << 32 | rank);
             Box::new(move |bytes| {
-                if random.below(6) == 0 {
-                    let at = random.below(bytes.len() as u64) as usize;
-                    bytes[at] ^= 1 << random.below(8);
+                if random.u64(..6) == 0 {
+                    let at = random.usize(..bytes.len());
+                    bytes[at] ^= 1 << random.u64(..8);
                 }
                 false
             })
@@ -454,14 +432,14 @@ fn flipped_bytes_do_no_harm() {
     let counts = node.counts();
     let good = node.encode();
     let answer = node.clone().finish(6).0.encode();
-    let mut random = Random(8);
+    let mut random = Rng::with_seed(8);
     for at in 0..good.len() {
         for _ in 0..10 {
             let mut bytes = good.clone();
-            bytes[at] = random.next() as u8;
-            if random.below(2) == 0 {
-                let also = random.below(bytes.len() as u64) as usize;
-                bytes[also] ^= 1 << random.below(8);
+            bytes[at] = random.u8(..);
+            if random.u64(..2) == 0 {
+                let also = random.usize(..bytes.len());
+                bytes[also] ^= 1 << random.u64(..8);
             }
             let Ok(other) = Node::decode(&bytes, 0, 6) else { continue };
             let mut mine = node.clone();
@@ -483,11 +461,11 @@ fn flipped_bytes_do_no_harm() {
 
 #[test]
 fn noise_is_an_error_or_harmless() {
-    let mut random = Random(77);
+    let mut random = Rng::with_seed(77);
     for _ in 0..100_000 {
-        let mut bytes: Vec<u8> = (0..random.below(60)).map(|_| random.next() as u8).collect();
+        let mut bytes: Vec<u8> = (0..random.u64(..60)).map(|_| random.u8(..)).collect();
         // Small numbers get further.
-        let mask = [0xff, 0x7f, 0x0f, 0x03][random.below(4) as usize];
+        let mask = [0xff, 0x7f, 0x0f, 0x03][random.usize(..4)];
         bytes.iter_mut().for_each(|byte| *byte &= mask);
         bytes.insert(0, 1);
         if let Ok(shared) = Shared::decode(&bytes) {
@@ -574,16 +552,16 @@ fn groups_are_the_same_however_they_were_made() {
 
 #[test]
 fn groups_of_any_members_return() {
-    let mut random = Random(31);
+    let mut random = Rng::with_seed(31);
     for round in 0..5000 {
         // Runs, strides and single members in any mix, some wild.
         let mut runs = Vec::new();
-        for _ in 0..random.below(6) {
-            let wild = random.below(50) == 0;
+        for _ in 0..random.u64(..6) {
+            let wild = random.u64(..50) == 0;
             runs.push(Run {
-                start: if wild { random.next() } else { random.below(12) },
-                stride: if wild { random.next() as i64 } else { random.below(5) as i64 - 2 },
-                count: random.below(9),
+                start: if wild { random.u64(..) } else { random.u64(..12) },
+                stride: if wild { random.i64(..) } else { random.u64(..5) as i64 - 2 },
+                count: random.u64(..9),
             });
         }
         let members: Vec<u64> = runs

@@ -43,10 +43,9 @@ const OTHERS: [&str; 4] = ["shmem_init", "shmem_malloc", "shmem_free", "shmem_fi
 const COUNTED: [Option<(usize, Option<usize>)>; 6] =
     [Some((1, Some(4))), Some((0, Some(3))), Some((1, Some(4))), None, None, Some((9, None))];
 
+/// Returns a random number that depends on `number` alone.
 pub(crate) fn mix(number: u64) -> u64 {
-    let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x ^ (x >> 31)
+    fastrand::Rng::with_seed(number).u64(..)
 }
 
 /// A call path of the program.

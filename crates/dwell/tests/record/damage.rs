@@ -12,28 +12,13 @@ use std::time::{Duration, Instant};
 
 use dwell_model::archive;
 use dwell_unify::recover::{Caution, recover};
+use fastrand::Rng;
 use otf2::{Archive, Event};
 
 use crate::crash::done;
 use crate::faults::Small;
 use crate::lab::Lab;
 use crate::trace::Trace;
-
-/// A small random number generator with the same sequence on every machine.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16) % most.max(1)
-    }
-}
 
 /// Kills all processes of a program at nearly the same time.
 fn kill(lab: &Lab) {
@@ -49,14 +34,14 @@ fn kill(lab: &Lab) {
 /// Runs `die busy`, kills it at a random time, recovers it, and compares the trace with the reports of the processes.
 /// Half of the recoveries are killed as well and started again. Returns `false` if no process had reported counts.
 fn killed_at_random(lab: &Lab, program: &Path, seed: u64) -> bool {
-    let mut random = Random::new(seed);
+    let mut random = Rng::with_seed(seed);
     let experiment = lab.experiment();
     let _ = fs::remove_dir_all(&experiment);
     for rank in 0..2 {
         let _ = fs::remove_file(lab.path(&format!("said.{rank}")));
     }
     let prefix = lab.path("said");
-    let chunk = if random.below(2) == 0 { "256K" } else { "1M" };
+    let chunk = if random.u64(..2) == 0 { "256K" } else { "1M" };
     let arguments = [
         OsStr::new(env!("CARGO_BIN_EXE_dwell")),
         OsStr::new("run"),
@@ -70,8 +55,8 @@ fn killed_at_random(lab: &Lab, program: &Path, seed: u64) -> bool {
         prefix.as_os_str(),
     ];
     // One in five is killed while it starts.
-    let early = random.below(5) == 0;
-    let wait = Duration::from_millis(random.below(if early { 2000 } else { 400 }));
+    let early = random.u64(..5) == 0;
+    let wait = Duration::from_millis(random.u64(..if early { 2000 } else { 400 }));
     let (began, ready) = (Instant::now(), Cell::new(None::<Instant>));
     let run = lab.oshrun_until(2, &[], &arguments, |printed| {
         if printed.contains("ready") && ready.get().is_none() {
@@ -84,7 +69,7 @@ fn killed_at_random(lab: &Lab, program: &Path, seed: u64) -> bool {
         false
     });
     assert_ne!(run.code, Some(0), "{run:?}");
-    if random.below(2) == 0 {
+    if random.u64(..2) == 0 {
         let mut recovery = Command::new(env!("CARGO_BIN_EXE_dwell"))
             .arg("recover")
             .arg(&experiment)
@@ -92,7 +77,7 @@ fn killed_at_random(lab: &Lab, program: &Path, seed: u64) -> bool {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_micros(random.below(60_000)));
+        std::thread::sleep(Duration::from_micros(random.u64(..60_000)));
         let _ = recovery.kill();
         recovery.wait().unwrap();
     }
@@ -193,30 +178,30 @@ fn events(directory: &Path) -> Result<u64, String> {
 }
 
 /// Damages a file of a directory in a random way. Returns a description.
-fn damage(open: &Path, random: &mut Random) -> String {
+fn damage(open: &Path, random: &mut Rng) -> String {
     let mut names: Vec<_> =
         fs::read_dir(open).unwrap().flatten().map(|it| it.file_name()).collect();
     names.sort();
-    let pick = |random: &mut Random| names[random.below(names.len() as u64) as usize].clone();
+    let pick = |random: &mut Rng| names[random.usize(..names.len())].clone();
     let name = pick(random);
     let path = open.join(&name);
     let mut bytes = fs::read(&path).unwrap_or_default();
     // Most of a file is reserved space: more often than not, something that is used is hit.
     let used = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0) as u64 + 1;
     let length = bytes.len() as u64;
-    let range = if random.below(5) > 0 { used } else { length.max(1) };
-    let at = random.below(range);
+    let range = if random.u64(..5) > 0 { used } else { length.max(1) };
+    let at = random.u64(..range);
     let at = at.min(length.saturating_sub(1)) as usize;
     let page = at / 4096 * 4096;
     let to = |count: u64, bytes: &[u8]| (at + count as usize).min(bytes.len());
-    let what = match random.below(12) {
+    let what = match random.u64(..12) {
         _ if bytes.is_empty() => "nothing".into(),
         0 => {
-            bytes[at] ^= 1 << random.below(8);
+            bytes[at] ^= 1 << random.u64(..8);
             format!("a bit at {at}")
         }
         1 => {
-            bytes[at] = random.below(256) as u8;
+            bytes[at] = random.u8(..);
             format!("a byte at {at}")
         }
         2 => {
@@ -244,28 +229,28 @@ fn damage(open: &Path, random: &mut Random) -> String {
             format!("swapped with {other:?}")
         }
         7 => {
-            let end = to(random.below(2000), &bytes);
-            bytes[at..end].fill_with(|| random.below(256) as u8);
+            let end = to(random.u64(..2000), &bytes);
+            bytes[at..end].fill_with(|| random.u8(..));
             format!("garbage at {at}..{end}")
         }
         8 => {
-            let end = to(random.below(5000), &bytes);
+            let end = to(random.u64(..5000), &bytes);
             bytes[at..end].fill(0);
             format!("zeros at {at}..{end}")
         }
         9 => {
-            let from = random.below(used) as usize / 4096 * 4096;
+            let from = random.u64(..used) as usize / 4096 * 4096;
             let count = 4096.min(bytes.len() - from).min(bytes.len() - page);
             bytes.copy_within(from..from + count, page);
             format!("page {from} at {page}")
         }
         10 => {
-            let end = to(random.below(300), &bytes);
+            let end = to(random.u64(..300), &bytes);
             bytes.drain(at..end);
             format!("without {at}..{end}")
         }
         _ => {
-            let end = to(random.below(300), &bytes);
+            let end = to(random.u64(..300), &bytes);
             let copy = bytes[at..end].to_vec();
             bytes.splice(at..at, copy);
             format!("{at}..{end} twice")
@@ -295,11 +280,11 @@ fn random_damage(rounds: u64) {
         .collect();
     let (mut told, mut refused, mut harmless) = (0, 0, 0);
     for seed in 0..rounds {
-        let mut random = Random::new(seed);
+        let mut random = Rng::with_seed(seed);
         // The large one is rarely needed.
-        let which = [0, 0, 0, 1, 1, 2][random.below(6) as usize];
+        let which = [0, 0, 0, 1, 1, 2][random.u64(..6) as usize];
         copy(&runs[which], &work);
-        let times = 1 + random.below(3);
+        let times = 1 + random.u64(..3);
         let what: Vec<String> =
             (0..times).map(|_| damage(&work.join("open"), &mut random)).collect();
         let began = Instant::now();

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use fastrand::Rng;
 use otf2::Archive;
 use otf2::close::{close, close_events, minimal_definitions, scan_events};
 use otf2::encode::{EncodeError, Encoder};
@@ -206,28 +207,17 @@ fn bytes_that_are_cut_and_regions_that_are_left_are_apart() {
     assert_eq!(mended.open, []);
 }
 
-/// A small random number generator that gives the same numbers on every machine.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % most.max(1)
-    }
-}
-
 /// Damages a file in one of several ways.
-fn damage(file: &mut Vec<u8>, random: &mut Random) -> String {
+fn damage(file: &mut Vec<u8>, random: &mut Rng) -> String {
     let length = file.len();
-    let at = random.below(length);
-    match random.below(7) {
+    let at = random.usize(..length.max(1));
+    match random.usize(..7) {
         0 => {
-            file[at] ^= 1 << random.below(8);
+            file[at] ^= 1 << random.usize(..8);
             format!("a bit of byte {at}")
         }
         1 => {
-            file[at] = random.below(256) as u8;
+            file[at] = random.u8(..);
             format!("byte {at}")
         }
         2 => {
@@ -240,17 +230,17 @@ fn damage(file: &mut Vec<u8>, random: &mut Random) -> String {
             format!("cut at {at}")
         }
         4 => {
-            let end = (at + random.below(3000)).min(length);
-            file[at..end].fill_with(|| random.below(256) as u8);
+            let end = (at + random.usize(..3000)).min(length);
+            file[at..end].fill_with(|| random.u8(..));
             format!("garbage at {at}..{end}")
         }
         5 => {
-            let (from, to) = (at / PAGE * PAGE, random.below(length) / PAGE * PAGE);
+            let (from, to) = (at / PAGE * PAGE, random.usize(..length.max(1)) / PAGE * PAGE);
             file.copy_within(from..from + PAGE, to);
             format!("page {from} at {to}")
         }
         _ => {
-            let end = (at + random.below(20_000)).min(length);
+            let end = (at + random.usize(..20_000)).min(length);
             file[at..end].fill(0);
             format!("zeros at {at}..{end}")
         }
@@ -262,7 +252,7 @@ fn no_damage_loses_events_in_silence() {
     let (file, events) = killed(LARGE);
     let folder = tempfile::tempdir().unwrap();
     for seed in 0..60 {
-        let mut random = Random(seed);
+        let mut random = Rng::with_seed(seed);
         let mut file = file.clone();
         let what = damage(&mut file, &mut random);
         // See above.

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use fastrand::Rng;
 use otf2::enums::Type;
 use otf2::event::{Enter, Leave, Metric, RmaPut};
 use otf2::id::{
@@ -13,14 +14,14 @@ use otf2::write::{ArchiveWriter, Options};
 use otf2::{Archive, Attribute, AttributeValue, ByteOrder, List, MetricValue, chunk, def};
 
 use super::canonical::{self, Lines};
-use super::tools::{Random, Scratch, assert_same, tools};
+use super::tools::{Scratch, assert_same, tools};
 
 const LOCATION: LocationRef = LocationRef(3);
 const EVENTS: u64 = 60_000;
 
 /// Writes many chunks, with runs of equal times that cross their borders, and records of all lengths.
 fn write(directory: &Path, order: ByteOrder, offsets: &[(u64, i64)]) -> Archive {
-    let mut random = Random(order as u64);
+    let mut random = Rng::with_seed(order as u64);
     let options = Options { events_chunk: chunk::MIN_SIZE, order, ..Options::default() };
     let writer = ArchiveWriter::create(directory, "traces", options).unwrap();
     let mut events = writer.events(LOCATION).unwrap();
@@ -28,27 +29,27 @@ fn write(directory: &Path, order: ByteOrder, offsets: &[(u64, i64)]) -> Archive 
     for i in 0..EVENTS {
         // A run of equal times is as long as a chunk has events in places.
         if (i / 3000) % 4 != 3 {
-            time += random.below(60);
+            time += random.u64(..60);
         }
         let now = Time(time);
-        let region = RegionRef(random.below(300) as u32);
-        match random.below(8) {
+        let region = RegionRef(random.u32(..300));
+        match random.u64(..8) {
             0..3 => events.write(now, Enter { region }),
             3..6 => events.write(now, Leave { region }),
             6 => {
                 let put = RmaPut {
                     win: RmaWinRef(0),
-                    remote: Rank(random.below(100) as u32),
-                    bytes: random.below(1 << 40),
+                    remote: Rank(random.u32(..100)),
+                    bytes: random.u64(..1 << 40),
                     matching_id: MatchingId(i),
                 };
-                let value = AttributeValue::Uint64(random.below(1 << 50));
+                let value = AttributeValue::Uint64(random.u64(..1 << 50));
                 let attributes = [Attribute { attribute: AttributeRef(1), value }];
                 events.write_with(now, List::from(&attributes[..]), put)
             }
             _ => {
-                let value = MetricValue { value_type: Type::Uint64, bits: random.below(1 << 60) };
-                let values = vec![value; random.below(100) as usize];
+                let value = MetricValue { value_type: Type::Uint64, bits: random.u64(..1 << 60) };
+                let values = vec![value; random.usize(..100)];
                 events.write(now, Metric { metric: MetricRef(2), values: List::from(&values[..]) })
             }
         }
@@ -96,12 +97,12 @@ impl Scan {
     }
 
     /// Returns numbers around every chunk border, at both ends, and random ones.
-    fn numbers(&self, random: &mut Random) -> Vec<u64> {
+    fn numbers(&self, random: &mut Rng) -> Vec<u64> {
         let end = self.lines.len() as u64;
         let mut numbers: Vec<u64> =
             self.borders.iter().chain(&[1, end + 1]).flat_map(|&n| [n - 1, n, n + 1]).collect();
         numbers.push(u64::MAX);
-        numbers.extend((0..200).map(|_| 1 + random.below(end)));
+        numbers.extend((0..200).map(|_| 1 + random.u64(..end)));
         numbers
     }
 
@@ -123,7 +124,7 @@ impl Scan {
 fn seek_everywhere(archive: &Archive, location: LocationRef) {
     let scan = Scan::new(archive, location);
     assert!(scan.borders.len() >= 3, "too few chunks");
-    let mut random = Random(1);
+    let mut random = Rng::with_seed(1);
     let numbers = scan.numbers(&mut random);
     let mut reader = archive.events(location).unwrap();
     for &number in &numbers {
@@ -184,16 +185,16 @@ fn stopping_and_going_on() {
         for window in [1, 1 << 20] {
             let tables = archive.local_tables(LOCATION);
             let mut reader = archive.events_with(LOCATION, &tables, window).unwrap();
-            let mut random = Random(window as u64);
+            let mut random = Rng::with_seed(window as u64);
             let mut lines = Vec::new();
             loop {
-                let most = 1 + random.below(2000) as usize;
+                let most = 1 + random.usize(..2000);
                 let mut some = Lines { location: LOCATION, lines: Vec::new(), most };
                 let more = reader.visit(&mut some).unwrap();
                 assert!(some.lines.len() == most || !more);
                 lines.append(&mut some.lines);
-                for _ in 0..random.below(4) {
-                    if random.below(2) == 0 {
+                for _ in 0..random.u64(..4) {
+                    if random.u64(..2) == 0 {
                         let next = reader.peek_time().unwrap().map(|time| time.0);
                         assert_eq!(next, scan.times.get(lines.len()).copied());
                     }
@@ -201,7 +202,7 @@ fn stopping_and_going_on() {
                         lines.push(canonical::event(LOCATION, &record));
                     }
                 }
-                if random.below(3) == 0 {
+                if random.u64(..3) == 0 {
                     reader.peek_time().unwrap(); // A record found but not taken.
                 }
                 assert_eq!(reader.position().0, lines.len() as u64);

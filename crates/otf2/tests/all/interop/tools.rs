@@ -153,16 +153,3 @@ pub(crate) fn assert_same(what: &str, theirs: &[impl AsRef<str>], ours: &[impl A
     }
     assert_eq!(theirs.len(), ours.len(), "{what}: number of lines of libotf2 and ours");
 }
-
-/// A small random number generator that gives the same numbers in every run.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % limit
-    }
-}
