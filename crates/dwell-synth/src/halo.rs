@@ -27,7 +27,7 @@
 
 use std::path::Path;
 
-use otf2::enums::{Paradigm, RmaSyncLevel, RmaSyncType};
+use otf2::enums::{RmaSyncLevel, RmaSyncType};
 use otf2::event::{
     Enter, Leave, RmaGroupSync, RmaOpCompleteBlocking, RmaPut, RmaSync, RmaWaitChange,
 };
@@ -38,8 +38,9 @@ use otf2::{Attribute, AttributeValue, List};
 use crate::calls::{Collective, Get, INSIDE, Span};
 use crate::progress::Progress;
 use crate::rng;
+use crate::schedule::{self, Schedule};
 use crate::truth::{Severities, Totals, Truth};
-use crate::world::{FIRST_GROUP, Program, RANKS_PER_NODE, WINDOW, regions};
+use crate::world::{FIRST_GROUP, Program, WINDOW, regions};
 
 /// Nanoseconds from the beginning of one phase to that of the next, T(j + 1) - T(j). Everything that happens in a phase
 /// fits into it.
@@ -78,7 +79,6 @@ pub struct Options {
 const OFFSET: AttributeRef = AttributeRef(0);
 
 regions! {
-    MAIN = 0 "main" Function "";
     GET = 1 "caf_get" Rma "layer=caf operation=get progress=always";
     SYNC_ALL = 2 "caf_sync_all" Barrier "layer=caf operation=barrier progress=always completes=remote";
     SYNC_IMAGES = 3 "caf_sync_images" Rma "layer=caf operation=other progress=always";
@@ -160,17 +160,21 @@ impl Plan {
         self.enter(from, phase, when) + at as u64 * NOTIFY
     }
 
-    fn duration(&self) -> u64 {
-        Self::begin(self.phases()) + PHASE
-    }
-
     fn barrier(&self, phase: u64, when: When) -> Collective {
         let enter = |p| self.enter(p, phase, when);
         Collective::of(self.ranks, enter, |p| self.lateness(p, phase, when))
     }
+}
+
+impl Schedule for Plan {
+    type Step = [Collective; 2];
+
+    fn duration(&self) -> u64 {
+        Self::begin(self.phases()) + PHASE
+    }
 
     /// Returns the values of both synchronisations of each phase. They are 0 unless the phase synchronises all ranks.
-    fn barriers(&self) -> Vec<[Collective; 2]> {
+    fn steps(&self) -> Vec<[Collective; 2]> {
         let of = |phase| [self.barrier(phase, When::Before), self.barrier(phase, When::After)];
         (0..self.phases())
             .map(|phase| if Self::way(phase) == Way::All { of(phase) } else { Default::default() })
@@ -207,6 +211,16 @@ impl Plan {
         }
         sum
     }
+
+    fn write(
+        &self,
+        p: u64,
+        barriers: &[[Collective; 2]],
+        events: &mut EventWriter,
+    ) -> otf2::Result<Totals> {
+        let writer = Writer { plan: self, p, events, totals: Totals::default(), operations: 0 };
+        writer.write(barriers)
+    }
 }
 
 /// Generates the archive in a directory, and returns its truth. The directory must not contain an archive yet; it is
@@ -230,24 +244,14 @@ pub fn generate(
         ranks,
         seed,
         options: &[("rounds", rounds)],
-        paradigm: Paradigm::User, // OTF2 has none for coarrays.
         paradigm_name: "Coarrays",
         regions: REGIONS,
         window: "coarrays",
         attributes: &["DWELL::SYMMETRIC_OFFSET"],
-        ranks_per_node: RANKS_PER_NODE,
         groups: &groups,
+        ..Program::PLAIN
     };
-    let archive = program.create(directory)?;
-    let barriers = plan.barriers();
-    archive.write(
-        progress,
-        |rank, events| {
-            let writer = Writer { plan, p: rank, events, totals: Totals::default(), operations: 0 };
-            writer.write(&barriers)
-        },
-        |rank| plan.severities(rank, &barriers),
-    )
+    schedule::generate(program, plan, directory, progress)
 }
 
 /// Writes the events of a rank.
@@ -261,7 +265,6 @@ struct Writer<'w> {
 
 impl Writer<'_> {
     fn write(mut self, barriers: &[[Collective; 2]]) -> otf2::Result<Totals> {
-        self.events.write(Time(0), Enter { region: MAIN })?;
         for (phase, &[before, after]) in (0..).zip(barriers) {
             self.synchronise(phase, When::Before, before)?;
             for get in self.plan.gets(self.p, phase) {
@@ -272,9 +275,6 @@ impl Writer<'_> {
             }
             self.synchronise(phase, When::After, after)?;
         }
-        let end = self.plan.duration();
-        self.totals.duration_ns = end;
-        self.events.write(Time(end), Leave { region: MAIN })?;
         Ok(self.totals)
     }
 

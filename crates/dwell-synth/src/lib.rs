@@ -20,6 +20,7 @@ pub mod random;
 pub mod report;
 pub mod ring;
 mod rng;
+mod schedule;
 pub mod sor;
 pub mod srumma;
 mod truth;

@@ -26,7 +26,7 @@ use rayon::prelude::*;
 use crate::progress::Progress;
 use crate::rng::Rng;
 use crate::truth::{Totals, Truth};
-use crate::world::{Program, WINDOW, WORLD, regions};
+use crate::world::{MAIN, Program, WINDOW, WORLD, regions};
 
 /// Options of [`generate`]. Together they determine every byte of the archive. Memory grows with `ranks` × `segments` ×
 /// `operations`.
@@ -50,7 +50,6 @@ const OFFSET: AttributeRef = AttributeRef(0);
 const SEQUENCE: AttributeRef = AttributeRef(1);
 
 regions! {
-    MAIN = 0 "main" Function "";
     GET = 1 "shmem_getmem" Rma "layer=shmem operation=get progress=always";
     PUT = 2 "shmem_putmem" Rma "layer=shmem operation=put progress=conditional";
     ATOMIC = 3 "shmem_long_atomic_fetch_add" Atomic "layer=shmem operation=atomic_fetch_add progress=always";
@@ -464,7 +463,7 @@ pub fn generate(
         window: "All PEs",
         attributes: &["DWELL::SYMMETRIC_OFFSET", "DWELL::SEQUENCE"],
         ranks_per_node: 2,
-        groups: &[],
+        ..Program::PLAIN
     };
     let archive = program.create(directory)?;
     let mut processes: Vec<Process> = (0..ranks).map(|rank| Process::new(rank, seed)).collect();

@@ -48,8 +48,9 @@ use otf2::write::EventWriter;
 use crate::calls::{Collective, INSIDE, Span};
 use crate::progress::Progress;
 use crate::rng;
+use crate::schedule::{self, Schedule};
 use crate::truth::{Severities, Totals, Truth};
-use crate::world::{Program, RANKS_PER_NODE, WORLD, regions};
+use crate::world::{Program, WORLD, regions};
 
 /// Nanoseconds from the beginning of one step to that of the next, T(j + 1) - T(j). All calls of a step fit into it.
 pub const STEP: u64 = 200_000;
@@ -96,7 +97,6 @@ pub struct Options {
 }
 
 regions! {
-    MAIN = 0 "main" Function "";
     SEND_CALL = 1 "MPI_Send" Point2point "";
     RECV = 2 "MPI_Recv" Point2point "";
     ISEND = 3 "MPI_Isend" Point2point "";
@@ -334,12 +334,16 @@ impl Plan {
     fn turn(&self, p: u64, step: u64) -> Turn<'_> {
         Turn { plan: self, p, step }
     }
+}
+
+impl Schedule for Plan {
+    type Step = Barrier;
 
     fn duration(&self) -> u64 {
         Self::begin(self.steps) + STEP
     }
 
-    fn barriers(&self) -> Vec<Barrier> {
+    fn steps(&self) -> Vec<Barrier> {
         let of = |step: u64| {
             let enter = |p| self.turn(p, step).enters_barrier();
             Collective::of(self.ranks, enter, |p| self.turn(p, step).lateness())
@@ -359,6 +363,40 @@ impl Plan {
             }
         }
         sum
+    }
+
+    fn write(
+        &self,
+        p: u64,
+        barriers: &[Barrier],
+        events: &mut EventWriter,
+    ) -> otf2::Result<Totals> {
+        let mut totals = Totals::default();
+        for (step, barrier) in (0..).zip(barriers) {
+            let turn = self.turn(p, step);
+            for Call { region, enter, leave, records: [first, last], .. } in turn.calls() {
+                events.write(Time(enter), Enter { region })?;
+                for record in first {
+                    if matches!(record, Event::MpiSend(_) | Event::MpiIsend(_)) {
+                        totals.messages += 1;
+                        totals.bytes_sent += turn.bytes();
+                    }
+                    events.write(Time(enter + INSIDE), record)?;
+                }
+                for record in last {
+                    events.write(Time(leave - INSIDE), record)?;
+                }
+                events.write(Time(leave), Leave { region })?;
+            }
+            if let Some(all) = barrier {
+                let enter = turn.enters_barrier();
+                let end = all.last_enter + RELEASE + turn.lateness();
+                let span = Span { enter, begin: enter, end };
+                span.write_mpi(BARRIER_CALL, CollectiveOp::Barrier, 0, events)?;
+                totals.collectives += 1;
+            }
+        }
+        Ok(totals)
     }
 }
 
@@ -383,52 +421,7 @@ pub fn generate(
         paradigm: Paradigm::Mpi,
         paradigm_name: "MPI",
         regions: REGIONS,
-        window: "",
-        attributes: &[],
-        ranks_per_node: RANKS_PER_NODE,
-        groups: &[],
+        ..Program::PLAIN
     };
-    let archive = program.create(directory)?;
-    let barriers = plan.barriers();
-    archive.write(
-        progress,
-        |rank, events| write_rank(plan, rank, &barriers, events),
-        |rank| plan.severities(rank, &barriers),
-    )
-}
-
-fn write_rank(
-    plan: &Plan,
-    p: u64,
-    barriers: &[Barrier],
-    events: &mut EventWriter,
-) -> otf2::Result<Totals> {
-    let mut totals = Totals { duration_ns: plan.duration(), ..Totals::default() };
-    events.write(Time(0), Enter { region: MAIN })?;
-    for (step, barrier) in (0..).zip(barriers) {
-        let turn = plan.turn(p, step);
-        for Call { region, enter, leave, records: [first, last], .. } in turn.calls() {
-            events.write(Time(enter), Enter { region })?;
-            for record in first {
-                if matches!(record, Event::MpiSend(_) | Event::MpiIsend(_)) {
-                    totals.messages += 1;
-                    totals.bytes_sent += turn.bytes();
-                }
-                events.write(Time(enter + INSIDE), record)?;
-            }
-            for record in last {
-                events.write(Time(leave - INSIDE), record)?;
-            }
-            events.write(Time(leave), Leave { region })?;
-        }
-        if let Some(all) = barrier {
-            let enter = turn.enters_barrier();
-            let end = all.last_enter + RELEASE + turn.lateness();
-            let span = Span { enter, begin: enter, end };
-            span.write_mpi(BARRIER_CALL, CollectiveOp::Barrier, 0, events)?;
-            totals.collectives += 1;
-        }
-    }
-    events.write(Time(plan.duration()), Leave { region: MAIN })?;
-    Ok(totals)
+    schedule::generate(program, plan, directory, progress)
 }

@@ -27,7 +27,7 @@
 
 use std::path::Path;
 
-use otf2::enums::{CollectiveOp, Paradigm};
+use otf2::enums::CollectiveOp;
 use otf2::event::{Enter, Leave};
 use otf2::id::{MatchingId, Time};
 use otf2::write::EventWriter;
@@ -35,8 +35,9 @@ use otf2::write::EventWriter;
 use crate::calls::{self, Collective, Get, Span};
 use crate::progress::Progress;
 use crate::rng;
+use crate::schedule::{self, Schedule};
 use crate::truth::{Severities, Totals, Truth};
-use crate::world::{Program, RANKS_PER_NODE, regions};
+use crate::world::{Program, regions};
 
 /// Nanoseconds from the beginning of one exchange to that of the next, or to that of the reduction.
 pub const STEP: u64 = 100_000;
@@ -70,7 +71,6 @@ pub struct Options {
 }
 
 regions! {
-    MAIN = 0 "main" Function "";
     GET = 1 "ARMCI_Get" Rma "layer=armci operation=get progress=always";
     ALL_FENCE = 2 "ARMCI_AllFence" Rma "layer=armci operation=complete_remote progress=always completes=remote";
     ALLREDUCE = 3 "MPI_Allreduce" CollAll2all "layer=mpi operation=all_reduce progress=always";
@@ -120,8 +120,12 @@ impl Plan {
         let arrival = |from| self.arrival(from, iteration, part);
         Get::in_turn(begin, self.neighbours(p), arrival, TRANSFER)
     }
+}
 
-    fn reductions(&self) -> Vec<Collective> {
+impl Schedule for Plan {
+    type Step = Collective;
+
+    fn steps(&self) -> Vec<Collective> {
         let of =
             |it| Collective::of(self.ranks, |p| self.arrival(p, it, 2), |p| self.lateness(p, it));
         (0..self.iterations).map(of).collect()
@@ -143,6 +147,35 @@ impl Plan {
         }
         sum
     }
+
+    fn write(
+        &self,
+        p: u64,
+        reductions: &[Collective],
+        events: &mut EventWriter,
+    ) -> otf2::Result<Totals> {
+        let mut totals = Totals::default();
+        for (iteration, reduction) in (0..).zip(reductions) {
+            for part in 0..2 {
+                let mut end = self.arrival(p, iteration, part);
+                for get in self.gets(p, iteration, part) {
+                    get.write(GET, HALO, MatchingId(totals.gets), events)?;
+                    totals.gets += 1;
+                    totals.bytes_get += HALO;
+                    end = get.leave;
+                }
+                events.write(Time(end), Enter { region: ALL_FENCE })?;
+                let leave = self.begin(iteration, part) + HOLD;
+                events.write(Time(leave), Leave { region: ALL_FENCE })?;
+            }
+            let enter = self.arrival(p, iteration, 2);
+            let end = reduction.last_enter + REDUCTION + self.lateness(p, iteration);
+            let span = Span { enter, begin: enter, end };
+            span.write_mpi(ALLREDUCE, CollectiveOp::Allreduce, 8, events)?;
+            totals.collectives += 1;
+        }
+        Ok(totals)
+    }
 }
 
 /// Generates the archive in a directory, and returns its truth. The directory must not contain an archive yet; it is
@@ -163,51 +196,10 @@ pub fn generate(
         ranks,
         seed,
         options: &[("iterations", iterations)],
-        paradigm: Paradigm::User, // OTF2 has none for ARMCI.
         paradigm_name: "ARMCI",
         regions: REGIONS,
         window: "ARMCI memory",
-        attributes: &[],
-        ranks_per_node: RANKS_PER_NODE,
-        groups: &[],
+        ..Program::PLAIN
     };
-    let archive = program.create(directory)?;
-    let reductions = plan.reductions();
-    archive.write(
-        progress,
-        |rank, events| write_rank(plan, rank, &reductions, events),
-        |rank| plan.severities(rank, &reductions),
-    )
-}
-
-fn write_rank(
-    plan: &Plan,
-    p: u64,
-    reductions: &[Collective],
-    events: &mut EventWriter,
-) -> otf2::Result<Totals> {
-    let mut totals = Totals::default();
-    events.write(Time(0), Enter { region: MAIN })?;
-    for (iteration, reduction) in (0..).zip(reductions) {
-        for part in 0..2 {
-            let mut end = plan.arrival(p, iteration, part);
-            for get in plan.gets(p, iteration, part) {
-                get.write(GET, HALO, MatchingId(totals.gets), events)?;
-                totals.gets += 1;
-                totals.bytes_get += HALO;
-                end = get.leave;
-            }
-            events.write(Time(end), Enter { region: ALL_FENCE })?;
-            let leave = plan.begin(iteration, part) + HOLD;
-            events.write(Time(leave), Leave { region: ALL_FENCE })?;
-        }
-        let enter = plan.arrival(p, iteration, 2);
-        let end = reduction.last_enter + REDUCTION + plan.lateness(p, iteration);
-        let span = Span { enter, begin: enter, end };
-        span.write_mpi(ALLREDUCE, CollectiveOp::Allreduce, 8, events)?;
-        totals.collectives += 1;
-    }
-    totals.duration_ns = plan.duration();
-    events.write(Time(plan.duration()), Leave { region: MAIN })?;
-    Ok(totals)
+    schedule::generate(program, plan, directory, progress)
 }

@@ -36,7 +36,6 @@
 
 use std::path::Path;
 
-use otf2::enums::Paradigm;
 use otf2::event::{Enter, Leave, RmaGet, RmaOpCompleteNonBlocking};
 use otf2::id::{MatchingId, Rank, Time};
 use otf2::write::EventWriter;
@@ -44,8 +43,9 @@ use otf2::write::EventWriter;
 use crate::calls::{self, Collective, INSIDE, Span};
 use crate::progress::Progress;
 use crate::rng;
+use crate::schedule::{self, Schedule};
 use crate::truth::{Severities, Totals, Truth};
-use crate::world::{Program, RANKS_PER_NODE, WINDOW, regions};
+use crate::world::{Program, WINDOW, regions};
 
 /// Nanoseconds from the beginning of one step to that of the next, T(k + 1) - T(k). All calls of a step fit into it.
 pub const STEP: u64 = 100_000;
@@ -88,7 +88,6 @@ pub struct Options {
 }
 
 regions! {
-    MAIN = 0 "main" Function "";
     NB_GET = 1 "ARMCI_NbGet" Rma "layer=armci operation=get mode=nonblocking progress=never";
     WAIT = 2 "ARMCI_Wait" Rma "layer=armci operation=wait progress=always";
     ALL_FENCE = 3 "ARMCI_AllFence" Rma "layer=armci operation=complete_remote progress=always completes=remote";
@@ -165,13 +164,19 @@ impl Plan {
         let enter = |p| self.arrival(p, round, self.blocks);
         Collective::of(self.ranks, enter, |p| self.lateness(p, round))
     }
+}
 
-    /// Returns the time of the last event that any rank can have.
+impl Schedule for Plan {
+    type Step = Collective;
+
+    fn steps(&self) -> Vec<Collective> {
+        (0..self.rounds).map(|round| self.barrier(round)).collect()
+    }
+
     fn duration(&self) -> u64 {
         self.begin(self.rounds) + STEP
     }
 
-    /// Returns the severities of a rank, by the formulas of the module.
     fn severities(&self, p: u64, barriers: &[Collective]) -> Severities {
         let mut sum = Severities::default();
         for (round, barrier) in (0..).zip(barriers) {
@@ -183,6 +188,43 @@ impl Plan {
             sum.barrier_completion += self.lateness(p, round) - barrier.least_lateness;
         }
         sum
+    }
+
+    fn write(
+        &self,
+        p: u64,
+        barriers: &[Collective],
+        events: &mut EventWriter,
+    ) -> otf2::Result<Totals> {
+        let mut totals = Totals::default();
+        for (round, barrier) in (0..).zip(barriers) {
+            let begin = self.begin(round);
+            write_gets(self, p, begin - STEP, 0, events, &mut totals)?;
+            for step in 0..self.blocks {
+                // The pair of this step was issued last.
+                let pair = totals.gets - 2;
+                for (index, wait) in (0..).zip(self.waits(p, round, step)) {
+                    let matching_id = MatchingId(pair + index);
+                    let done = RmaOpCompleteNonBlocking { win: WINDOW, matching_id };
+                    events.write(Time(wait.enter), Enter { region: WAIT })?;
+                    events.write(Time(wait.leave - INSIDE), done)?;
+                    events.write(Time(wait.leave), Leave { region: WAIT })?;
+                }
+                if step + 1 < self.blocks {
+                    write_gets(self, p, begin + step * STEP, step + 1, events, &mut totals)?;
+                }
+            }
+
+            let enter = self.arrival(p, round, self.blocks);
+            let fence = begin + (self.blocks - 1) * STEP + ISSUE;
+            events.write(Time(fence), Enter { region: ALL_FENCE })?;
+            events.write(Time(fence + FENCE), Leave { region: ALL_FENCE })?;
+            let end = barrier.last_enter + BARRIER + self.lateness(p, round);
+            let span = Span { enter, begin: enter + INSIDE, end };
+            span.write_rma_barrier(ARMCI_BARRIER, events)?;
+            totals.collectives += 1;
+        }
+        Ok(totals)
     }
 }
 
@@ -224,62 +266,12 @@ pub fn generate(
         ranks,
         seed,
         options: &[("blocks", blocks), ("rounds", rounds)],
-        paradigm: Paradigm::User, // OTF2 has none for ARMCI.
         paradigm_name: "ARMCI",
         regions: REGIONS,
         window: "ARMCI memory",
-        attributes: &[],
-        ranks_per_node: RANKS_PER_NODE,
-        groups: &[],
+        ..Program::PLAIN
     };
-    let archive = program.create(directory)?;
-    let barriers: Vec<Collective> = (0..rounds).map(|round| plan.barrier(round)).collect();
-    archive.write(
-        progress,
-        |rank, events| write_rank(plan, rank, &barriers, events),
-        |rank| plan.severities(rank, &barriers),
-    )
-}
-
-/// Writes the events of a rank.
-fn write_rank(
-    plan: &Plan,
-    p: u64,
-    barriers: &[Collective],
-    events: &mut EventWriter,
-) -> otf2::Result<Totals> {
-    let mut totals = Totals::default();
-    events.write(Time(0), Enter { region: MAIN })?;
-    for (round, barrier) in (0..).zip(barriers) {
-        let begin = plan.begin(round);
-        write_gets(plan, p, begin - STEP, 0, events, &mut totals)?;
-        for step in 0..plan.blocks {
-            // The pair of this step was issued last.
-            let pair = totals.gets - 2;
-            for (index, wait) in (0..).zip(plan.waits(p, round, step)) {
-                let matching_id = MatchingId(pair + index);
-                let done = RmaOpCompleteNonBlocking { win: WINDOW, matching_id };
-                events.write(Time(wait.enter), Enter { region: WAIT })?;
-                events.write(Time(wait.leave - INSIDE), done)?;
-                events.write(Time(wait.leave), Leave { region: WAIT })?;
-            }
-            if step + 1 < plan.blocks {
-                write_gets(plan, p, begin + step * STEP, step + 1, events, &mut totals)?;
-            }
-        }
-
-        let enter = plan.arrival(p, round, plan.blocks);
-        let fence = begin + (plan.blocks - 1) * STEP + ISSUE;
-        events.write(Time(fence), Enter { region: ALL_FENCE })?;
-        events.write(Time(fence + FENCE), Leave { region: ALL_FENCE })?;
-        let end = barrier.last_enter + BARRIER + plan.lateness(p, round);
-        let span = Span { enter, begin: enter + INSIDE, end };
-        span.write_rma_barrier(ARMCI_BARRIER, events)?;
-        totals.collectives += 1;
-    }
-    totals.duration_ns = plan.duration();
-    events.write(Time(plan.duration()), Leave { region: MAIN })?;
-    Ok(totals)
+    schedule::generate(program, plan, directory, progress)
 }
 
 /// Writes the two gets that rank p issues for a step.

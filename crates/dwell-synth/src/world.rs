@@ -16,15 +16,12 @@ use otf2::{List, def, enums};
 use rayon::prelude::*;
 
 use crate::progress::Progress;
-use crate::truth::{Severities, Totals, Truth};
+use crate::truth::{Totals, Truth};
 
 /// The window that all one-sided operations use.
 pub(crate) const WINDOW: RmaWinRef = RmaWinRef(0);
 /// The communicator of all ranks.
 pub(crate) const WORLD: CommRef = CommRef(0);
-
-/// Ranks on one node of the synthetic machine.
-pub(crate) const RANKS_PER_NODE: u64 = 64;
 
 /// A region of a synthetic program.
 pub(crate) struct RegionRow {
@@ -35,15 +32,25 @@ pub(crate) struct RegionRow {
     pub(crate) meaning: &'static str,
 }
 
-/// Defines a constant for each region, and the list `REGIONS` of all regions.
+/// The region of the whole program, which has the same id in all programs.
+pub(crate) const MAIN: RegionRef = RegionRef(0);
+
+/// Defines a constant for each region from 1 on, and the list `REGIONS` of all regions, of which [`MAIN`] is the first.
 macro_rules! regions {
     ($( $name:ident = $number:literal $text:literal $role:ident $meaning:literal; )*) => {
         $( const $name: otf2::id::RegionRef = otf2::id::RegionRef($number); )*
-        const REGIONS: &[$crate::world::RegionRow] = &[$( $crate::world::RegionRow {
-            name: $text,
-            role: otf2::enums::RegionRole::$role,
-            meaning: $meaning,
-        }, )*];
+        const REGIONS: &[$crate::world::RegionRow] = &[
+            $crate::world::RegionRow {
+                name: "main",
+                role: otf2::enums::RegionRole::Function,
+                meaning: "",
+            },
+            $( $crate::world::RegionRow {
+                name: $text,
+                role: otf2::enums::RegionRole::$role,
+                meaning: $meaning,
+            }, )*
+        ];
     };
 }
 pub(crate) use regions;
@@ -84,6 +91,22 @@ pub(crate) struct Generation<'p> {
 }
 
 impl<'p> Program<'p> {
+    /// A program without a name, of ranks that share nodes by 64.
+    pub(crate) const PLAIN: Self = Self {
+        kind: "",
+        description: "",
+        ranks: 0,
+        seed: 0,
+        options: &[],
+        paradigm: Paradigm::User, // OTF2 has none for ARMCI and for coarrays.
+        paradigm_name: "",
+        regions: &[],
+        window: "",
+        attributes: &[],
+        ranks_per_node: 64,
+        groups: &[],
+    };
+
     /// Creates the archive of the program, and fails if the directory contains one.
     pub(crate) fn create(self, directory: &Path) -> otf2::Result<Generation<'p>> {
         let options = Options {
@@ -100,21 +123,6 @@ impl<'p> Program<'p> {
 }
 
 impl Generation<'_> {
-    /// Writes an archive whose severities follow from a formula. `write` writes the events of a rank, and `severities`
-    /// returns the severities of a rank.
-    pub(crate) fn write(
-        self,
-        progress: Progress<'_>,
-        write: impl Fn(u64, &mut EventWriter) -> otf2::Result<Totals> + Sync,
-        severities: impl Fn(u64) -> Severities + Sync,
-    ) -> otf2::Result<Truth> {
-        let ranks = self.program.ranks;
-        let all = vec![(); ranks as usize].into_par_iter();
-        let mut truth = self.write_from(all, progress, |rank, (), events| write(rank, events))?;
-        truth.add_severities((0..ranks).into_par_iter().map(&severities).collect());
-        Ok(truth)
-    }
-
     /// Writes an archive from the data of each rank, and returns its truth without severities. `write` writes the
     /// events of a rank in parallel with other ranks, and returns what it counted; the numbers of events and bytes are
     /// added here.
