@@ -1,13 +1,13 @@
 //! Hosts of their own: network namespaces, with a name, an address and a clock each.
 //!
 //! Launchers reach them through a script in place of a remote shell, so the programs are started, connected and
-//! measured as on several machines. Their clocks are set apart by time namespaces, and made to drift by the
+//! measured as on several machines. The tests below set their clocks apart by time namespaces, and let them drift by the
 //! recorder. Needs the right to make namespaces; without it the tests say so and pass.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -23,40 +23,39 @@ use crate::trace::Trace;
 const APART: u64 = 1000;
 
 /// Hosts that exist until the value is dropped.
-struct Hosts {
-    names: Vec<String>,
+pub(crate) struct Hosts {
+    pub(crate) names: Vec<String>,
     bridge: String,
     /// Script that runs a command on a host.
-    agent: PathBuf,
+    pub(crate) agent: PathBuf,
     /// Address of this machine in their network.
-    here: String,
+    pub(crate) here: String,
 }
 
-fn ip(words: &str) -> bool {
+/// Runs `ip` with these words. Returns `true` if it succeeds.
+pub(crate) fn ip(words: &str) -> bool {
     let output = Command::new("ip").args(words.split(' ')).output();
     output.is_ok_and(|output| output.status.success())
 }
 
 impl Hosts {
-    /// Creates this many hosts, or returns `None` if the user is not allowed to.
-    fn open(lab: &Lab, count: usize) -> Option<Self> {
+    /// Creates `count` hosts whose agent is in a folder, or returns `None` if the user is not allowed to. The clock of each
+    /// is `apart` seconds ahead of the previous one.
+    pub(crate) fn open(folder: &Path, count: usize, apart: u64) -> Option<Self> {
         // Several tests of one process, and several processes, have hosts at once.
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let own = std::process::id().wrapping_mul(4) + NEXT.fetch_add(1, Ordering::Relaxed);
+        let own = std::process::id().wrapping_mul(16) + NEXT.fetch_add(1, Ordering::Relaxed);
         let (net, bridge) = (format!("10.231.{}", own % 256), format!("dw{own}"));
         let names: Vec<String> = (0..count).map(|host| format!("dwell{own}-{host}")).collect();
-        let hosts = Self {
-            agent: agent(lab, &names),
-            here: format!("{net}.254"),
-            names: names.clone(),
-            bridge: bridge.clone(),
-        };
-        let mut made = clocks_can_be_set_apart()
+        let agent = agent(folder, &names, apart);
+        let hosts = Self { names, bridge, agent, here: format!("{net}.254") };
+        let bridge = &hosts.bridge;
+        let mut made = (apart == 0 || clocks_can_be_set_apart())
             && ip(&format!("link add {bridge} type bridge"))
-            && ip(&format!("addr add {net}.254/24 dev {bridge}"))
+            && ip(&format!("addr add {}/24 dev {bridge}", hosts.here))
             && ip(&format!("link set {bridge} up"));
-        for (at, name) in names.iter().enumerate() {
-            let (end, address) = (format!("{bridge}-{at}"), at + 1);
+        for (at, name) in hosts.names.iter().enumerate() {
+            let (end, address) = (hosts.link(at), at + 1);
             made = made
                 && ip(&format!("netns add {name}"))
                 && ip(&format!("link add {end} type veth peer name eth0 netns {name}"))
@@ -69,6 +68,11 @@ impl Hosts {
             needs::missing("RIGHTS", "this user may not make namespaces, or there is no ip");
         }
         made.then_some(hosts)
+    }
+
+    /// Returns the name of this machine's end of the link of a host.
+    pub(crate) fn link(&self, host: usize) -> String {
+        format!("{}-{host}", self.bridge)
     }
 
     /// Records a program with one process on each host.
@@ -86,7 +90,7 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        // The other end of a cable goes with its namespace.
+        // The other end of a link goes with its namespace.
         for name in &self.names {
             ip(&format!("netns del {name}"));
         }
@@ -101,18 +105,18 @@ fn clocks_can_be_set_apart() -> bool {
 }
 
 /// Writes a script that launchers call like a remote shell: options, a host, a command.
-fn agent(lab: &Lab, names: &[String]) -> PathBuf {
-    let ahead: String = (0..)
-        .zip(names)
-        .map(|(host, name): (u64, _)| format!("{name}) ahead={} ;;\n", host * APART))
-        .collect();
+fn agent(folder: &Path, names: &[String], apart: u64) -> PathBuf {
+    let ahead = |(host, name): (u64, &String)| match apart {
+        0 => String::new(),
+        _ => format!("{name}) ahead='--time --monotonic {}' ;;\n", host * apart),
+    };
+    let ahead: String = (0..).zip(names).map(ahead).collect();
     let text = format!(
-        "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\nhost=$1; shift\n\
+        "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\nhost=$1; shift\nahead=\n\
          case $host in\n{ahead}esac\n\
-         exec ip netns exec $host unshare --uts --time --monotonic $ahead \
-         sh -c \"hostname $host; $*\"\n"
+         exec ip netns exec $host unshare --uts $ahead sh -c \"hostname $host; $*\"\n"
     );
-    let script = lab.path("agent.sh");
+    let script = folder.join("agent.sh");
     fs::write(&script, text).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     script
@@ -136,7 +140,7 @@ fn named(trace: &Trace) -> Vec<String> {
 fn clocks_that_are_far_apart_and_turn() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
     let lab = Lab::bare();
-    let Some(hosts) = Hosts::open(&lab, 3) else { return };
+    let Some(hosts) = Hosts::open(&lab.path(""), 3, APART) else { return };
     let program = mpi.compile(&lab, "tests/programs/mpi_ring.c", &[]);
     let ahead = i128::from(APART) * 1_000_000_000;
     let skew = Skew { offset: 3_000_000, drift: 5_000_000, turn: 800_000_000, ahead };
@@ -173,7 +177,7 @@ fn clocks_that_are_far_apart_and_turn() {
 #[test]
 fn clocks_that_the_system_has_set_apart() {
     let lab = Lab::bare();
-    let Some(hosts) = Hosts::open(&lab, 2) else { return };
+    let Some(hosts) = Hosts::open(&lab.path(""), 2, APART) else { return };
     for mpi in Mpi::chosen_of_the_system() {
         let program = mpi.compile(&lab, "tests/programs/mpi_ring.c", &[]);
         let run = hosts.measured(&lab, &mpi, &[], &[program.as_os_str(), "50".as_ref()]);

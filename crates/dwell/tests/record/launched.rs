@@ -1,7 +1,7 @@
 //! `dwell analyze` under real launchers, which start several copies of it: the results are those of one process, and
 //! no copy outlives a failure of another by much.
 
-mod hosts;
+mod links;
 
 use std::ffi::OsStr;
 use std::fs;
