@@ -3,15 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use dwell_analyze::{Activities, Analysis, Cut, Options, analyze};
-use otf2::Archive;
-use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
+use otf2::enums::LockType;
 use otf2::event::{
-    Enter, Leave, RmaAcquireLock, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking, RmaPut,
-    RmaReleaseLock, RmaWaitChange,
+    Enter, Leave, RmaAcquireLock, RmaGet, RmaOpCompleteBlocking, RmaPut, RmaReleaseLock,
+    RmaWaitChange,
 };
 use otf2::id::{LockId, MatchingId, Rank, RegionRef, RmaWinRef};
 
-use crate::support::{Events, OFFSET, SEQUENCE, Thread, WINDOW, World};
+use crate::support::{Events, OFFSET, Thread, WINDOW, World};
 
 const MAIN: RegionRef = RegionRef(0);
 const SOLVE: RegionRef = RegionRef(1);
@@ -41,18 +40,7 @@ const SECOND: RmaWinRef = RmaWinRef(2);
 
 /// Adds the first barrier of a window.
 fn barrier(thread: Thread, win: RmaWinRef, enter: u64, leave: u64) -> Thread {
-    let end = RmaCollectiveEnd {
-        collective_op: CollectiveOp::Barrier,
-        sync_level: RmaSyncLevel::PROCESS,
-        win,
-        root: CollectiveRoot::None,
-        bytes_sent: 0,
-        bytes_received: 0,
-    };
-    thread
-        .at(enter, Enter { region: BARRIER })
-        .with(leave, (SEQUENCE, 0), end)
-        .at(leave, Leave { region: BARRIER })
+    thread.barrier_of(BARRIER, win, 0, enter, leave)
 }
 
 /// Returns a thread that is in `main` from a time on.
@@ -64,17 +52,8 @@ fn main_from(begin: u64) -> Thread {
 fn analyzed(threads: Vec<Thread>, groups: &[Vec<u64>], check: impl Fn(&Analysis)) {
     let processes: Vec<Vec<Thread>> =
         threads.into_iter().map(|it| vec![it.at(200, Leave { region: MAIN })]).collect();
-    let world = World {
-        regions: REGIONS,
-        processes: &processes,
-        per_node: 4,
-        groups,
-        latency: [0; 2],
-        cores: &[],
-    };
-    let directory = tempfile::tempdir().unwrap();
-    world.write(directory.path());
-    let archive = Archive::open(directory.path()).unwrap();
+    let world = World { per_node: 4, groups, ..World::new(REGIONS, &processes) };
+    let (directory, archive) = world.open();
     for cut in [Cut::Budget, Cut::EveryEvent, Cut::Nanoseconds(37)] {
         let mut options = Options::default();
         (options.cut, options.threads) = (cut, 2);

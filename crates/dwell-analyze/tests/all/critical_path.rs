@@ -8,12 +8,10 @@ use std::collections::BTreeMap;
 
 use dwell_analyze::{LocationNumber, Options, Quantity};
 use dwell_log::read::{DependencyLog, Step};
-use otf2::Archive;
-use otf2::enums::{CollectiveOp, CollectiveRoot, RmaSyncLevel};
-use otf2::event::{Enter, Leave, RmaCollectiveEnd, RmaOpCompleteBlocking, RmaPut, RmaWaitChange};
-use otf2::id::{MatchingId, Rank, RegionRef, RmaWinRef};
+use otf2::event::{Enter, Leave};
+use otf2::id::{RegionRef, RmaWinRef};
 
-use crate::support::{self, Events, OFFSET, SEQUENCE, Thread, WINDOW as win, World};
+use crate::support::{self, Events, Thread, WINDOW as win, World};
 
 /// Window of the processes 1 and 2.
 const SOME: RmaWinRef = RmaWinRef(1);
@@ -45,31 +43,15 @@ trait Calls: Events {
 
     /// Raises the flag of another process.
     fn signal(self, target: u32, enter: u64) -> Self {
-        let (remote, matching_id) = (Rank(target), MatchingId(0));
-        self.at(enter, Enter { region: PUT })
-            .with(enter, (OFFSET, 64), RmaPut { win, remote, bytes: 8, matching_id })
-            .at(enter + 1, RmaOpCompleteBlocking { win, matching_id })
-            .at(enter + 1, Leave { region: PUT })
+        self.put_to(PUT, 0, target, 64, enter)
     }
 
     fn wait(self, enter: u64, leave: u64) -> Self {
-        self.at(enter, Enter { region: WAIT_UNTIL })
-            .with(enter, (OFFSET, 64), RmaWaitChange { win })
-            .at(leave, Leave { region: WAIT_UNTIL })
+        self.wait_for(WAIT_UNTIL, 64, enter, leave)
     }
 
     fn barrier(self, members: RmaWinRef, enter: u64, leave: u64) -> Self {
-        let end = RmaCollectiveEnd {
-            collective_op: CollectiveOp::Barrier,
-            sync_level: RmaSyncLevel::PROCESS,
-            win: members,
-            root: CollectiveRoot::None,
-            bytes_sent: 0,
-            bytes_received: 0,
-        };
-        self.at(enter, Enter { region: BARRIER })
-            .with(leave, (SEQUENCE, 0), end)
-            .at(leave, Leave { region: BARRIER })
+        self.barrier_of(BARRIER, members, 0, enter, leave)
     }
 }
 
@@ -82,20 +64,12 @@ type At = (u32, u64, u64);
 /// and region.
 fn check(threads: &[Thread], steps: &[At], times: &[(u32, &str, u64)]) {
     let processes: Vec<Vec<Thread>> = threads.iter().map(|it| vec![it.clone()]).collect();
-    let world = World {
-        regions: REGIONS,
-        processes: &processes,
-        per_node: 1,
-        groups: &[vec![1, 2]],
-        latency: [0, 0],
-        cores: &[],
-    };
-    let directory = tempfile::tempdir().unwrap();
-    world.write(directory.path());
+    let world = World { groups: &[vec![1, 2]], ..World::new(REGIONS, &processes) };
+    let (directory, archive) = world.open();
     let place = directory.path().join("log");
     let mut options = Options::default();
     (options.threads, options.log) = (2, Some(place.clone()));
-    let analysis = support::sums::analyze(&Archive::open(directory.path()).unwrap(), &options);
+    let analysis = support::sums::analyze(&archive, &options);
     let path = analysis.critical_path().unwrap();
     let found = path.steps.iter();
     let found: Vec<At> =

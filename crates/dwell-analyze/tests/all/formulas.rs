@@ -47,15 +47,7 @@ fn thread() -> Thread {
 fn analyzed(threads: Vec<Thread>, check: impl Fn(&Analysis)) {
     let end = |thread: Thread| vec![thread.at(END, Leave { region: MAIN })];
     let processes: Vec<_> = threads.into_iter().map(end).collect();
-    World {
-        regions: REGIONS,
-        processes: &processes,
-        per_node: 1,
-        groups: &[],
-        latency: [0; 2],
-        cores: &[],
-    }
-    .analyzed(|it| {
+    World::new(REGIONS, &processes).analyzed(|it| {
         assert_eq!(it.not_computed(), []);
         check(it);
     });

@@ -5,7 +5,6 @@
 
 use dwell_analyze::{Cut, Options, Quantity};
 use dwell_model::waits::Wait;
-use otf2::Archive;
 use otf2::event::{Enter, Leave, RmaGet, RmaOpCompleteBlocking};
 use otf2::id::{MatchingId, Rank, RegionRef};
 
@@ -50,17 +49,8 @@ fn origin() -> Thread {
 fn workers_share_the_questions_to_one_target() {
     let origins = (0..ORIGINS).map(|_| vec![origin()]);
     let processes: Vec<Vec<Thread>> = std::iter::once(vec![target()]).chain(origins).collect();
-    let world = World {
-        regions: REGIONS,
-        processes: &processes,
-        per_node: 1,
-        groups: &[],
-        latency: [0; 2],
-        cores: &[],
-    };
-    let directory = tempfile::tempdir().unwrap();
-    world.write(directory.path());
-    let archive = Archive::open(directory.path()).unwrap();
+    let world = World::new(REGIONS, &processes);
+    let (directory, archive) = world.open();
     let mut reports = Vec::new();
     for (threads, cut) in [
         (1, Cut::Nanoseconds(1 << 62)),

@@ -7,11 +7,10 @@
 
 use dwell_analyze::Quantity;
 use dwell_model::waits::Wait;
-use otf2::enums::{CollectiveOp, CollectiveRoot, RmaSyncLevel};
-use otf2::event::{Enter, Leave, RmaCollectiveEnd};
+use otf2::event::{Enter, Leave};
 use otf2::id::RegionRef;
 
-use crate::support::{Events, SEQUENCE, Thread, WINDOW as win, World};
+use crate::support::{Events, SEQUENCE, Thread, WINDOW as win, World, barrier_end};
 
 const MAIN: RegionRef = RegionRef(0);
 const MY_PE: RegionRef = RegionRef(1);
@@ -49,14 +48,7 @@ fn program(barriers: &[Vec<Step>]) -> (Vec<Vec<Thread>>, Vec<u64>) {
         for at in 0..processes {
             let Step { computes, calls, .. } = steps[at];
             let call = now[at] + computes;
-            let end = RmaCollectiveEnd {
-                collective_op: CollectiveOp::Barrier,
-                sync_level: RmaSyncLevel::PROCESS,
-                win,
-                root: CollectiveRoot::None,
-                bytes_sent: 0,
-                bytes_received: 0,
-            };
+            let end = barrier_end(win);
             let mut thread = std::mem::take(&mut threads[at]);
             // Functions of the program are computing, whether they contain calls or not.
             thread = thread.at(now[at], Enter { region: SOLVE });
@@ -81,14 +73,7 @@ fn program(barriers: &[Vec<Step>]) -> (Vec<Vec<Thread>>, Vec<u64>) {
 /// Checks the imbalance of each process, cut at any time and with any number of threads. Returns the sum.
 fn check(barriers: &[Vec<Step>], name: &str) -> u64 {
     let (processes, expected) = program(barriers);
-    let world = World {
-        regions: REGIONS,
-        processes: &processes,
-        per_node: 2,
-        groups: &[],
-        latency: [0; 2],
-        cores: &[],
-    };
+    let world = World { per_node: 2, ..World::new(REGIONS, &processes) };
     world.analyzed(|analysis| {
         for (at, expected) in expected.iter().enumerate() {
             let of = |wait| analysis.at_location(at, Quantity::Wait(wait));

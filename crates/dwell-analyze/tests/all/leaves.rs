@@ -41,14 +41,7 @@ fn target() -> Thread {
 fn waits(origin: Thread) -> Vec<[(u64, u64); 2]> {
     let origin = origin.at(1_000, Leave { region: MAIN });
     let processes = [vec![origin], vec![target()], vec![target()]];
-    let world = World {
-        regions: REGIONS,
-        processes: &processes,
-        per_node: 1,
-        groups: &[],
-        latency: [0; 2],
-        cores: &[],
-    };
+    let world = World::new(REGIONS, &processes);
     let all = std::cell::RefCell::new(Vec::new());
     world.analyzed(|analysis| {
         let of = |low, margin| {

@@ -3,12 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use dwell_analyze::{Cut, Options, ProgramPhase, analyze};
-use otf2::Archive;
-use otf2::enums::{CollectiveOp, CollectiveRoot, RmaSyncLevel};
-use otf2::event::{Enter, Leave, ParameterInt, RmaCollectiveEnd};
+use otf2::event::{Enter, Leave, ParameterInt};
 use otf2::id::{ParameterRef, RegionRef};
 
-use crate::support::{Events, SEQUENCE, Thread, WINDOW, World};
+use crate::support::{Events, Thread, WINDOW, World};
 
 const MAIN: RegionRef = RegionRef(0);
 const STEP: RegionRef = RegionRef(1);
@@ -34,17 +32,7 @@ trait Calls: Events {
     }
 
     fn barrier(self, sequence: u64, enter: u64, leave: u64) -> Self {
-        let end = RmaCollectiveEnd {
-            collective_op: CollectiveOp::Barrier,
-            sync_level: RmaSyncLevel::PROCESS,
-            win: WINDOW,
-            root: CollectiveRoot::None,
-            bytes_sent: 0,
-            bytes_received: 0,
-        };
-        self.at(enter, Enter { region: BARRIER })
-            .with(leave, (SEQUENCE, sequence), end)
-            .at(leave, Leave { region: BARRIER })
+        self.barrier_of(BARRIER, WINDOW, sequence, enter, leave)
     }
 }
 
@@ -53,17 +41,8 @@ impl Calls for Thread {}
 /// Analyses a program, with several ways of cutting windows, and checks its phases.
 fn phases(threads: &[Thread], check: impl Fn(&[ProgramPhase])) {
     let processes: Vec<Vec<Thread>> = threads.iter().map(|it| vec![it.clone()]).collect();
-    let world = World {
-        regions: REGIONS,
-        processes: &processes,
-        per_node: 4,
-        groups: &[],
-        latency: [0; 2],
-        cores: &[],
-    };
-    let directory = tempfile::tempdir().unwrap();
-    world.write(directory.path());
-    let archive = Archive::open(directory.path()).unwrap();
+    let world = World { per_node: 4, ..World::new(REGIONS, &processes) };
+    let (_directory, archive) = world.open();
     for (cut, threads) in [(Cut::Budget, 1), (Cut::EveryEvent, 2), (Cut::Nanoseconds(37), 2)] {
         let mut options = Options::default();
         (options.cut, options.threads) = (cut, threads);

@@ -4,11 +4,10 @@
 
 use cubex::Report;
 use dwell_analyze::{Analysis, Phase, Serves};
-use otf2::enums::{CollectiveOp, CollectiveRoot, RmaSyncLevel};
-use otf2::event::{Enter, Leave, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking};
+use otf2::event::{Enter, Leave, RmaGet, RmaOpCompleteBlocking};
 use otf2::id::{MatchingId, Rank, RegionRef};
 
-use crate::support::{Events, SEQUENCE, Thread, WINDOW as win, World};
+use crate::support::{Events, SEQUENCE, Thread, WINDOW as win, World, barrier_end};
 
 const MAIN: RegionRef = RegionRef(0);
 const GET: RegionRef = RegionRef(1);
@@ -52,14 +51,7 @@ trait Calls: Events {
 
     /// Adds a collective over all processes.
     fn meet(self, region: RegionRef, number: u64, (enter, end): (u64, u64)) -> Self {
-        let record = RmaCollectiveEnd {
-            collective_op: CollectiveOp::Barrier,
-            sync_level: RmaSyncLevel::PROCESS,
-            win,
-            root: CollectiveRoot::None,
-            bytes_sent: 0,
-            bytes_received: 0,
-        };
+        let record = barrier_end(win);
         self.at(enter, Enter { region })
             .with(end, (SEQUENCE, number), record)
             .at(end, Leave { region })

@@ -86,15 +86,7 @@ fn operations_in_a_file_are_judged_alike() {
     let directory = tempfile::tempdir().unwrap();
     // The last gets began after the targets served for the last time before the quiet.
     let processes = [vec![origin()], vec![target(0, 8_100_000)], vec![target(7_000, 8_250_000)]];
-    World {
-        regions: REGIONS,
-        processes: &processes,
-        per_node: 1,
-        groups: &[],
-        latency: [0; 2],
-        cores: &[],
-    }
-    .write(directory.path());
+    World::new(REGIONS, &processes).write(directory.path());
     let archive = Archive::open(directory.path()).unwrap();
     let roomy = run(&archive, 1 << 30, Cut::Budget);
     assert_eq!(roomy.spilled(), 0);

@@ -9,18 +9,21 @@ use std::path::Path;
 use dwell_analyze::{Analysis, Cut, Options};
 use dwell_model::archive;
 use otf2::enums::{
-    Base, CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, MetricMode,
-    MetricOccurrence, MetricType, Paradigm, ParameterType, RecorderKind, RegionFlag, RegionRole,
-    RmaWinFlag, Type,
+    Base, CollectiveOp, CollectiveRoot, CommFlag, GroupFlag, GroupType, LocationGroupType,
+    LocationType, MetricMode, MetricOccurrence, MetricType, Paradigm, ParameterType, RecorderKind,
+    RegionFlag, RegionRole, RmaSyncLevel, RmaWinFlag, Type,
 };
-use otf2::event::{Enter, Leave, Metric};
+use otf2::event::{
+    Enter, Leave, Metric, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking, RmaPut, RmaWaitChange,
+};
 use otf2::id::{
-    AttributeRef, CommRef, GroupRef, LocationGroupRef, LocationRef, MetricMemberRef, MetricRef,
-    ParameterRef, RegionRef, RmaWinRef, StringRef, SystemTreeNodeRef, Time,
+    AttributeRef, CommRef, GroupRef, LocationGroupRef, LocationRef, MatchingId, MetricMemberRef,
+    MetricRef, ParameterRef, Rank, RegionRef, RmaWinRef, StringRef, SystemTreeNodeRef, Time,
 };
 use otf2::value::MetricValue;
 use otf2::write::ArchiveWriter;
 use otf2::{Archive, Attribute, AttributeValue, Event, List, def};
+use tempfile::TempDir;
 
 /// Window and communicator of all processes.
 pub(crate) const WINDOW: RmaWinRef = RmaWinRef(0);
@@ -84,12 +87,63 @@ pub(crate) trait Events: Default {
     fn call(self, region: RegionRef, enter: u64, leave: u64) -> Self {
         self.at(enter, Enter { region }).at(leave, Leave { region })
     }
+
+    /// Adds a blocking get of 8 bytes from a process, which begins and completes with its call.
+    fn get_from(self, region: RegionRef, id: u64, target: u32, enter: u64, leave: u64) -> Self {
+        let (win, remote, matching_id) = (WINDOW, Rank(target), MatchingId(id));
+        self.at(enter, Enter { region })
+            .at(enter, RmaGet { win, remote, bytes: 8, matching_id })
+            .at(leave, RmaOpCompleteBlocking { win, matching_id })
+            .at(leave, Leave { region })
+    }
+
+    /// Adds a put of a word to an address of a process, in a call that takes 1.
+    fn put_to(self, region: RegionRef, id: u64, target: u32, offset: u64, enter: u64) -> Self {
+        let (win, remote, matching_id) = (WINDOW, Rank(target), MatchingId(id));
+        self.at(enter, Enter { region })
+            .with(enter, (OFFSET, offset), RmaPut { win, remote, bytes: 8, matching_id })
+            .at(enter + 1, RmaOpCompleteBlocking { win, matching_id })
+            .at(enter + 1, Leave { region })
+    }
+
+    /// Adds a wait for a change of the word at an address.
+    fn wait_for(self, region: RegionRef, offset: u64, enter: u64, leave: u64) -> Self {
+        self.at(enter, Enter { region })
+            .with(enter, (OFFSET, offset), RmaWaitChange { win: WINDOW })
+            .at(leave, Leave { region })
+    }
+
+    /// Adds a barrier of a window, which ends with its call.
+    fn barrier_of(
+        self,
+        region: RegionRef,
+        win: RmaWinRef,
+        sequence: u64,
+        enter: u64,
+        leave: u64,
+    ) -> Self {
+        self.at(enter, Enter { region })
+            .with(leave, (SEQUENCE, sequence), barrier_end(win))
+            .at(leave, Leave { region })
+    }
 }
 
 impl Events for Thread {
     fn add(mut self, entry: Entry) -> Self {
         self.events.push(entry);
         self
+    }
+}
+
+/// Returns the record that ends a barrier of a window.
+pub(crate) fn barrier_end(win: RmaWinRef) -> RmaCollectiveEnd {
+    RmaCollectiveEnd {
+        collective_op: CollectiveOp::Barrier,
+        sync_level: RmaSyncLevel::PROCESS,
+        win,
+        root: CollectiveRoot::None,
+        bytes_sent: 0,
+        bytes_received: 0,
     }
 }
 
@@ -112,7 +166,20 @@ pub(crate) struct World<'w> {
 /// Id of the first further group.
 pub(crate) const FIRST_GROUP: u32 = 2;
 
-impl World<'_> {
+impl<'w> World<'w> {
+    /// Returns an archive of processes on a node each, without further groups and facts.
+    pub(crate) fn new(regions: &'w [(&'w str, &'w str)], processes: &'w [Vec<Thread>]) -> Self {
+        Self { regions, processes, per_node: 1, groups: &[], latency: [0; 2], cores: &[] }
+    }
+
+    /// Writes the archive to a directory of its own, which has to be kept as long as the archive.
+    pub(crate) fn open(&self) -> (TempDir, Archive) {
+        let directory = tempfile::tempdir().unwrap();
+        self.write(directory.path());
+        let archive = Archive::open(directory.path()).unwrap();
+        (directory, archive)
+    }
+
     /// Writes the archive.
     pub(crate) fn write(&self, directory: &Path) {
         let mut options = otf2::write::Options::default();
@@ -273,9 +340,7 @@ impl World<'_> {
 
     /// Analyses the archive with several ways of cutting windows, and passes each result to `check`.
     pub(crate) fn analyzed(&self, check: impl Fn(&Analysis)) {
-        let directory = tempfile::tempdir().unwrap();
-        self.write(directory.path());
-        let archive = Archive::open(directory.path()).unwrap();
+        let (_directory, archive) = self.open();
         for cut in [Cut::Budget, Cut::EveryEvent, Cut::Nanoseconds(37)] {
             let mut options = Options::default();
             (options.cut, options.threads) = (cut, 2);

@@ -7,11 +7,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use dwell_analyze::Quantity;
-use otf2::enums::{CollectiveOp, CollectiveRoot, RmaSyncLevel};
-use otf2::event::{Enter, Leave, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking};
+use otf2::event::{Enter, Leave, RmaGet, RmaOpCompleteBlocking};
 use otf2::id::{MatchingId, Rank, RegionRef};
 
-use crate::support::{Events, SEQUENCE, Thread, WINDOW as win, World};
+use crate::support::{Events, SEQUENCE, Thread, WINDOW as win, World, barrier_end};
 
 const MAIN: RegionRef = RegionRef(0);
 const GET: RegionRef = RegionRef(1);
@@ -120,14 +119,7 @@ fn program(seed: u64) -> (Vec<Vec<Thread>>, Vec<Call>) {
         for process in 0..processes {
             let (enter, end) = (enters[process], ends[process]);
             let leave = end + random.below(50);
-            let record = RmaCollectiveEnd {
-                collective_op: CollectiveOp::Barrier,
-                sync_level: RmaSyncLevel::PROCESS,
-                win,
-                root: CollectiveRoot::None,
-                bytes_sent: 0,
-                bytes_received: 0,
-            };
+            let record = barrier_end(win);
             threads[process] = std::mem::take(&mut threads[process])
                 .at(enter, Enter { region: BARRIER })
                 .with(end, (SEQUENCE, sequence), record)
@@ -180,14 +172,7 @@ fn random_archives_equal_a_search() {
     for seed in 0..40 {
         let (processes, calls) = program(seed);
         let expected = search(processes.len(), &calls);
-        let world = World {
-            regions: REGIONS,
-            processes: &processes,
-            per_node: PER_NODE,
-            groups: &[],
-            latency: [0; 2],
-            cores: &[],
-        };
+        let world = World { per_node: PER_NODE, ..World::new(REGIONS, &processes) };
         world.analyzed(|analysis| {
             for (process, expected) in expected.iter().enumerate() {
                 let found = quantities.map(|what| analysis.at_location(process, what));

@@ -11,7 +11,7 @@ use otf2::event::{
 };
 use otf2::id::{MatchingId, Rank, RegionRef, RmaWinRef};
 
-use crate::support::{Events, OFFSET, SEQUENCE, Thread, WINDOW as win, World};
+use crate::support::{Events, OFFSET, SEQUENCE, Thread, WINDOW as win, World, barrier_end};
 
 const MAIN: RegionRef = RegionRef(0);
 const GET: RegionRef = RegionRef(1);
@@ -50,11 +50,7 @@ trait Calls: Events {
     }
 
     fn get(self, id: u64, target: u32, enter: u64, leave: u64) -> Self {
-        let (remote, matching_id) = (Rank(target), MatchingId(id));
-        self.at(enter, Enter { region: GET })
-            .at(enter, RmaGet { win, remote, bytes: 8, matching_id })
-            .at(leave, RmaOpCompleteBlocking { win, matching_id })
-            .at(leave, Leave { region: GET })
+        self.get_from(GET, id, target, enter, leave)
     }
 
     fn put(self, id: u64, target: u32, bytes: u64, enter: u64) -> Self {
@@ -67,11 +63,7 @@ trait Calls: Events {
 
     /// Adds a put of a word to an address.
     fn p(self, id: u64, target: u32, offset: u64, enter: u64) -> Self {
-        let (remote, matching_id) = (Rank(target), MatchingId(id));
-        self.at(enter, Enter { region: PUT })
-            .with(enter, (OFFSET, offset), RmaPut { win, remote, bytes: 8, matching_id })
-            .at(enter + 1, RmaOpCompleteBlocking { win, matching_id })
-            .at(enter + 1, Leave { region: PUT })
+        self.put_to(PUT, id, target, offset, enter)
     }
 
     fn quiet(self, last: u64, enter: u64, leave: u64) -> Self {
@@ -81,9 +73,7 @@ trait Calls: Events {
     }
 
     fn wait_until(self, offset: u64, enter: u64, leave: u64) -> Self {
-        self.at(enter, Enter { region: WAIT_UNTIL })
-            .with(enter, (OFFSET, offset), RmaWaitChange { win })
-            .at(leave, Leave { region: WAIT_UNTIL })
+        self.wait_for(WAIT_UNTIL, offset, enter, leave)
     }
 
     /// Adds a test of a word, with whether it found a change.
@@ -101,14 +91,7 @@ trait Calls: Events {
         if let Some(last) = completes {
             thread = thread.at(leave, RmaOpCompleteRemote { win, matching_id: MatchingId(last) });
         }
-        let end = RmaCollectiveEnd {
-            collective_op: CollectiveOp::Barrier,
-            sync_level: RmaSyncLevel::PROCESS,
-            win,
-            root: CollectiveRoot::None,
-            bytes_sent: 0,
-            bytes_received: 0,
-        };
+        let end = barrier_end(win);
         thread.with(leave, (SEQUENCE, sequence), end).at(leave, Leave { region: BARRIER })
     }
 
@@ -254,14 +237,7 @@ fn evidence_holds_for_its_class() {
         let processes = [vec![origin], vec![away()], vec![away()]];
         let groups = [vec![0, 1, 2]];
         let mut found = None;
-        let world = World {
-            regions: REGIONS,
-            processes: &processes,
-            per_node,
-            groups: &groups,
-            latency: [0; 2],
-            cores: &[],
-        };
+        let world = World { per_node, groups: &groups, ..World::new(REGIONS, &processes) };
         let seen = std::cell::RefCell::new(&mut found);
         world.analyzed(|analysis| {
             let what = [
@@ -718,14 +694,7 @@ fn a_barrier_of_some_completes_a_put_to_another() {
         vec![thread().call(QUIET, 300, 310).end()],
     ];
     let groups = &[vec![0, 1]];
-    let world = World {
-        regions: REGIONS,
-        processes: &processes,
-        per_node: 1,
-        groups,
-        latency: [0; 2],
-        cores: &[],
-    };
+    let world = World { groups, ..World::new(REGIONS, &processes) };
     world.analyzed(|analysis| {
         assert_eq!(analysis.total(Quantity::Wait(Wait::BarrierWait)), 10);
         assert_eq!(analysis.total(Quantity::Wait(Wait::WaitForProgress)), 190);

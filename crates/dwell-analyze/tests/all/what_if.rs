@@ -10,15 +10,15 @@ use dwell_analyze::{
 use dwell_model::waits::Wait;
 use dwell_synth::{halo, ring, sor, srumma};
 use otf2::Archive;
-use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
+use otf2::enums::LockType;
 use otf2::event::{
-    Enter, Leave, RmaAcquireLock, RmaAtomic, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
-    RmaOpCompleteNonBlocking, RmaPut, RmaReleaseLock, RmaWaitChange,
+    Enter, Leave, RmaAcquireLock, RmaAtomic, RmaGet, RmaOpCompleteBlocking,
+    RmaOpCompleteNonBlocking, RmaReleaseLock,
 };
 use otf2::id::{LockId, MatchingId, Rank, RegionRef};
 
 use crate::brute_force::random;
-use crate::support::{Events, OFFSET, SEQUENCE, Thread, WINDOW as win, World};
+use crate::support::{Events, Thread, WINDOW as win, World};
 
 /// Plays a run without changes, and returns its recorded length and the one that was played.
 fn unchanged(directory: &Path) -> (u64, Result<u64, Unpredictable>) {
@@ -121,39 +121,19 @@ trait Calls: Events {
 
     /// Raises the flag of another process, in a call that takes 1.
     fn signal(self, target: u32, enter: u64) -> Self {
-        let (remote, matching_id) = (Rank(target), MatchingId(0));
-        self.at(enter, Enter { region: PUT })
-            .with(enter, (OFFSET, 64), RmaPut { win, remote, bytes: 8, matching_id })
-            .at(enter + 1, RmaOpCompleteBlocking { win, matching_id })
-            .at(enter + 1, Leave { region: PUT })
+        self.put_to(PUT, 0, target, 64, enter)
     }
 
     fn wait(self, enter: u64, leave: u64) -> Self {
-        self.at(enter, Enter { region: WAIT_UNTIL })
-            .with(enter, (OFFSET, 64), RmaWaitChange { win })
-            .at(leave, Leave { region: WAIT_UNTIL })
+        self.wait_for(WAIT_UNTIL, 64, enter, leave)
     }
 
     fn get(self, target: u32, enter: u64, leave: u64) -> Self {
-        let (remote, matching_id) = (Rank(target), MatchingId(0));
-        self.at(enter, Enter { region: GET })
-            .at(enter, RmaGet { win, remote, bytes: 8, matching_id })
-            .at(leave, RmaOpCompleteBlocking { win, matching_id })
-            .at(leave, Leave { region: GET })
+        self.get_from(GET, 0, target, enter, leave)
     }
 
     fn barrier(self, sequence: u64, enter: u64, leave: u64) -> Self {
-        let end = RmaCollectiveEnd {
-            collective_op: CollectiveOp::Barrier,
-            sync_level: RmaSyncLevel::PROCESS,
-            win,
-            root: CollectiveRoot::None,
-            bytes_sent: 0,
-            bytes_received: 0,
-        };
-        self.at(enter, Enter { region: BARRIER })
-            .with(leave, (SEQUENCE, sequence), end)
-            .at(leave, Leave { region: BARRIER })
+        self.barrier_of(BARRIER, win, sequence, enter, leave)
     }
 
     /// Acquires a lock, holds it while it computes, and releases it in a call that takes 1.
@@ -188,20 +168,12 @@ fn predicted<const N: usize>(
     changes: [&[Change]; N],
 ) -> [Result<PredictedLength, Unpredictable>; N] {
     let processes: Vec<Vec<Thread>> = threads.iter().map(|it| vec![it.clone()]).collect();
-    let world = World {
-        regions: REGIONS,
-        processes: &processes,
-        per_node: 1,
-        groups: &[],
-        latency: [0, 0],
-        cores: &[],
-    };
-    let directory = tempfile::tempdir().unwrap();
-    world.write(directory.path());
+    let world = World::new(REGIONS, &processes);
+    let (directory, archive) = world.open();
     let log = directory.path().join("log");
     let mut options = Options::default();
     (options.threads, options.log) = (2, Some(log.clone()));
-    let analysis = analyze(&Archive::open(directory.path()).unwrap(), &options, &|_| {}).unwrap();
+    let analysis = analyze(&archive, &options, &|_| {}).unwrap();
     assert_eq!(analysis.length(), length);
     let what_if = analysis.what_if(&log).unwrap();
     assert_eq!(what_if.unchanged(), Ok(length));

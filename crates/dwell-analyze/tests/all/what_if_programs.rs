@@ -10,15 +10,14 @@ use std::collections::VecDeque;
 
 use dwell_analyze::{Change, Network, Options, Selection, analyze};
 use dwell_model::waits::Wait;
-use otf2::Archive;
-use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
+use otf2::enums::LockType;
 use otf2::event::{
-    Enter, Leave, RmaAcquireLock, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking, RmaPut,
-    RmaReleaseLock, RmaWaitChange,
+    Enter, Leave, RmaAcquireLock, RmaGet, RmaOpCompleteBlocking, RmaPut, RmaReleaseLock,
+    RmaWaitChange,
 };
 use otf2::id::{LockId, MatchingId, Rank, RegionRef};
 
-use crate::support::{Events, OFFSET, SEQUENCE, Thread, WINDOW as win, World};
+use crate::support::{Events, OFFSET, SEQUENCE, Thread, WINDOW as win, World, barrier_end};
 
 const MAIN: RegionRef = RegionRef(0);
 const RELAX: RegionRef = RegionRef(1);
@@ -215,14 +214,7 @@ fn record(thread: Thread, step: Step, enter: u64, leave: u64, barriers: u64) -> 
                 .at(leave, Leave { region: GET })
         }
         Step::Barrier => {
-            let end = RmaCollectiveEnd {
-                collective_op: CollectiveOp::Barrier,
-                sync_level: RmaSyncLevel::PROCESS,
-                win,
-                root: CollectiveRoot::None,
-                bytes_sent: 0,
-                bytes_received: 0,
-            };
+            let end = barrier_end(win);
             call(BARRIER)
                 .with(leave, (SEQUENCE, barriers - 1), end)
                 .at(leave, Leave { region: BARRIER })
@@ -290,20 +282,12 @@ fn written<T>(
     use_it: impl FnOnce(&dwell_analyze::Analysis, &std::path::Path) -> T,
 ) -> T {
     let processes: Vec<Vec<Thread>> = threads.into_iter().map(|it| vec![it]).collect();
-    let world = World {
-        regions: REGIONS,
-        processes: &processes,
-        per_node: 1,
-        groups: &[],
-        latency: [0, 0],
-        cores: &[],
-    };
-    let directory = tempfile::tempdir().unwrap();
-    world.write(directory.path());
+    let world = World::new(REGIONS, &processes);
+    let (directory, archive) = world.open();
     let log = directory.path().join("log");
     let mut options = Options::default();
     (options.threads, options.log) = (1, Some(log.clone()));
-    let analysis = analyze(&Archive::open(directory.path()).unwrap(), &options, &|_| {}).unwrap();
+    let analysis = analyze(&archive, &options, &|_| {}).unwrap();
     use_it(&analysis, &log)
 }
 
