@@ -6,16 +6,17 @@
 //!
 //! Invariants, which the compiler checks: rows are sorted by name, and no name occurs twice.
 
+mod bytes;
 mod ctype;
 mod places;
 mod row;
 mod shape;
 mod words;
 
+pub use bytes::{Bytes, Element, Strides};
 pub use ctype::{Arguments, CType, MAX_ARGUMENTS};
 pub use places::{
-    Arg, Bytes, Condition, Element, Group, Kind, Members, Operand, Places, Requests, Signal,
-    Strides, Success, Watch,
+    Arg, Condition, Group, Kind, Members, Operand, Places, Requests, Signal, Success, Watch,
 };
 pub use row::{Absent, Row, Symbol};
 pub use shape::{Duty, Fortran, Ready, Shape};

@@ -14,6 +14,7 @@
 //! - [`end_of_events`] finds the end of a chunk in memory that was used before.
 
 mod mend;
+mod parse;
 mod scan;
 
 use std::fs::{self, File};

@@ -4,14 +4,17 @@
 //! tables](MappingTable) and [clock offsets](ClockOffset). The byte table of each record says how its fields stand on
 //! disk, in the codes of the [crate documentation](crate#codes).
 
+mod group;
 mod legacy;
+mod region;
 
+pub use self::group::Group;
+pub use self::region::Region;
 use crate::enums::{
-    self, Base, CartPeriodicity, CommFlag, GroupFlag, GroupType, InterruptGeneratorMode,
-    IoAccessMode, IoHandleFlag, IoParadigmClass, IoParadigmFlag, IoStatusFlag, LocationGroupType,
-    LocationType, MappingType, MetricMode, MetricOccurrence, MetricScope, MetricType,
-    ParadigmClass, ParameterType, RecorderKind, RegionFlag, RegionRole, RmaWinFlag,
-    SystemTreeDomain, Type,
+    self, Base, CartPeriodicity, CommFlag, InterruptGeneratorMode, IoAccessMode, IoHandleFlag,
+    IoParadigmClass, IoParadigmFlag, IoStatusFlag, LocationGroupType, LocationType, MappingType,
+    MetricMode, MetricOccurrence, MetricScope, MetricType, ParadigmClass, ParameterType,
+    RecorderKind, RmaWinFlag, SystemTreeDomain, Type,
 };
 use crate::id::{
     AttributeRef, CallingContextRef, CallpathRef, CallsiteRef, CartDimensionRef, CartTopologyRef,
@@ -450,185 +453,6 @@ records! {
         common_communicator: CommRef as v32,
         /// Flags of the inter-communicator.
         flags: CommFlag as v32,
-    }
-}
-
-/// Defines a code region: a function, a loop or another part of a program that can be entered and left.
-///
-/// Record 15, since OTF2 1.0. Fields on disk:
-///
-/// | field | code |
-/// |---|---|
-/// | `id` | v32 |
-/// | `name` | v32 |
-/// | `description` | v32 |
-/// | legacy type | u8, written for readers before 1.1 |
-/// | `source_file` | v32 |
-/// | `begin_line_number` | v32 |
-/// | `end_line_number` | v32 |
-/// | `canonical_name` | v32, if bytes are left; else `name` |
-/// | `region_role` | u8, if bytes are left; else from the legacy type |
-/// | `paradigm` | u8, if bytes are left; else from the legacy type |
-/// | `region_flags` | v32, if bytes are left; else from the legacy type |
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Region {
-    /// Id of this definition, by which events and other definitions refer to the region.
-    pub id: RegionRef,
-    /// Name of the region for people, such as a function name without its mangling.
-    pub name: StringRef,
-    /// Mangled name of the region as the linker knows it, or the same as `name`. Archives before OTF2 1.1 do not state
-    /// it.
-    pub canonical_name: StringRef,
-    /// Longer description of the region, or undefined if it has none.
-    pub description: StringRef,
-    /// Role of the region in the program, for example function, barrier or RMA operation.
-    pub region_role: RegionRole,
-    /// Programming model or library to which the region belongs, for example MPI or SHMEM.
-    pub paradigm: enums::Paradigm,
-    /// Flags of the region, which mark dynamic regions and phases.
-    pub region_flags: RegionFlag,
-    /// Name of the source file of the region, or undefined if it is not known.
-    pub source_file: StringRef,
-    /// First line of the region in its source file, or 0 if it is not known.
-    pub begin_line_number: u32,
-    /// Last line of the region in its source file, or 0 if it is not known.
-    pub end_line_number: u32,
-}
-
-impl<'a> Record<'a> for Region {
-    const ID: u8 = 15;
-    const NAME: &'static str = "Region";
-    const FRAMING: Framing = Framing::Length;
-
-    fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
-        let id = Wire::read(input)?;
-        let name = Wire::read(input)?;
-        let description = Wire::read(input)?;
-        let legacy = legacy::region(u8::read(input)?);
-        let source_file = Wire::read(input)?;
-        let begin_line_number = Wire::read(input)?;
-        let end_line_number = Wire::read(input)?;
-        let canonical_name = if input.has_more() { Wire::read(input)? } else { name };
-        Ok(Self {
-            id,
-            name,
-            canonical_name,
-            description,
-            region_role: if input.has_more() { Wire::read(input)? } else { legacy.0 },
-            paradigm: if input.has_more() { Wire::read(input)? } else { legacy.1 },
-            region_flags: if input.has_more() { Wire::read(input)? } else { legacy.2 },
-            source_file,
-            begin_line_number,
-            end_line_number,
-        })
-    }
-
-    fn write(&self, output: &mut impl Output) {
-        self.id.write(output);
-        self.name.write(output);
-        self.description.write(output);
-        legacy::region_type(self.region_role, self.paradigm, self.region_flags).write(output);
-        self.source_file.write(output);
-        self.begin_line_number.write(output);
-        self.end_line_number.write(output);
-        self.canonical_name.write(output);
-        self.region_role.write(output);
-        self.paradigm.write(output);
-        self.region_flags.write(output);
-    }
-
-    fn bound(&self) -> usize {
-        8 * 5 + 3
-    }
-
-    fn fields(&self, visit: &mut dyn FnMut(&'static str, Value<'_>)) {
-        visit("id", self.id.value());
-        visit("name", self.name.value());
-        visit("canonical_name", self.canonical_name.value());
-        visit("description", self.description.value());
-        visit("region_role", self.region_role.value());
-        visit("paradigm", self.paradigm.value());
-        visit("region_flags", self.region_flags.value());
-        visit("source_file", self.source_file.value());
-        visit("begin_line_number", self.begin_line_number.value());
-        visit("end_line_number", self.end_line_number.value());
-    }
-}
-
-/// Defines a group of locations, ranks, regions or metrics. Communicators refer to a group for the
-/// list of their processes.
-///
-/// Record 18, since OTF2 1.0. Fields on disk:
-///
-/// | field | code |
-/// |---|---|
-/// | `id` | v32 |
-/// | `name` | v32 |
-/// | legacy type | u8, written for readers before 1.2 |
-/// | `members` | list32 of v64 |
-/// | `group_type` | u8, if bytes are left; else from the legacy type |
-/// | `paradigm` | u8, if bytes are left; else from the legacy type |
-/// | `group_flags` | v32, if bytes are left; else no flag |
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Group<'a> {
-    /// Id of this definition, by which communicators and events refer to the group.
-    pub id: GroupRef,
-    /// Name of the group, which may be the empty string.
-    pub name: StringRef,
-    /// Kind of the members, which decides whether the numbers in `members` are ids of locations, of regions or of
-    /// metrics, or ranks.
-    pub group_type: GroupType,
-    /// Programming model whose processes the members are; unknown for groups that are no part of a communicator.
-    pub paradigm: enums::Paradigm,
-    /// Flags of the group. With [`GroupFlag::GLOBAL_MEMBERS`], ranks in events are no positions in `members` but indices
-    /// into the group of type `COMM_LOCATIONS`.
-    pub group_flags: GroupFlag,
-    /// The members, in the order of their ranks. For a communicator group, each number is an index into the group of
-    /// type `COMM_LOCATIONS` of the same paradigm.
-    pub members: List<'a, u64>,
-}
-
-impl<'a> Record<'a> for Group<'a> {
-    const ID: u8 = 18;
-    const NAME: &'static str = "Group";
-    const FRAMING: Framing = Framing::Length;
-
-    fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
-        let id = Wire::read(input)?;
-        let name = Wire::read(input)?;
-        let legacy = legacy::group(u8::read(input)?);
-        let members = Wire::read(input)?;
-        Ok(Self {
-            id,
-            name,
-            group_type: if input.has_more() { Wire::read(input)? } else { legacy.0 },
-            paradigm: if input.has_more() { Wire::read(input)? } else { legacy.1 },
-            group_flags: if input.has_more() { Wire::read(input)? } else { GroupFlag::NONE },
-            members,
-        })
-    }
-
-    fn write(&self, output: &mut impl Output) {
-        self.id.write(output);
-        self.name.write(output);
-        legacy::group_type(self.group_type, self.paradigm, self.group_flags).write(output);
-        self.members.write(output);
-        self.group_type.write(output);
-        self.paradigm.write(output);
-        self.group_flags.write(output);
-    }
-
-    fn bound(&self) -> usize {
-        5 + 5 + 1 + self.members.bound() + 1 + 1 + 5
-    }
-
-    fn fields(&self, visit: &mut dyn FnMut(&'static str, Value<'_>)) {
-        visit("id", self.id.value());
-        visit("name", self.name.value());
-        visit("group_type", self.group_type.value());
-        visit("paradigm", self.paradigm.value());
-        visit("group_flags", self.group_flags.value());
-        visit("members", self.members.value());
     }
 }
 

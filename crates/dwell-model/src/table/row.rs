@@ -3,8 +3,9 @@
 use core::ffi::CStr;
 use core::fmt;
 
+use super::bytes::{Bytes, Strides};
 use super::ctype::{Arguments, CType};
-use super::places::{Arg, Bytes, Condition, Group, Members, Places, Signal, Strides, Success};
+use super::places::{Arg, Condition, Group, Members, Places, Signal, Success};
 use super::shape::{Duty, Fortran, Shape};
 use crate::operation::{Collective, Mode, Operation, Progress};
 

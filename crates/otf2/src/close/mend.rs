@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use super::scan::{Here, Parser, Scan, Segment};
+use super::parse::{Here, Parser};
+use super::scan::{Scan, Segment};
 use super::{ClosedLocation, Marks};
 use crate::chunk::{HEADER, Header};
 use crate::enums::MeasurementMode;
