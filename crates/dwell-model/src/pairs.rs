@@ -17,6 +17,9 @@
 //!
 //! Rows are ordered by origin, target and kind; a pair that did not communicate has none. A change of the columns needs
 //! another header.
+//!
+//! Quoting is written here because this crate needs no standard library, which the crate csv does, and because a damaged
+//! line must not hide those behind it.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};

@@ -1,4 +1,5 @@
-//! Tables that are printed as text, JSON or CSV.
+//! Tables that are printed as text, JSON or CSV. Cells are on one line here, so that CSV is one rule for quotes and does not
+//! need the three packages of the crate csv.
 
 use std::io::{self, BufWriter, Write};
 

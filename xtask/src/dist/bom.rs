@@ -3,6 +3,9 @@
 //! It lists every package that is linked into the command and the library, with version, licence, checksum and
 //! dependencies, so that a site can look known vulnerabilities up without building anything. It contains neither a time
 //! nor a random number, so that it is the same for every build of a commit.
+//!
+//! It is written here and not by cargo-cyclonedx, which writes a bill for each crate and not one for a product of two,
+//! and whose lock file lists 279 packages that CI would build for these lines.
 
 use anyhow::Result;
 use serde_json::{Value, json};

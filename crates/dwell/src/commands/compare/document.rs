@@ -1,4 +1,7 @@
 //! A comparison as JSON and as JUnit XML.
+//!
+//! The XML has three elements and is written here: the crate quick-junit would bring its own XML library, UUIDs and
+//! dates for it.
 
 use std::fmt::Write as _;
 
