@@ -195,13 +195,7 @@ mod tests {
 
     #[test]
     fn every_place_exists_and_has_a_type_that_fits() {
-        for row in TABLE.rows {
-            let types = row.arguments.types();
-            row.places.each(|what, at, kind| {
-                let ctype = types.get(at.index());
-                assert!(ctype.is_some_and(|ctype| kind.accepts(*ctype)), "{}: {what}", row.name());
-            });
-        }
+        TABLE.check_places();
     }
 
     #[test]

@@ -281,6 +281,20 @@ const fn flat<const N: usize>(chapters: &[&[Family]]) -> [Row; N] {
 }
 
 #[cfg(test)]
+impl Table {
+    /// Checks that every function has an argument at each of its places, of a type that fits.
+    pub(crate) fn check_places(&self) {
+        for row in self.rows {
+            let types = row.arguments.types();
+            row.places.each(|what, at, kind| {
+                let ctype = types.get(at.index());
+                assert!(ctype.is_some_and(|ctype| kind.accepts(*ctype)), "{}: {what}", row.name());
+            });
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::operation::Operation;
