@@ -15,9 +15,9 @@ use dwell_model::waits::Wait;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::event::{
     MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend, MpiIsendComplete,
-    MpiRecv, MpiSend, NonBlockingCollectiveComplete, NonBlockingCollectiveRequest,
-    RmaCollectiveEnd, RmaGet, RmaGroupSync, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut,
-    RmaReleaseLock, RmaRequestLock,
+    MpiRecv, MpiSend, NonBlockingCollectiveComplete, NonBlockingCollectiveRequest, RmaGet,
+    RmaGroupSync, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock,
+    RmaRequestLock,
 };
 use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef};
 use otf2::{Archive, Event};

@@ -9,26 +9,13 @@ use std::collections::BTreeMap;
 use dwell_analyze::{LocationNumber, Options, Quantity};
 use dwell_log::read::{DependencyLog, Step};
 use otf2::event::{Enter, Leave};
-use otf2::id::{RegionRef, RmaWinRef};
+use otf2::id::RmaWinRef;
 
 use crate::support::{self, Events, Thread, WINDOW as win, World};
+use crate::what_if::{BARRIER, MAIN, PUT, REGIONS, RELAX, WAIT_UNTIL};
 
 /// Window of the processes 1 and 2.
 const SOME: RmaWinRef = RmaWinRef(1);
-
-const MAIN: RegionRef = RegionRef(0);
-const RELAX: RegionRef = RegionRef(1);
-const PUT: RegionRef = RegionRef(2);
-const WAIT_UNTIL: RegionRef = RegionRef(3);
-const BARRIER: RegionRef = RegionRef(4);
-
-const REGIONS: &[(&str, &str)] = &[
-    ("main", ""),
-    ("relax", ""),
-    ("shmem_put", "layer=shmem operation=put progress=never"),
-    ("shmem_long_wait_until", "layer=shmem operation=wait_change progress=always"),
-    ("shmem_barrier_all", "layer=shmem operation=barrier progress=always completes=remote"),
-];
 
 /// Returns a thread of the program that begins at a time.
 fn thread(begin: u64) -> Thread {

@@ -205,22 +205,27 @@ fn several_targets_that_come_together_are_judged_by_rule() {
     });
 }
 
+/// Returns a process that asks for a lock, has it at a later time, and holds it.
+fn turn(enter: u64, acquired: u64, hold: u64) -> Thread {
+    let (remote, lock_id, lock_type) = (Rank(0), LockId(8), LockType::Exclusive);
+    thread()
+        .at(enter, Enter { region: SET_LOCK })
+        .at(enter, RmaRequestLock { win, remote, lock_id, lock_type })
+        .at(acquired, RmaAcquireLock { win, remote, lock_id, lock_type })
+        .at(acquired, Leave { region: SET_LOCK })
+        .at(acquired + hold, Enter { region: CLEAR_LOCK })
+        .at(acquired + hold, RmaReleaseLock { win, remote, lock_id })
+        .at(acquired + hold, Leave { region: CLEAR_LOCK })
+}
+
 /// Process k holds the lock k-th, each for some time; all ask for it before the first has it. The k-th
 /// waits for k holds.
 #[test]
 fn a_lock_in_turns() {
-    let (remote, lock_id, lock_type) = (Rank(0), LockId(8), LockType::Exclusive);
     for (count, hold) in [(2, 100), (3, 7), (6, 1_000)] {
         let take_turn = |rank: u64| {
             let (enter, leave) = (100 + rank, 200 + rank * hold);
-            thread()
-                .at(enter, Enter { region: SET_LOCK })
-                .at(enter, RmaRequestLock { win, remote, lock_id, lock_type })
-                .at(leave, RmaAcquireLock { win, remote, lock_id, lock_type })
-                .at(leave, Leave { region: SET_LOCK })
-                .at(leave + hold, Enter { region: CLEAR_LOCK })
-                .at(leave + hold, RmaReleaseLock { win, remote, lock_id })
-                .at(leave + hold, Leave { region: CLEAR_LOCK })
+            turn(enter, leave, hold)
         };
         analyzed((0..count).map(take_turn).collect(), |analysis| {
             each(analysis, Q::Wait(Wait::LockContention), |rank| rank * hold);
@@ -233,18 +238,10 @@ fn a_lock_in_turns() {
 /// handed over to someone else. Each holder is blamed for its hold and for what it took to get the lock.
 #[test]
 fn a_lock_that_is_handed_over() {
-    let (remote, lock_id, lock_type) = (Rank(0), LockId(8), LockType::Exclusive);
     for (count, hold, hand_over) in [(2, 100, 300), (3, 7, 11), (5, 1_000, 1)] {
         let take_turn = |rank: u64| {
             let (enter, leave) = (100 + rank, 200 + rank * (hold + hand_over));
-            thread()
-                .at(enter, Enter { region: SET_LOCK })
-                .at(enter, RmaRequestLock { win, remote, lock_id, lock_type })
-                .at(leave, RmaAcquireLock { win, remote, lock_id, lock_type })
-                .at(leave, Leave { region: SET_LOCK })
-                .at(leave + hold, Enter { region: CLEAR_LOCK })
-                .at(leave + hold, RmaReleaseLock { win, remote, lock_id })
-                .at(leave + hold, Leave { region: CLEAR_LOCK })
+            turn(enter, leave, hold)
         };
         analyzed((0..count).map(take_turn).collect(), |analysis| {
             let before = |rank: u64| rank * hold + rank.saturating_sub(1) * hand_over;

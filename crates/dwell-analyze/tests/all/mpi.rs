@@ -17,6 +17,8 @@ use otf2::id::{
 use otf2::write::ArchiveWriter;
 use otf2::{Attribute, AttributeValue, Event, List, def};
 
+use crate::support::barrier_end;
+
 pub(crate) const REGIONS: &[(&str, RegionRole)] = &[
     ("main", RegionRole::Function),
     ("MPI_Send", RegionRole::Point2point),
@@ -176,6 +178,12 @@ pub(crate) fn write(directory: &std::path::Path, lists: &[Events]) {
 
 fn some(ranks: usize) -> usize {
     (ranks - 1).max(2)
+}
+
+/// Returns the record that ends a fence.
+pub(crate) fn fence_end() -> RmaCollectiveEnd {
+    let sync_level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
+    RmaCollectiveEnd { sync_level, ..barrier_end(FENCES) }
 }
 
 struct Random(fastrand::Rng);
@@ -373,14 +381,7 @@ impl Program {
         let last = enters.iter().copied().max().unwrap();
         for rank in 0..self.ranks() {
             let end = last + self.random.time() / 3;
-            let event = RmaCollectiveEnd {
-                collective_op: CollectiveOp::Barrier,
-                sync_level: RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY,
-                win: FENCES,
-                root: CollectiveRoot::None,
-                bytes_sent: 0,
-                bytes_received: 0,
-            };
+            let event = fence_end();
             let leave = end + self.random.time() / 3;
             self.call(rank, "MPI_Win_fence", vec![(end, event.into())], leave);
         }

@@ -79,19 +79,19 @@ fn random_runs_without_changes() {
     assert!(exact >= 26 && near <= 9, "{exact} exact, {near} near, {incomplete} incomplete");
 }
 
-const MAIN: RegionRef = RegionRef(0);
-const RELAX: RegionRef = RegionRef(1);
-const PUT: RegionRef = RegionRef(2);
-const WAIT_UNTIL: RegionRef = RegionRef(3);
-const BARRIER: RegionRef = RegionRef(4);
-const GET: RegionRef = RegionRef(5);
-const SET_LOCK: RegionRef = RegionRef(6);
-const CLEAR_LOCK: RegionRef = RegionRef(7);
+pub(crate) const MAIN: RegionRef = RegionRef(0);
+pub(crate) const RELAX: RegionRef = RegionRef(1);
+pub(crate) const PUT: RegionRef = RegionRef(2);
+pub(crate) const WAIT_UNTIL: RegionRef = RegionRef(3);
+pub(crate) const BARRIER: RegionRef = RegionRef(4);
+pub(crate) const GET: RegionRef = RegionRef(5);
+pub(crate) const SET_LOCK: RegionRef = RegionRef(6);
+pub(crate) const CLEAR_LOCK: RegionRef = RegionRef(7);
 const FETCH: RegionRef = RegionRef(8);
 const GET_NBI: RegionRef = RegionRef(9);
 const QUIET: RegionRef = RegionRef(10);
 
-const REGIONS: &[(&str, &str)] = &[
+pub(crate) const REGIONS: &[(&str, &str)] = &[
     ("main", ""),
     ("relax", ""),
     ("shmem_put", "layer=shmem operation=put progress=never"),

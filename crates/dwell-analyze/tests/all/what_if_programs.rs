@@ -15,29 +15,10 @@ use otf2::event::{
     Enter, Leave, RmaAcquireLock, RmaGet, RmaOpCompleteBlocking, RmaPut, RmaReleaseLock,
     RmaWaitChange,
 };
-use otf2::id::{LockId, MatchingId, Rank, RegionRef};
+use otf2::id::{LockId, MatchingId, Rank};
 
 use crate::support::{Events, OFFSET, SEQUENCE, Thread, WINDOW as win, World, barrier_end};
-
-const MAIN: RegionRef = RegionRef(0);
-const RELAX: RegionRef = RegionRef(1);
-const PUT: RegionRef = RegionRef(2);
-const WAIT_UNTIL: RegionRef = RegionRef(3);
-const BARRIER: RegionRef = RegionRef(4);
-const GET: RegionRef = RegionRef(5);
-const SET_LOCK: RegionRef = RegionRef(6);
-const CLEAR_LOCK: RegionRef = RegionRef(7);
-
-const REGIONS: &[(&str, &str)] = &[
-    ("main", ""),
-    ("relax", ""),
-    ("shmem_put", "layer=shmem operation=put progress=never"),
-    ("shmem_long_wait_until", "layer=shmem operation=wait_change progress=always"),
-    ("shmem_barrier_all", "layer=shmem operation=barrier progress=always completes=remote"),
-    ("shmem_get", "layer=shmem operation=get progress=never"),
-    ("shmem_set_lock", "layer=shmem operation=lock progress=never"),
-    ("shmem_clear_lock", "layer=shmem operation=unlock progress=never"),
-];
+use crate::what_if::{BARRIER, CLEAR_LOCK, GET, MAIN, PUT, REGIONS, RELAX, SET_LOCK, WAIT_UNTIL};
 
 /// Times in nanoseconds that calls take after the last thing they wait for.
 const AFTER_SIGNAL: u64 = 7;

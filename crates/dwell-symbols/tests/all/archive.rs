@@ -123,9 +123,7 @@ fn names_are_demangled_and_linkage_names_kept() {
         return;
     }
     let workshop = Workshop::new();
-    workshop.run("gcc -O2 -g -c probe.c -o probe.o");
-    workshop.run("g++ -O2 -g chain.cpp probe.o -o program");
-    let calls = workshop.calls("program");
+    let calls = workshop.cpp_program();
     let recorded = Recorded::new(&[address(&calls["template"]), address(&calls["lambda"])]);
     resolve(&recorded);
     recorded.check();

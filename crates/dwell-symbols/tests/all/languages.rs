@@ -107,9 +107,7 @@ fn cpp() {
         return;
     }
     let workshop = Workshop::new();
-    workshop.run("gcc -O2 -g -c probe.c -o probe.o");
-    workshop.run("g++ -O2 -g chain.cpp probe.o -o program");
-    let calls = workshop.calls("program");
+    let calls = workshop.cpp_program();
     let mut resolver = Resolver::new();
     let mut site = |label: &str| resolver.resolve(&calls[label].0, calls[label].1);
     let template = [

@@ -62,6 +62,13 @@ impl Workshop {
         self.calls("program")
     }
 
+    /// Builds the C++ program, and runs it.
+    pub(crate) fn cpp_program(&self) -> Calls {
+        self.run("gcc -O2 -g -c probe.c -o probe.o");
+        self.run("g++ -O2 -g chain.cpp probe.o -o program");
+        self.calls("program")
+    }
+
     /// Runs a program and parses its output.
     pub(crate) fn calls(&self, program: &str) -> Calls {
         let output = Command::new(self.path(program)).output().unwrap();

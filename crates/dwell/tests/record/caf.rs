@@ -11,6 +11,7 @@ use std::process::Command;
 use otf2::Event;
 use serde_json::Value;
 
+use crate::coarray::{MODES, hold_delays};
 use crate::lab::{Lab, rows_of_tree};
 use crate::mpi::{Mpi, analysed, lines};
 use crate::needs;
@@ -165,15 +166,8 @@ fn delays<T>(lab: &Lab, mpi: &Mpi, images: u32, then: impl FnOnce(&Program<'_>) 
 #[test]
 fn waits_are_found_at_the_layer_of_the_source() {
     let Some((mpi, lab)) = open() else { return };
-    let modes = ["sync_all", "sync_images", "event", "lock", "broadcast", "total", "get"];
-    let trials = delays(&lab, &mpi, 2, |program| program.trials(&modes));
-    trials.find("sync_all", "barrier_wait", "_gfortran_caf_sync_all", "Rank 0");
-    trials.find("sync_images", "late_partner", "_gfortran_caf_sync_images", "Rank 0");
-    trials.find("event", "late_signal", "_gfortran_caf_event_wait", "Rank 0");
-    trials.find("lock", "lock_contention", "_gfortran_caf_lock", "Rank 0");
-    trials.find("broadcast", "late_broadcast", "_gfortran_caf_co_broadcast", "Rank 0");
-    trials.find("total", "nxn_wait", "_gfortran_caf_co_sum", "Rank 0");
-    trials.at_once("get", "wait_for_progress", "_gfortran_caf_get");
+    let trials = delays(&lab, &mpi, 2, |program| program.trials(&MODES));
+    hold_delays(&trials, "_gfortran_caf_");
 }
 
 /// An image that computes makes no progress for gets of other images.

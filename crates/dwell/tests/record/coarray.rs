@@ -19,7 +19,7 @@ use crate::caf::open;
 use crate::lab::Lab;
 use crate::mpi::{Mpi, lines};
 use crate::trace::Trace;
-use crate::trial::Program;
+use crate::trial::{Program, Trials};
 
 /// Runs `dwell compile` in the folder of the lab.
 fn dwell_compile(lab: &Lab, arguments: &[&str]) -> Output {
@@ -145,6 +145,25 @@ fn every_construct_does_the_same_and_is_recorded_alike() {
     }
 }
 
+/// Modes of `caf_delays.F90` in which an image waits.
+pub(crate) const MODES: [&str; 7] =
+    ["sync_all", "sync_images", "event", "lock", "broadcast", "total", "get"];
+
+/// Checks the waits of these modes at calls whose names begin with a prefix.
+pub(crate) fn hold_delays(trials: &Trials, prefix: &str) {
+    for (mode, wait, call) in [
+        ("sync_all", "barrier_wait", "sync_all"),
+        ("sync_images", "late_partner", "sync_images"),
+        ("event", "late_signal", "event_wait"),
+        ("lock", "lock_contention", "lock"),
+        ("broadcast", "late_broadcast", "co_broadcast"),
+        ("total", "nxn_wait", "co_sum"),
+    ] {
+        trials.find(mode, wait, &format!("{prefix}{call}"), "Rank 0");
+    }
+    trials.at_once("get", "wait_for_progress", &format!("{prefix}get"));
+}
+
 /// Waits of known length are found at the statements of the source, as long as they were, and not without a delay.
 #[test]
 fn waits_are_found_at_statements() {
@@ -153,15 +172,8 @@ fn waits_are_found_at_statements() {
     let run = |words: &[&OsStr]| mpi.measured(&lab, 2, &[&[path.as_os_str()], words].concat());
     let source = include_str!("../../../../tests/programs/caf_delays.F90");
     let program = Program { lab: &lab, source, waiter: "Rank 1", run: &run };
-    let trials =
-        program.trials(&["sync_all", "sync_images", "event", "lock", "broadcast", "total", "get"]);
-    trials.find("sync_all", "barrier_wait", "coarray_sync_all", "Rank 0");
-    trials.find("sync_images", "late_partner", "coarray_sync_images", "Rank 0");
-    trials.find("event", "late_signal", "coarray_event_wait", "Rank 0");
-    trials.find("lock", "lock_contention", "coarray_lock", "Rank 0");
-    trials.find("broadcast", "late_broadcast", "coarray_co_broadcast", "Rank 0");
-    trials.find("total", "nxn_wait", "coarray_co_sum", "Rank 0");
-    trials.at_once("get", "wait_for_progress", "coarray_get");
+    let trials = program.trials(&MODES);
+    hold_delays(&trials, "coarray_");
 }
 
 /// An image that computes makes no progress for remote reads of others.

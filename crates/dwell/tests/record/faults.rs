@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::lab::{Lab, Run};
@@ -142,13 +142,26 @@ impl Small {
         needs::missing("RIGHTS", "this user may not mount a file system");
         None
     }
-}
 
-impl Small {
     pub(crate) fn enlarge(&self, size: &str) {
         let option = format!("remount,size={size}");
         let status = Command::new("mount").args(["-o", &option]).arg(&self.0).status();
         assert!(status.unwrap().success());
+    }
+
+    /// Checks that an experiment has the calls that were recorded before the file system was full. `said` is the output
+    /// of the run.
+    pub(crate) fn holds_calls(&self, lab: &Lab, experiment: &Path, said: &str) {
+        if said.contains("Next: dwell recover") {
+            // There was not even space to complete the archive. That can be done when there is.
+            self.enlarge("4m");
+            let output = lab.dwell(&[OsStr::new("recover"), experiment.as_os_str()]);
+            // One that has no space for its first chunk leaves nothing.
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+        }
+        lab.accepted_by_otf2_print(experiment);
+        let trace = Trace::read(experiment);
+        assert!(trace.counts.values().map(|count| count.calls).sum::<u64>() > 1000);
     }
 }
 
@@ -176,16 +189,7 @@ fn disk_full_in_the_midst() {
     let run = heat(&lab, &[], &chunk);
     let said = messages(&run).join("\n");
     assert!(said.contains("No space left on device"), "{said}");
-    if said.contains("Next: dwell recover") {
-        // There was not even space to complete the archive. That can be done when there is.
-        disk.enlarge("4m");
-        let output = lab.dwell(&[OsStr::new("recover"), experiment.as_os_str()]);
-        // One that has no space for its first chunk leaves nothing.
-        assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
-    }
-    lab.accepted_by_otf2_print(&experiment);
-    let trace = Trace::read(&experiment);
-    assert!(trace.counts.values().map(|count| count.calls).sum::<u64>() > 1000);
+    disk.holds_calls(&lab, &experiment, &said);
 }
 
 /// Creates a directory with a path of this length, whose components are as long as file systems allow.

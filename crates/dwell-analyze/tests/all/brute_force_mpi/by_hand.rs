@@ -5,6 +5,7 @@ mod loops;
 use dwell_model::waits::Wait;
 
 use super::*;
+use crate::mpi::fence_end;
 
 /// Writes an archive from a list of calls: rank, name, enter, leave and records.
 fn by_hand(ranks: usize, calls: Vec<(usize, &str, u64, u64, Events)>) -> tempfile::TempDir {
@@ -38,14 +39,7 @@ fn put(target: u32, win: RmaWinRef, id: u64) -> Event<'static> {
 #[test]
 fn a_fence_that_is_early() {
     let end = |time| -> Events {
-        let event = RmaCollectiveEnd {
-            collective_op: CollectiveOp::Barrier,
-            sync_level: RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY,
-            win: FENCES,
-            root: CollectiveRoot::None,
-            bytes_sent: 0,
-            bytes_received: 0,
-        };
+        let event = fence_end();
         vec![(time, event.into())]
     };
     // Rank 0 is there at 10, rank 1 puts to it until 30 and comes at 50; it puts to itself until 40.
