@@ -105,14 +105,19 @@ impl BufRead for Window<'_> {
     }
 }
 
+/// Reads from the buffer of a reader, which is filled if it is empty.
+pub(crate) fn read_buffered(reader: &mut impl BufRead, out: &mut [u8]) -> io::Result<usize> {
+    let bytes = reader.fill_buf()?;
+    let length = bytes.len().min(out.len());
+    if let (Some(to), Some(from)) = (out.get_mut(..length), bytes.get(..length)) {
+        to.copy_from_slice(from);
+    }
+    reader.consume(length);
+    Ok(length)
+}
+
 impl Read for Window<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.fill_buf()?;
-        let length = bytes.len().min(out.len());
-        if let (Some(to), Some(from)) = (out.get_mut(..length), bytes.get(..length)) {
-            to.copy_from_slice(from);
-        }
-        self.consume(length);
-        Ok(length)
+        read_buffered(self, out)
     }
 }

@@ -38,14 +38,7 @@ pub(crate) fn lengths(run: &Run) -> Result<CallLengths, Fault> {
         return Ok(known.clone());
     }
     let tree = Tree::of(run);
-    let new = || Calls {
-        tree: &tree,
-        location: None,
-        open: Vec::new(),
-        begin: Time(0),
-        is_wait: false,
-        lengths: HashMap::new(),
-    };
+    let new = || Calls::new(&tree);
     let add = |calls: &mut Calls<'_>, location: Location, slice: &Slice, _: u64| {
         calls.add(location, slice);
     };
@@ -143,7 +136,18 @@ struct Calls<'a> {
     lengths: HashMap<u32, Vec<u64>>,
 }
 
-impl Calls<'_> {
+impl<'a> Calls<'a> {
+    fn new(tree: &'a Tree) -> Self {
+        Self {
+            tree,
+            location: None,
+            open: Vec::new(),
+            begin: Time(0),
+            is_wait: false,
+            lengths: HashMap::new(),
+        }
+    }
+
     fn add(&mut self, location: Location, slice: &Slice) {
         if self.location != Some(location) || slice.span.to != self.begin {
             self.close(0);
@@ -188,14 +192,7 @@ mod tests {
     fn calls_end_where_other_call_paths_begin() {
         // main calls f, which calls g three times, twice without time between, and then f again.
         let tree = Tree(vec![None, Some(0), Some(1)]);
-        let mut calls = Calls {
-            tree: &tree,
-            location: None,
-            open: Vec::new(),
-            begin: Time(0),
-            is_wait: false,
-            lengths: HashMap::new(),
-        };
+        let mut calls = Calls::new(&tree);
         let slices = [
             (0, 1, 0),
             (1, 4, 1),

@@ -12,25 +12,13 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::{Folder, LIMIT, Metrics, Options, Spread, Tools, Transport};
+use super::{AT_LEAST, AT_MOST, Folder, LIMIT, Metrics, Options, Spread, Tools, Transport};
 use super::{bounds, findings, metrics, spread};
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Name of the upper bound of Wait for Progress.
-const AT_MOST: &str = "mpi_wait_for_progress_upper_bound";
-
-/// Names of the lower bounds, by the kind of call and the number of targets.
-const AT_LEAST: &[&str] = &[
-    "mpi_rma_comm_wait_for_progress",
-    "mpi_rma_comm_wait_for_progress_multi",
-    "mpi_rma_sync_wait_for_progress",
-    "mpi_rma_sync_wait_for_progress_multi",
-];
-
 /// Names of the waits in collective operations.
-const COLLECTIVE: &[&str] =
-    &["mpi_barrier_wait", "mpi_wait_nxn", "mpi_latebroadcast", "mpi_earlyreduce"];
+const COLLECTIVE: &[&str] = &["barrier_wait", "wait_nxn", "latebroadcast", "earlyreduce"];
 
 /// Largest difference between energies in hartree. Processes take tasks in varying order, and sums depend on that
 /// order.
@@ -73,10 +61,11 @@ fn measure(tools: &Tools, transport: Transport, processes: u32) -> Result<Row> {
     let analysis = began.elapsed().as_secs_f64();
     let length = findings(&fs::read_to_string(trace.0.join("findings.json"))?)?.length;
     let metrics = metrics(&tools.dwell(&["report"], &trace.0, &["--metrics", "--json"])?, "mpi")?;
-    let (calls, per_process) = if metrics.contains_key(AT_MOST) {
-        let wanted = ["--metric", AT_MOST, "--json"];
+    let at_most = format!("mpi_{AT_MOST}");
+    let (calls, per_process) = if metrics.contains_key(&at_most) {
+        let wanted = ["--metric", &at_most, "--json"];
         let calls = ranked(&tools.dwell(&["report"], &trace.0, &wanted)?)?;
-        let wanted = ["--locations", "--metric", AT_MOST, "--json"];
+        let wanted = ["--locations", "--metric", &at_most, "--json"];
         (calls, spread(&tools.dwell(&["report"], &trace.0, &wanted)?)?)
     } else {
         (String::from("none"), Spread::default())
@@ -169,7 +158,8 @@ impl Row {
         calls: String,
         per_process: Spread,
     ) -> Row {
-        let metric = |name: &str| metrics.get(name).copied().unwrap_or(0.0);
+        let value = |name: &str| metrics.get(name).copied().unwrap_or(0.0);
+        let metric = |name: &str| value(&format!("mpi_{name}"));
         let sum = |names: &[&str]| names.iter().map(|name| metric(name)).sum();
         Row {
             processes,
@@ -177,12 +167,12 @@ impl Row {
             energy,
             length,
             analysis,
-            time: metric("time") - metric("mpi_management"),
-            mpi: metric("mpi") - metric("mpi_management"),
-            one_sided: metric("mpi_rma_communication") + metric("mpi_rma_synchronization"),
+            time: value("time") - metric("management"),
+            mpi: value("mpi") - metric("management"),
+            one_sided: metric("rma_communication") + metric("rma_synchronization"),
             progress_at_least: sum(AT_LEAST),
             progress_at_most: metric(AT_MOST),
-            unconfirmed: metric("mpi_wait_for_progress_unconfirmed"),
+            unconfirmed: metric("wait_for_progress_unconfirmed"),
             collective: sum(COLLECTIVE),
             calls,
             per_process,

@@ -5,6 +5,8 @@
 
 use std::io::{self, BufRead, Read};
 
+use crate::source::read_buffered;
+
 /// A stream with a limit for the next piece and one for the whole.
 pub(super) struct Metered<R> {
     inner: R,
@@ -53,12 +55,6 @@ impl<R: BufRead> BufRead for Metered<R> {
 
 impl<R: BufRead> Read for Metered<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.fill_buf()?;
-        let length = bytes.len().min(out.len());
-        if let (Some(to), Some(from)) = (out.get_mut(..length), bytes.get(..length)) {
-            to.copy_from_slice(from);
-        }
-        self.consume(length);
-        Ok(length)
+        read_buffered(self, out)
     }
 }
