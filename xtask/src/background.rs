@@ -1,4 +1,4 @@
-//! Programs that run beside the steps of a task.
+//! Programs that run in the background of the steps of a task.
 
 use std::fs;
 use std::io;

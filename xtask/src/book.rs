@@ -71,7 +71,7 @@ fn build(mdbook: &Path, place: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns `true` if a line of the output of mdBook is no mere information.
+/// Returns `true` if a line of the output of mdBook is more than information.
 fn is_problem(line: &str) -> bool {
     line.split_whitespace().take(3).any(|word| {
         let word = word.trim_matches(|it: char| !it.is_ascii_alphabetic());

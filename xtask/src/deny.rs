@@ -70,7 +70,7 @@ pub(crate) fn check(workspace: &Workspace, require_advisories: bool) -> Result<S
 fn fetch(tool: &Path) -> Result<()> {
     let mut fetch = Command::new(tool);
     fetch.args(["fetch", "db"]);
-    // Nobody is there to type a password.
+    // No user is there to type a password.
     fetch.env("GIT_TERMINAL_PROMPT", "0");
     if let Some(place) = env::var_os(ELSEWHERE) {
         let known = env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok());

@@ -421,7 +421,7 @@ impl Row {
             let name = if name.is_empty() { layer.to_owned() } else { format!("{layer}_{name}") };
             metrics.get(&name).copied().unwrap_or(0.0)
         };
-        // Calls of MPI beside those of the layer start and end the program, and no more.
+        // Calls of MPI other than those of the layer start and end the program, and no more.
         let beside = if layer == "shmem" { "" } else { "mpi" };
         let beside = metrics.get(beside).copied().unwrap_or(0.0);
         Row {

@@ -29,7 +29,7 @@ pub enum ErrorKind {
     Io(io::Error),
     /// The file does not exist. A member that is missing inside a report is [`ErrorKind::NoMember`] instead.
     Missing,
-    /// The file is not a tar archive, so it is no Cube report. A report that was compressed as a whole gives this error
+    /// The file is not a tar archive, so it is not a Cube report. A report that was compressed as a whole gives this error
     /// too.
     NotCubex,
     /// The archive lacks a member that the report must have, such as `anchor.xml` or the values that belong to an

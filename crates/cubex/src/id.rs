@@ -1,6 +1,6 @@
 //! Newtypes for everything that a report numbers.
 //!
-//! An id is the number that stands in `anchor.xml`, so it is the one that other tools show. Writers
+//! An id is the number in `anchor.xml`, so it is the one that other tools show. Writers
 //! number from zero without gaps, and then an id is also a position in a table. Should a file have
 //! gaps, its elements are numbered anew in the order of the document; only locations may not have
 //! gaps, because the number of a location is its column in the rows of values.

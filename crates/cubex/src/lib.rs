@@ -73,7 +73,7 @@
 //!
 //! # The 512-byte trap
 //!
-//! cubelib and everybody else disagree on where the next member begins after one of exactly 512 k
+//! cubelib and all other tools disagree on where the next member begins after one of exactly 512 k
 //! bytes, and one of them loses all that follows. Reading takes both. Writing adds a newline to
 //! `anchor.xml`; any other member of such a size is followed by a small member called `cubex-pad.N`
 //! that leads both rules to the same place.

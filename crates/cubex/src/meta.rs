@@ -165,7 +165,7 @@ impl Meta {
         self.metrics().find(|&id| self.metric(id).is_some_and(|it| it.uniq_name == uniq_name))
     }
 
-    /// Iterates over the roots of the metric tree: metrics that are no part of another.
+    /// Iterates over the roots of the metric tree: metrics that are not part of another.
     pub fn root_metrics(&self) -> impl Iterator<Item = MetricId> + '_ {
         self.metric_links.children(NONE).map(MetricId)
     }

@@ -19,7 +19,7 @@
 //! # The 512-byte trap
 //!
 //! cubew and cubelib fill up by `(size / 512 + 1) * 512 - size` bytes, so that after a member of
-//! exactly 512 k bytes they expect one block more than everybody else. Where such a member stands,
+//! exactly 512 k bytes they expect one block more than all other tools. Where there is such a member,
 //! either they or all others lose what follows.
 //!
 //! `anchor.xml` gets a newline more when its size would be so. Any other member of such a size, or of

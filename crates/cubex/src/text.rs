@@ -1,7 +1,7 @@
 //! All strings of a report, each kept once.
 //!
 //! A report of 294,912 processes has two million strings, most of them the same few ("Master thread", "process", the
-//! empty string). They stand end to end in one buffer, and tables hold their numbers. Number 0 is the empty string.
+//! empty string). They lie end to end in one buffer, and tables hold their numbers. Number 0 is the empty string.
 
 use std::hash::{BuildHasher, RandomState};
 

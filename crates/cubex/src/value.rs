@@ -100,7 +100,7 @@ pub(crate) enum Shape {
 }
 
 impl DataType {
-    /// Parses the `dtype` of a metric as it stands in `anchor.xml`, such as `UINT64` or `HISTOGRAM(10)`. Returns `None`
+    /// Parses the `dtype` of a metric as it is written in `anchor.xml`, such as `UINT64` or `HISTOGRAM(10)`. Returns `None`
     /// for an unknown type, for a list of no numbers, and for a count that does not fit into 16 bits.
     ///
     /// ```
@@ -162,7 +162,7 @@ impl DataType {
 }
 
 impl fmt::Display for DataType {
-    /// Prints the type as it stands in `anchor.xml`.
+    /// Prints the type as it is written in `anchor.xml`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Histogram(bins) => write!(f, "HISTOGRAM({bins})"),
@@ -360,7 +360,7 @@ impl Row {
         }
     }
 
-    /// Decodes a row from its bytes, in little endian as this crate writes them. Trailing bytes that are no whole value
+    /// Decodes a row from its bytes, in little endian as this crate writes them. Trailing bytes that are not a whole value
     /// are ignored.
     pub fn from_bytes(data_type: DataType, bytes: &[u8]) -> Self {
         let mut row = Self::new(data_type);
@@ -414,7 +414,7 @@ impl Row {
         }
     }
 
-    /// Appends the values that `bytes` hold. Trailing bytes that are no whole value are ignored.
+    /// Appends the values that `bytes` hold. Trailing bytes that are not a whole value are ignored.
     pub(crate) fn decode(&mut self, bytes: &[u8], order: ByteOrder) {
         match (&mut self.cells, self.data_type.shape()) {
             (Cells::Unsigned(values), Shape::Unsigned(size)) => match size {

@@ -13,8 +13,8 @@
 //! with the number of values.
 //!
 //! The report appears under its name when it is [finished](ReportWriter::finish), in place of what is there;
-//! a link is replaced, not followed. Until then it is a file `.dwell-….part` in the same directory that
-//! nobody else writes to, and it is deleted if the writer is dropped. The same calls in the same order
+//! a link is replaced, not followed. Until then it is a file `.dwell-….part` in the same directory,
+//! which no other process writes to, and it is deleted if the writer is dropped. The same calls in the same order
 //! give the same bytes, and the order of rows does not matter: there is no clock and no address in
 //! them.
 //!
@@ -164,7 +164,7 @@ impl ReportWriter {
         &self.shared.meta
     }
 
-    /// Begins the values of a metric. Members stand in the report in the order of these calls; spooled metrics follow
+    /// Begins the values of a metric. Members are in the report in the order of these calls; spooled metrics follow
     /// all others, in the order of their ids.
     ///
     /// A metric that is never begun has no values in the report: cubelib takes them as zeros, pyCubexR reports them as

@@ -1,7 +1,7 @@
 //! Calls of the recorder in Fortran, and the interfaces that they need.
 //!
 //! A block construct holds the interfaces, so that no specification part has to be found and module files stay
-//! compatible. All procedures are pure, so that they may stand in pure procedures and in `do concurrent`. Numbers have
+//! compatible. All procedures are pure, so that they may be called in pure procedures and in `do concurrent`. Numbers have
 //! the kind of C's `int` by name, since kinds differ between compilers and options.
 //!
 //! | procedure | is called |

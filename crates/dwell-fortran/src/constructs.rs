@@ -1,4 +1,4 @@
-//! Constructs of a source: which statement ends which, and where calls cannot stand.
+//! Constructs of a source: which statement ends which, and where calls are not allowed.
 
 use crate::kind::{Kind, Piece};
 use crate::scan::Statement;
@@ -6,7 +6,7 @@ use crate::scan::Statement;
 /// Place of a statement among the constructs around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The outermost `where` construct that the statement stands in.
+    /// The outermost `where` construct that contains the statement.
     pub(crate) in_where: Option<usize>,
     /// Set inside a `forall` construct.
     pub(crate) in_forall: bool,

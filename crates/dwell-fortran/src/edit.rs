@@ -114,7 +114,7 @@ impl<'a> Editor<'a> {
         before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1)
     }
 
-    /// Returns blanks up to the column of an offset, so that what stands there keeps its column on a line of its own.
+    /// Returns blanks up to the column of an offset, so that the text there keeps its column on a line of its own.
     fn pad(&self, at: usize, least: usize) -> String {
         " ".repeat((at - self.line_start(at)).max(least))
     }
@@ -132,7 +132,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Inserts lines before a statement: before its line and its directives, or, if a label or another statement stands
+    /// Inserts lines before a statement: before its line and its directives, or, if a label or another statement is
     /// before it on the line, between the two.
     pub(crate) fn before(&mut self, statement: &Statement, lines: &str, phase: Phase) {
         let Some(first) = statement.at.first().copied() else { return };

@@ -1,7 +1,7 @@
 //! From statements to insertions: which calls a statement gets, and where.
 //!
-//! A statement that does nothing but access other images or order them is *separated*: a call stands before it and one
-//! behind it. Where a statement does other work as well, or where nothing can stand behind it, each access has a
+//! A statement that does nothing but access other images or order them is *separated*: there is a call before it and one
+//! behind it. Where a statement does other work as well, or where nothing may follow it, each access has a
 //! *single call*, before the statement for reads and behind it for writes. What cannot be handled is left unchanged and
 //! reported with the reason.
 
@@ -211,7 +211,7 @@ impl Planner<'_> {
         } else {
             self.report.single += 1;
         }
-        // What stands behind the action of an `if` comes before what stands behind the `if`.
+        // Text behind the action of an `if` comes before the text behind the `if`.
         for (number, plan, calls) in planned.into_iter().rev() {
             let action = pieces.get(number).filter(|_| number == 1).map(|piece| piece.from);
             let action =
@@ -220,7 +220,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the reason why no call can stand at a statement at all.
+    /// Returns the reason why no call is possible at a statement at all.
     fn objection(
         &self,
         statement: &Statement,
@@ -474,7 +474,7 @@ impl Planner<'_> {
             self.editor.then(statement, action, &before);
             return self.editor.after(statement, &after, Phase::After);
         }
-        // The body of a `where` holds no calls: they stand before the construct.
+        // The body of a `where` holds no calls: they are inserted before the construct.
         let outer = place.in_where.and_then(|at| self.statements.get(at)).unwrap_or(statement);
         if !before.is_empty() {
             self.editor.before(outer, &before, Phase::Before);

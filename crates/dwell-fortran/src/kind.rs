@@ -16,7 +16,7 @@ pub enum Control {
     SyncImages,
     /// `sync team (team)`, a barrier of the images of a team that need not be the current one.
     SyncTeam,
-    /// `sync memory`, which completes the accesses of this image to others and waits for nobody.
+    /// `sync memory`, which completes the accesses of this image to others and does not wait.
     SyncMemory,
     /// `lock (variable)`. Without `acquired_lock=` it waits until the lock is free; with it, it returns at once and says
     /// whether the lock was acquired.
@@ -72,7 +72,7 @@ pub enum Kind {
     Where(bool),
     /// The beginning of a `forall` construct, or a `forall` with one assignment if this is `false`.
     Forall(bool),
-    /// The beginning of a `select` construct, whose selector is evaluated once. No call may stand before its first `case`.
+    /// The beginning of a `select` construct, whose selector is evaluated once. No call may come before its first `case`.
     Select,
     /// `case`, `type is`, `class default` and `rank` inside a `select` construct. Their values are constants or types.
     Case,
@@ -90,13 +90,13 @@ pub enum Kind {
     EndCritical,
     /// The end of a `change team` construct, a barrier of the team that was current inside it.
     EndTeam,
-    /// An image control statement that is no part of a construct, or a call of a subroutine that communicates.
+    /// An image control statement that is not part of a construct, or a call of a subroutine that communicates.
     Control(Control),
     /// A declaration or another statement that is not executed, so that its brackets are bounds of codimensions.
     Declaration,
     /// An `include` line. What the file contains is not part of the source that is scanned.
     Include,
-    /// The beginning or end of a program unit, procedure, interface or type, and `contains`, which stands between two.
+    /// The beginning or end of a program unit, procedure, interface or type, and `contains`, which comes between two.
     Unit,
     /// Any other statement, such as `stop` and `return`: offset behind its keyword.
     Other(usize),

@@ -28,7 +28,7 @@ pub(crate) struct Operand {
     pub(crate) name: Vec<u8>,
 }
 
-/// Returns the text of a range as it stands in the source.
+/// Returns the text of a range as it is written in the source.
 pub(crate) fn copy(statement: &Statement, (from, to): Range) -> Result<String, Reason> {
     let code = statement.code.get(from..to).unwrap_or_default();
     if !code.is_ascii() {

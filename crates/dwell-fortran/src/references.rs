@@ -45,7 +45,7 @@ pub struct Reference {
     pub substring: bool,
     /// The effect of the reference on the data of the other image, as far as the statement alone says it.
     pub access: Access,
-    /// Set if the reference stands inside the subscripts or the selector of another one.
+    /// Set if the reference is inside the subscripts or the selector of another one.
     pub nested: bool,
 }
 
@@ -67,7 +67,7 @@ pub fn references(text: &[u8], kind: Kind, from: usize, to: usize) -> Vec<Refere
             all.iter().any(|outer| outer.whole.0 < found.whole.0 && found.whole.1 <= outer.whole.1);
         all.push(found);
     }
-    // A reference inside the subscripts stands before the bracket of the one around it.
+    // A reference inside the subscripts comes before the bracket of the one around it.
     let wholes: Vec<Range> = all.iter().map(|it| it.whole).collect();
     for it in &mut all {
         it.nested |= wholes
@@ -84,7 +84,7 @@ fn first_operand(text: &[u8], kind: Kind, from: usize) -> usize {
             from + 4
         }
         Kind::Output(items) | Kind::Input(items) => {
-            // The control list may have references as well, but what follows it is no selector of it.
+            // The control list may have references as well, but what follows it is not a selector of it.
             let is_print = text.get(from..).is_some_and(|rest| rest.starts_with(b"print"));
             if is_print { items } else { from }
         }
@@ -99,7 +99,7 @@ fn is_declared(text: &[u8], kind: Kind, open: usize) -> bool {
         Kind::Declaration | Kind::Unit | Kind::Include => true,
         Kind::Output(items) | Kind::Input(items) => open == items,
         Kind::Control(Control::Allocate) => {
-            // The shape of an object ends its part of the list; a source stands behind an equals sign.
+            // The shape of an object ends its part of the list; a source follows an equals sign.
             let list = text.iter().position(|byte| *byte == b'(').unwrap_or(0);
             let end = closing(text, list).unwrap_or(text.len());
             parts(text, list + 1, end).iter().any(|(from, to)| {
@@ -115,7 +115,7 @@ fn is_declared(text: &[u8], kind: Kind, open: usize) -> bool {
     }
 }
 
-/// Reads the designator around the bracket at `open`. Returns `None` if the bracket is no image selector.
+/// Reads the designator around the bracket at `open`. Returns `None` if the bracket is not an image selector.
 fn reference(text: &[u8], first: usize, open: usize) -> Option<Reference> {
     let close = closing(text, open)?;
     let (mut start, mut coarray_end) = (open, open);

@@ -4,7 +4,7 @@
 //! from names in free form. Each character has its byte offset in the source, so that whatever is found in a statement
 //! leads back to the place in the file.
 //!
-//! Lines of the preprocessor are no statements. Markers of the form `# 12 "file"` change the file and line that the
+//! Lines of the preprocessor are not statements. Markers of the form `# 12 "file"` change the file and line that the
 //! statements behind them belong to, as compilers do.
 
 /// The two layouts of Fortran source. The caller says which, since the content of a file does not always tell.
@@ -37,7 +37,7 @@ pub struct Statement {
     /// Characters in lower case, without blanks, comments and continuation marks. Those of strings and of Hollerith
     /// constants are all `"`.
     pub text: Vec<u8>,
-    /// The same characters as they stand in the source, strings included.
+    /// The same characters as they are written in the source, strings included.
     pub code: Vec<u8>,
     /// Byte offset of each character in the source.
     pub at: Vec<usize>,
@@ -53,13 +53,13 @@ pub struct Statement {
     pub line_start: usize,
     /// Offset behind the last line of the statement, newline included.
     pub line_end: usize,
-    /// Set if another statement on the same line, or its label, stands before it.
+    /// Set if another statement on the same line, or its label, comes before it.
     pub follows: bool,
     /// Offset behind the semicolon that ends the statement, if another statement follows on the line.
     pub semicolon: Option<usize>,
     /// Offset of the first line of directives that belong to the statement, such as `!$omp atomic`.
     pub directive: Option<usize>,
-    /// Set if a line of the preprocessor stands between its lines, so that it has several versions.
+    /// Set if a line of the preprocessor is between its lines, so that it has several versions.
     pub interrupted: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct Scan {
 }
 
 /// Splits a source into statements. `name` is the name of the file, which markers of the preprocessor may change.
-/// Any bytes give a result: what is no Fortran becomes statements of no known kind.
+/// Any bytes give a result: text that is not Fortran becomes statements of no known kind.
 pub fn scan(bytes: &[u8], form: Form, name: &str) -> Scan {
     let mut scanner = Scanner {
         bytes,
@@ -111,7 +111,7 @@ struct Scanner<'a> {
     form: Form,
     scan: Scan,
     open: Option<Statement>,
-    /// Quote of the string that goes on in the next line.
+    /// Quote of the string that continues in the next line.
     quote: Option<u8>,
     /// Number of characters of a Hollerith constant that are still to come.
     hollerith: usize,
@@ -136,7 +136,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads `# 12 "file"` and `#line 12 "file"`. Other lines of the preprocessor stand between statements or, worse,
+    /// Reads `# 12 "file"` and `#line 12 "file"`. Other lines of the preprocessor are between statements or, worse,
     /// inside one.
     fn preprocessor(&mut self, text: &[u8], index: i64) {
         let words = String::from_utf8_lossy(text.get(1..).unwrap_or_default()).into_owned();
@@ -165,7 +165,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Returns `true` if a statement may go on in the next line.
+    /// Returns `true` if a statement may continue in the next line.
     fn is_open(&self) -> bool {
         self.open.is_some() && (self.continued || self.form == Form::Fixed)
     }
@@ -380,7 +380,7 @@ fn ends(rest: &[u8], comments: bool) -> bool {
     first.is_none() || comments && first == Some(&b'!')
 }
 
-/// Returns the length of a Hollerith constant whose `h` stands at this place: that of the number directly before it.
+/// Returns the length of a Hollerith constant whose `h` is at this place: that of the number directly before it.
 fn hollerith(open: &Statement, place: usize) -> Option<usize> {
     let digits = open.text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let start = open.text.len() - digits;

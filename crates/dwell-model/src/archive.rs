@@ -15,12 +15,12 @@
 //! its `Enter`, which holds the number of the instance.
 //!
 //! # Parameters and counters
-//! A parameter of the program holds from its record to the end of the region in which it stands, or until it is set
+//! A parameter of the program holds from its record to the end of the region in which it is set, or until it is set
 //! again there, which also ends those that were set after it. Counters are metrics of one member each, of type `USER`
 //! and mode `ABSOLUTE_POINT`.
 //!
 //! Counters that the recorder samples are the members of one metric class with the occurrence `SYNCHRONOUS`: a record with
-//! a value of each stands directly before the `Enter` and the `Leave` of every region that is not inside a call of a
+//! a value of each is written directly before the `Enter` and the `Leave` of every region that is not inside a call of a
 //! runtime, with the same time. Their mode is `ACCUMULATED_START`, or `ABSOLUTE_POINT` for levels such as the length of a
 //! queue. A region inside a call of a runtime has no samples, which is why the occurrence is not `SYNCHRONOUS_STRICT`.
 //!
@@ -78,7 +78,7 @@
 //!
 //! # Locks
 //! The id of a lock is the symmetric offset of its variable, so that it is the same number at every process.
-//! `RmaRequestLock` stands at the enter, `RmaAcquireLock` after the call has obtained the lock, `RmaReleaseLock` at the
+//! `RmaRequestLock` is written at the enter, `RmaAcquireLock` after the call has obtained the lock, `RmaReleaseLock` at the
 //! enter of the call that releases it.
 
 use core::fmt;
@@ -157,20 +157,20 @@ pub const CALLS: &str = "DWELL::CALLS";
 /// has records of its own.
 pub const TIME_IN_CALLS: &str = "DWELL::TIME_IN_CALLS";
 
-/// Attribute beside [`TIME_IN_CALLS`], an unsigned number: the bytes that the calls moved together.
+/// Attribute in addition to [`TIME_IN_CALLS`], an unsigned number: the bytes that the calls moved together.
 pub const BYTES_IN_CALLS: &str = "DWELL::BYTES_IN_CALLS";
 
 /// Property of an archive, in nanoseconds: calls of regions that are [`SUMMED_UP`] have records of their own if they took
 /// at least as long as this, or if no other of them came within this time.
 pub const SHORT: &str = "DWELL::SHORT";
 
-/// Property of an archive, beside [`SHORT`]: the number of calls that were summed up, of all processes.
+/// Property of an archive in addition to [`SHORT`]: the number of calls that were summed up, of all processes.
 pub const SUMMED_CALLS: &str = "DWELL::SUMMED_CALLS";
 
 /// Property of an archive, in percent: the share of the time that recording took, estimated from the number of calls.
 pub const OVERHEAD: &str = "DWELL::OVERHEAD";
 
-/// Property of an archive beside [`OVERHEAD`], in percent: the share that the user asked for at most.
+/// Property of an archive in addition to [`OVERHEAD`], in percent: the share that the user asked for at most.
 pub const OVERHEAD_ASKED: &str = "DWELL::OVERHEAD_ASKED";
 
 /// Text behind the [`Meaning`] of a region whose short calls may be summed up: see [`TIME_IN_CALLS`]. It begins with a
@@ -191,7 +191,7 @@ pub const PHASE: &str = "phase";
 /// Name of the parameter that holds the number of a phase's instance. Score-P uses the same name.
 pub const INSTANCE: &str = "instance";
 
-/// Role of a call path in a report that is no call but a parameter with a value, such as `instance=3`.
+/// Role of a call path in a report that is not a call but a parameter with a value, such as `instance=3`.
 pub const PARAMETER: &str = "parameter";
 
 /// Property of a process (`LocationGroupProperty`): the cores that it may use, in the notation of Linux (`0-3,8`). The
@@ -329,7 +329,7 @@ pub struct Address<'a> {
 
 impl<'a> Address<'a> {
     /// Reads the description of a region, which `Display` wrote. Returns `None` if the text has another form, such as
-    /// that of an [`Entry`], or if the offset is no hexadecimal number of 64 bits.
+    /// that of an [`Entry`], or if the offset is not a hexadecimal number of 64 bits.
     ///
     /// ```
     /// use dwell_model::archive::Address;

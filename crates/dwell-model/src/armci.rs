@@ -76,7 +76,7 @@ const fn later(row: Row) -> Row {
     row.non_blocking().handle(handle)
 }
 
-/// The flag that a put sets at the target. ARMCI has no argument that selects the action, so the value stands in its
+/// The flag that a put sets at the target. ARMCI has no argument that selects the action, so the value is in its
 /// place.
 const fn flag(address: u8) -> Signal {
     Signal { address: Arg(address), size: 4, value: Arg(address + 1), action: Arg(address + 1) }

@@ -120,7 +120,7 @@ impl Call {
     /// A remote write: data of this image go to another one, as in `a(:)[k] = v`.
     pub const PUT: Self = Self(1);
 
-    /// Returns the operation with a name that stands behind `coarray_` in the table, or `None` if there is none.
+    /// Returns the operation with a name that follows `coarray_` in the table, or `None` if there is none.
     pub fn named(name: &str) -> Option<Self> {
         let at = NAMES.iter().position(|known| *known == name)?;
         u8::try_from(at).ok().map(Self)

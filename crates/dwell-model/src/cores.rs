@@ -74,7 +74,7 @@ impl Cores {
     }
 }
 
-/// The error of parsing a text that is no list of cores: empty, not a number, a range whose end comes before its start,
+/// The error of parsing a text that is not a list of cores: empty, not a number, a range whose end comes before its start,
 /// or a core above 4,095.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoCores;

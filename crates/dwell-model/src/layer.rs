@@ -97,7 +97,7 @@ impl Layer {
         matches!(self, Self::Mpi | Self::Armci)
     }
 
-    /// Returns `true` if processes wait for events only, so that a put without the address of an event notifies nobody.
+    /// Returns `true` if processes wait for events only, so that a put without the address of an event notifies no process.
     pub const fn notifies_by_events(self) -> bool {
         matches!(self, Self::Caf | Self::Coarray)
     }

@@ -12,7 +12,7 @@ use core::fmt;
 
 /// The generic operation that a call performs.
 ///
-/// An operation says what a call does, and nothing of its size, its target or its group: those stand in the
+/// An operation says what a call does, and nothing of its size, its target or its group: those are in the
 /// [places](crate::table::Places) of the function's row. The enum is `non_exhaustive`, since a new runtime may bring an
 /// operation that no other has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -425,13 +425,13 @@ impl Collective {
 pub enum Shape {
     /// Every member waits for the last one to arrive. The operation moves no data.
     Barrier,
-    /// Every member waits for the root, whose data it receives. The root itself need not wait for anybody.
+    /// Every member waits for the root, whose data it receives. The root itself need not wait for any member.
     OneToAll,
-    /// The root waits for every other member, whose data it receives. The others need not wait for anybody.
+    /// The root waits for every other member, whose data it receives. The others need not wait for any member.
     AllToOne,
     /// Every member waits for every other, since it receives something from each.
     AllToAll,
-    /// Every member waits for the members of lower rank. The member of rank 0 waits for nobody.
+    /// Every member waits for the members of lower rank. The member of rank 0 does not wait.
     Prefix,
     /// Every process waits for its neighbours in a topology. The call does not name them: they belong to the
     /// communicator.

@@ -131,7 +131,7 @@ impl fmt::Display for UnknownHeader {
 
 impl core::error::Error for UnknownHeader {}
 
-/// Reads a list of pairs. Lines that are no rows are skipped, so that a damaged list still gives the others.
+/// Reads a list of pairs. Lines that are not rows are skipped, so that a damaged list still gives the others.
 ///
 /// # Errors
 /// Fails if the first line is not [`HEADER`].

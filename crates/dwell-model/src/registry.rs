@@ -1,6 +1,6 @@
 //! All tables. A runtime that is not listed here has no hooks, and its functions are unknown in archives.
 //!
-//! The build script of `dwell-preload` writes hooks for every table of the list, and everybody else who has to know all
+//! The build script of `dwell-preload` writes hooks for every table of the list, and all other code that has to know all
 //! functions asks here, so that a new runtime is added in one place: [`TABLES`].
 
 use crate::layer::Layer;

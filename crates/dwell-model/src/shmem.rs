@@ -3,7 +3,7 @@
 //! It has every function of OpenSHMEM 1.5, the extensions of Open MPI 4.1 (`shmemx_`), the older SGI names of a few of
 //! them (`start_pes`, `shmalloc`), and 36 functions that Sandia OpenSHMEM exports beyond the type tables of OpenSHMEM
 //! 1.5: the bitwise team reductions of `short`, `int`, `long` and `long long`, which the table of team reduction types
-//! leaves empty, and the waits and tests on several values of `short` and `unsigned short`, which are no standard AMO
+//! leaves empty, and the waits and tests on several values of `short` and `unsigned short`, which are not standard AMO
 //! types. Programs call them, so they are hooked.
 //!
 //! | module | families |

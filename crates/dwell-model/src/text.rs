@@ -69,7 +69,7 @@ impl Display for Visible<'_> {
 /// Writes JSON and replaces each character that a terminal would act upon by its JSON escape (`\u001b`). The escapes
 /// change no value, so the result is equivalent JSON.
 ///
-/// Ends of lines stay as they are: in JSON they can only stand between tokens, never inside strings.
+/// Ends of lines stay as they are: in JSON they can only be between tokens, never inside strings.
 ///
 /// # Errors
 /// Returns the error of `out`, if writing fails.

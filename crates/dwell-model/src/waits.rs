@@ -589,7 +589,7 @@ impl Wait {
     }
 
     /// Returns the wait that has a metric and findings of its own: the whole of which this wait is a part, or this wait itself
-    /// if it is no part of another.
+    /// if it is not part of another.
     #[must_use]
     pub fn whole(self) -> Self {
         let mut whole = self;

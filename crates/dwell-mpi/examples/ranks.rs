@@ -101,7 +101,7 @@ fn exchange(mut world: World, rounds: usize) -> Result<u8, Error> {
                 bytes.len()
             );
         }
-        // One round in which nobody has anything to say.
+        // One round in which no process sends anything.
         world.exchange("answers", &mut out, &mut into)?;
         assert!(into.iter().all(Vec::is_empty));
 

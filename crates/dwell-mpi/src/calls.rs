@@ -358,7 +358,7 @@ impl<'m> Pending<'m> {
     pub(crate) fn send(&mut self, bytes: Vec<u8>, to: usize, most: usize) -> Result<(), Error> {
         self.pieces(bytes, most, "MPI_Isend", |library, at, count, request| {
             let abi = &library.abi;
-            // SAFETY: `count` bytes are there, and nobody changes them while `Pending` has them.
+            // SAFETY: `count` bytes are there, and they are not changed while `Pending` has them.
             unsafe {
                 (library.functions.isend)(
                     at,
@@ -382,7 +382,7 @@ impl<'m> Pending<'m> {
     ) -> Result<(), Error> {
         self.pieces(bytes, most, "MPI_Irecv", |library, at, count, request| {
             let abi = &library.abi;
-            // SAFETY: `count` bytes are there, which nobody else uses while `Pending` has them.
+            // SAFETY: `count` bytes are there, which no other code uses while `Pending` has them.
             unsafe {
                 (library.functions.irecv)(
                     at,
@@ -406,7 +406,7 @@ impl<'m> Pending<'m> {
     ) -> Result<(), Error> {
         self.pieces(bytes, most, "MPI_Ibcast", |library, at, count, request| {
             let abi = &library.abi;
-            // SAFETY: `count` bytes are there, which nobody else uses while `Pending` has them.
+            // SAFETY: `count` bytes are there, which no other code uses while `Pending` has them.
             unsafe {
                 (library.functions.ibcast)(at, count, abi.byte, int(root), abi.comm_world, request)
             }
@@ -421,7 +421,7 @@ impl<'m> Pending<'m> {
         let (count, mut request) = (int(each), 0_u64);
         let library = &self.mpi.library;
         let uint64 = library.abi.uint64;
-        // SAFETY: both lists have `each` numbers for every process, and nobody else uses them while `Pending` has them.
+        // SAFETY: both lists have `each` numbers for every process, and no other code uses them while `Pending` has them.
         let code = unsafe {
             (library.functions.ialltoall)(
                 from,
@@ -451,7 +451,7 @@ impl<'m> Pending<'m> {
             Reduction::Sum => (abi.uint64, abi.sum),
             Reduction::Bits => (abi.uint64, abi.bits),
         };
-        // SAFETY: both lists have `length` numbers, and nobody else uses them while `Pending` has them.
+        // SAFETY: both lists have `length` numbers, and no other code uses them while `Pending` has them.
         let code = unsafe {
             (library.functions.iallreduce)(
                 from,

@@ -119,7 +119,7 @@ impl Launch {
         VARIABLES.iter().find_map(|(launcher, rank, size, local)| {
             let (rank, size, local) = (number(rank)?, number(size), number(local));
             let launcher = match launcher {
-                // A step of Slurm says how many tasks it has; whatever does not is no step.
+                // A step of Slurm says how many tasks it has; one that does not say it is not a step.
                 Launcher::Slurm if size.is_none() => return None,
                 Launcher::OpenMpi(_) if get("PRTE_LAUNCHED").is_some() => Launcher::OpenMpi(5),
                 other => *other,

@@ -326,7 +326,7 @@ fn filled(text: &str, facts: &Facts<'_>) -> String {
     let partner = if facts.partner.is_empty() { "the target" } else { facts.partner };
     let meanwhile = facts.meanwhile;
     let number = meanwhile.and_then(|it| it.finding).map(|it| it.to_string()).unwrap_or_default();
-    // Names come last: what stands in them is not replaced again.
+    // Names come last: their text is not replaced again.
     let mut parts = text.split('{');
     let mut filled = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -78,7 +78,7 @@ pub struct Comparison {
     /// Mean efficiencies of each set, or `None` if a report of the set has none.
     pub efficiencies: [Option<Efficiencies>; 2],
     /// Call paths with different values, whether that is chance or not. The greatest change in seconds comes first, and metrics
-    /// that are no times come last.
+    /// that are not times come last.
     pub differences: Vec<Difference>,
     /// Greatest change as a part of the run that counts as none, however sure it is.
     pub threshold: f64,

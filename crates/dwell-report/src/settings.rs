@@ -188,7 +188,7 @@ impl Query {
             let above = meta.metric_parent(metric).and_then(|above| meta.metric(above));
             // A wait contains those below it.
             let is_part = above.is_some_and(|above| is_wait(above.uniq_name, above.uom));
-            // Bounds and waits in doubt stand beside the tree of time.
+            // Bounds and waits in doubt are not part of the tree of time.
             if above.is_none()
                 || is_part
                 || !is_wait(it.uniq_name, it.uom)

@@ -256,7 +256,7 @@ impl Query {
         bytes.extend_from_slice(key);
         bytes.extend_from_slice(&checksum(&body).to_le_bytes());
         bytes.extend_from_slice(&body);
-        // A directory that cannot be written to is no reason not to show the report.
+        // A directory that cannot be written to must not keep the report from being shown.
         let _ = dwell_files::write(path, bytes);
     }
 

@@ -1,4 +1,4 @@
-//! Two runs beside each other: what belongs to what, and the sentence that sums it up.
+//! Two runs next to each other: which parts belong together, and the sentence that sums them up.
 //!
 //! Call paths are matched as `dwell compare` matches them. Findings match if their pattern is the same and their call paths
 //! match, one to one. Processes match by their names, and nodes, whose names differ from one job to the next, by their order.
@@ -28,7 +28,7 @@ pub(crate) fn compare(first: &Run, second: &Run) -> Result<Compared> {
         }
     }
     let [first_places, second_places] = &places;
-    // Findings of the second run by pattern and call path, those that nobody has asked for yet.
+    // Findings of the second run by pattern and call path, those that have not been asked for yet.
     let mut others: BTreeMap<(String, usize), VecDeque<(usize, overview::Found)>> = BTreeMap::new();
     for (at, found) in overview::found(second)?.into_iter().enumerate() {
         if let Some(&place) = found.call.as_ref().and_then(|it| second_places.get(it)) {

@@ -8,7 +8,7 @@ use dwell_timeline::Index;
 /// The index of a run, or why there is none yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum State {
-    /// Nobody has asked yet.
+    /// No request has asked yet.
     #[default]
     Unknown,
     Ready(Arc<Index>),

@@ -63,13 +63,13 @@ pub struct Run {
     rows: Mutex<VecDeque<(Selection, Slot)>>,
     classes: OnceLock<Arc<Classes>>,
     pairs: OnceLock<Arc<Option<Pairs>>>,
-    /// The index of the timeline, once somebody has asked for it.
+    /// The index of the timeline, once a request has asked for it.
     pub(crate) timeline: progress::Slot,
-    /// The trace beside the report, once somebody has asked for operations.
+    /// The trace beside the report, once a request has asked for operations.
     pub(crate) trace: OnceLock<Option<Trace>>,
-    /// Nodes with their locations, once somebody has asked for rows of the timeline.
+    /// Nodes with their locations, once a request has asked for rows of the timeline.
     pub(crate) nodes: OnceLock<Vec<Node>>,
-    /// Lengths of calls, once somebody has asked for them.
+    /// Lengths of calls, once a request has asked for them.
     pub(crate) lengths: Mutex<Option<CallLengths>>,
 }
 
@@ -78,7 +78,7 @@ impl Run {
     /// `trace.cubex`, to which it belongs.
     ///
     /// Source is shown from the directory of the report and, if that is an experiment directory, from its parent; see
-    /// [`Run::with_source_paths`]. Missing files beside the report are no error; the first screen has a note about findings
+    /// [`Run::with_source_paths`]. Missing files beside the report are not an error; the first screen has a note about findings
     /// that cannot be read.
     ///
     /// # Errors

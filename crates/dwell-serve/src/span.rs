@@ -219,7 +219,7 @@ pub(crate) fn findings(run: &Run, parameters: &Parameters<'_>) -> Result<Timelin
     }
     let seconds = run.findings.iter().flat_map(|it| &it.findings).map(|it| {
         let what = *Wait::ALL.iter().find(|wait| wait.about().id == it.pattern)?;
-        // Waits that nobody is known to have ended are no waits of the timeline.
+        // Waits whose end no process is known to have caused are not waits of the timeline.
         index.instances(CallPath(it.call_path), what)?;
         Some(sums.get(&(CallPath(it.call_path), what)).map_or(0.0, |it| *it as f64 / 1e9))
     });

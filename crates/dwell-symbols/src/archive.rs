@@ -154,7 +154,7 @@ impl From<otf2::Error> for Error {
 ///
 /// # Errors
 /// If the archive is damaged, not laid out as the recorder lays it out, or cannot be written. The archive is unchanged
-/// then. Modules that cannot be found are no error.
+/// then. Modules that cannot be found are not an error.
 pub fn resolve_archive(directory: &Path, options: &Options) -> Result<Resolved, Error> {
     let archive = Archive::open(directory)?;
     let mut content = Content::read(&archive)?;

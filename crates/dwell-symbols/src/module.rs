@@ -63,7 +63,7 @@ impl fmt::Debug for BuildId {
     }
 }
 
-/// The error of parsing a text that is no build id: empty, of odd length, or with something other than hexadecimal
+/// The error of parsing a text that is not a build id: empty, of odd length, or with something other than hexadecimal
 /// digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotABuildId;

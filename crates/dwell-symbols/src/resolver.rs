@@ -46,7 +46,7 @@ impl Options {
 
     /// Limits the bytes of files that the resolver holds at a time.
     ///
-    /// Where a module does not fit beside the others, these are closed, and read again when they are needed. A module
+    /// Where a module does not fit in addition to the others, these are closed, and read again when they are needed. A module
     /// that does not fit at all is not read, and the reason is [`Reason::TooLarge`]. What is parsed from the files
     /// comes on top.
     #[must_use]
@@ -98,7 +98,7 @@ pub struct Status {
     /// `true` if the build id of the files was compared with the recorded one. Without a recorded build id any file at
     /// the path is believed.
     pub verified: bool,
-    /// The files that were found and could not be used, each with the reason. An absent debug file is no problem and
+    /// The files that were found and could not be used, each with the reason. An absent debug file is not a problem and
     /// not listed.
     pub problems: Vec<Reason>,
 }

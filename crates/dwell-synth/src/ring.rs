@@ -74,8 +74,8 @@ pub const COMPLETION: u64 = 2_000;
 
 /// Nanoseconds that a barrier takes after the last process has arrived.
 const RELEASE: u64 = 700;
-/// Bytes of messages that do not wait for the receiver, and of those that do. Once the receive is posted, these need nobody:
-/// the analysis asks larger ones for the progress of their partner as well.
+/// Bytes of messages that do not wait for the receiver, and of those that do. Once the receive is posted, these need no
+/// other process: the analysis asks larger ones for the progress of their partner as well.
 const SMALL: u64 = 1 << 10;
 const LARGE: u64 = 1 << 18;
 

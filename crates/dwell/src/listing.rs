@@ -92,7 +92,7 @@ pub(crate) struct Listing {
     pub(crate) note: String,
     /// Set if the columns need no headings.
     pub(crate) headless: bool,
-    /// Levels of the rows of a tree, which is listed from the root down; empty for tables that are no trees. Text has
+    /// Levels of the rows of a tree, which is listed from the root down; empty for tables that are not trees. Text has
     /// blanks before the last column, JSON has children, and CSV has a column for the level.
     pub(crate) levels: Vec<usize>,
     /// Set for the table of several that is printed as comma-separated values.
@@ -205,7 +205,7 @@ struct Layout {
     widths: Vec<usize>,
     is_text: Vec<bool>,
     room: usize,
-    /// Set if the last column stands on a line of its own.
+    /// Set if the last column is on a line of its own.
     is_stacked: bool,
 }
 

@@ -114,7 +114,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        // A reader that has seen enough, such as `head`, closes the pipe: that is no error.
+        // A reader that has seen enough, such as `head`, closes the pipe: that is not an error.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             terminal::note!("{}", terminal::explained(&error));

@@ -5,7 +5,7 @@
 //! never exceeds its part of the line; everything else is caught here. In JSON such characters are written as escapes,
 //! which mean the same.
 //!
-//! A reader that has seen enough, such as `head`, closes the pipe. That is no error: the command completes the rest of
+//! A reader that has seen enough, such as `head`, closes the pipe. That is not an error: the command completes the rest of
 //! its work, and the exit code reports how that went.
 
 use std::borrow::Cow;

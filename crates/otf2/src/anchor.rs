@@ -106,7 +106,7 @@ impl Anchor {
     /// Later formats append fields, which this function ignores.
     ///
     /// # Errors
-    /// Fails if the bytes are no anchor, if they end too early, if a chunk size is out of range, or if the archive is
+    /// Fails if the bytes are not an anchor, if they end too early, if a chunk size is out of range, or if the archive is
     /// compressed, stored in SIONlib containers, or of a later trace format. The error names no path;
     /// [`Archive::open`](crate::Archive::open) adds it.
     pub fn read(bytes: &[u8]) -> Result<Self> {

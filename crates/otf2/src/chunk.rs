@@ -33,7 +33,7 @@ pub const EVENTS_SIZE: u64 = 1024 * 1024;
 /// long.
 pub const DEFS_SIZE: u64 = 4 * 1024 * 1024;
 
-/// Control bytes, which stand where a record id could stand.
+/// Control bytes, which take the place of a record id.
 pub(crate) mod control {
     pub(crate) const END_OF_CHUNK: u8 = 0;
     pub(crate) const END_OF_BUFFER: u8 = 1;

@@ -1,7 +1,7 @@
 //! Definition records, which give the ids in events their meaning.
 //!
-//! Global definitions stand in the archive's `.def` file. Each location may have a `.def` file of its own with [mapping
-//! tables](MappingTable) and [clock offsets](ClockOffset). The byte table of each record says how its fields stand on
+//! Global definitions are in the archive's `.def` file. Each location may have a `.def` file of its own with [mapping
+//! tables](MappingTable) and [clock offsets](ClockOffset). The byte table of each record says how its fields are stored on
 //! disk, in the codes of the [crate documentation](crate#codes).
 
 mod group;
@@ -503,7 +503,7 @@ macro_rules! keys {
             }
 
             /// Returns a reference to the name of the object that this record defines, or `None` if the record has no
-            /// name. Strings have none: their text stands in the record.
+            /// name. Strings have none: their text is in the record.
             pub fn name_ref(&self) -> Option<StringRef> {
                 match self {
                     $($( Self::$record(record) => Some(record.$name), )?)*

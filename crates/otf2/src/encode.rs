@@ -7,7 +7,7 @@
 //! # The commit mark
 //!
 //! An event, with its timestamp and attributes, is written behind a byte that stays zero until all
-//! of it is in memory. Zero means *end of chunk*, and another zero stands behind the event. So at
+//! of it is in memory. Zero means *end of chunk*, and another zero follows the event. So at
 //! any instant, a reader of the memory, or of the file behind it after the process was killed, finds
 //! complete events and then the end. The memory need not be zeroed beforehand.
 //!
@@ -367,7 +367,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
             && let Some((front, rest)) = self.chunk.split_at_mut_checked(start)
             && let Some(window) = rest.first_chunk_mut::<{ WindowOutput::SIZE }>()
         {
-            // A timestamp stands in front in any case: then its byte is the commit mark, whatever the events are.
+            // A timestamp comes first in any case: then its byte is the commit mark, whatever the events are.
             let mut output = WindowOutput::new(window, 0);
             output.u8(0);
             output.u64(time);

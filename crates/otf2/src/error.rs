@@ -43,7 +43,7 @@ pub enum ErrorKind {
     ChunkSize(u64),
     /// There is no chunk header where a chunk must begin. The events before it can still be read.
     Header,
-    /// This byte stands where a record must begin, but it is neither a control byte nor the id of a record.
+    /// This byte is where a record must begin, but it is neither a control byte nor the id of a record.
     Control(u8),
     /// The fields of a record cannot be decoded, or they take more bytes than the length of the record says.
     Record {

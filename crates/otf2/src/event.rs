@@ -1,6 +1,6 @@
-//! Event records: all records that can stand in the event file of a location.
+//! Event records: all records that the event file of a location can contain.
 //!
-//! Each record is a struct, and [`Event`] is one of them. The byte table of each says how its fields stand on disk, in
+//! Each record is a struct, and [`Event`] is one of them. The byte table of each says how its fields are stored on disk, in
 //! the codes of the [crate documentation](crate#codes).
 
 use crate::enums::{

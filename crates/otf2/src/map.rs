@@ -19,7 +19,7 @@ pub struct IdMapRef<'a>(Repr<'a>);
 
 #[derive(Clone, Copy)]
 enum Repr<'a> {
-    /// Entries as they stand in a file. Reading has checked that `count` entries can be decoded.
+    /// Entries as they are stored in a file. Reading has checked that `count` entries can be decoded.
     Wire {
         bytes: &'a [u8],
         count: u64,

@@ -1,6 +1,6 @@
 //! Marker records: points and intervals of interest that a tool keeps beside the trace.
 //!
-//! Strings stand in the records themselves, so markers can be added to a finished archive.
+//! Strings are part of the records themselves, so markers can be added to a finished archive.
 
 use crate::enums::{MarkerScope, MarkerSeverity};
 use crate::id::MarkerRef;

@@ -315,7 +315,7 @@ pub struct List<'a, T>(Repr<'a, T>);
 
 #[derive(Clone, Copy)]
 enum Repr<'a, T> {
-    /// Elements as they stand in a file. Reading has checked that `count` elements can be decoded.
+    /// Elements as they are stored in a file. Reading has checked that `count` elements can be decoded.
     Wire {
         bytes: &'a [u8],
         maps: Option<&'a Maps>,
@@ -512,7 +512,7 @@ pub enum Value<'v> {
         /// Each bit that has a name, with the name, lowest bit first.
         names: &'static [(u32, &'static str)],
     },
-    /// Text that stands in the record itself instead of in a string definition, as in markers and in the string
+    /// Text that is part of the record itself instead of in a string definition, as in markers and in the string
     /// definitions themselves.
     Text(Str<'v>),
     /// A value that states its own type, such as the value of a property.

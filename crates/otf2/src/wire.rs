@@ -82,7 +82,7 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Begins to decode the fields that stand in `bytes` from `pos` to `end`.
+    /// Begins to decode the fields in `bytes` from `pos` to `end`.
     #[inline(always)]
     pub(crate) fn new(
         bytes: &'a [u8],

@@ -3,7 +3,7 @@
 //! Both sides are programs with the same modes: `libotf2_bench.c` beside this
 //! file, compiled here, and the example `bench` of the crate. The archives are
 //! always written by libotf2, so neither side reads a layout of its own making.
-//! The contract between the programs stands at the top of the C file.
+//! The contract between the programs is at the top of the C file.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -142,7 +142,7 @@ enum Way {
     /// Without Dwell.
     Bare,
     Recording,
-    /// Recording by the version that is measured beside this one.
+    /// Recording by the version that is measured together with this one.
     Beside,
     /// With a filter that leaves out every call: stubs jump to the real functions.
     LeftOut,
@@ -161,7 +161,7 @@ struct Bench {
     folder: Folder,
     dwell: PathBuf,
     library: PathBuf,
-    /// Command and library of the version that is measured beside this one, if any.
+    /// Command and library of the version that is measured together with this one, if any.
     beside: Option<(PathBuf, PathBuf)>,
     /// The example `record_cost`, whose instructions are counted, if it was built.
     record_cost: Option<PathBuf>,

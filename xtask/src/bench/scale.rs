@@ -184,7 +184,7 @@ const LINE: f64 = 15.0;
 const COLOURS: [&str; COLUMNS.len()] =
     ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"];
 
-/// Returns the places of names that want to stand at `wanted`, in ascending order: at least [`LINE`] apart, and none below
+/// Returns the places of names that should be at `wanted`, in ascending order: at least [`LINE`] apart, and none below
 /// `lowest`.
 fn apart(wanted: &[f64], lowest: f64) -> Vec<f64> {
     let mut places = Vec::new();
@@ -249,7 +249,7 @@ fn svg(title: &str, what: &str, points: &[Point]) -> String {
         ROOM.0 + width / 2.0,
         SIZE.1 - ROOM.1 + 36.0
     );
-    // Names stand beside the ends of their lines, pushed apart where they would overlap.
+    // Names are next to the ends of their lines, pushed apart where they would overlap.
     let end = |line: &(usize, Vec<(f64, f64)>)| line.1.last().map_or(0.0, |it| y(it.1));
     let mut order: Vec<_> = lines.iter().filter(|line| !line.1.is_empty()).collect();
     order.sort_by(|one, other| end(one).total_cmp(&end(other)));
@@ -303,7 +303,7 @@ mod tests {
     fn names_of_lines_do_not_overlap_and_stay_beside_the_plot() {
         assert_eq!(apart(&[10.0, 50.0], 100.0), [10.0, 50.0]);
         assert_eq!(apart(&[10.0, 12.0, 50.0], 100.0), [10.0, 25.0, 50.0]);
-        // Two lines end at the bottom: the upper name makes way, since numbers stand below.
+        // Two lines end at the bottom: the upper name makes way, since numbers are below.
         assert_eq!(apart(&[10.0, 100.0, 100.0], 100.0), [10.0, 85.0, 100.0]);
         assert_eq!(apart(&[80.0, 98.0, 100.0], 100.0), [70.0, 85.0, 100.0]);
     }

@@ -30,7 +30,7 @@ const PACKAGES: &[&str] = &[
     "dwz", "autoconf", "automake", "make", "cmake", "ninja-build", "valgrind",
 ];
 
-/// Starts to install missing packages beside other steps.
+/// Starts to install missing packages while other steps run.
 pub(crate) fn start(workspace: &Workspace) -> Result<Background> {
     let mut command = Command::new(env::current_exe()?);
     Background::start(command.arg("install"), workspace.target.join("install.log"))

@@ -4,8 +4,8 @@
 //! and compilers. There are three groups:
 //!
 //! - Programs of [`LAUNCHING`] start parallel programs, with as many processes as there are cores. They share one slot.
-//! - Tests of [`ALONE`] compare times. They run last, one at a time, with nothing beside them.
-//! - All other programs run beside the first group.
+//! - Tests of [`ALONE`] compare times. They run last, one at a time, with nothing else running.
+//! - All other programs run at the same time as the first group.
 //!
 //! A test that fails is run again, alone, because a launcher may lose a race on a busy machine. A test that passes only
 //! then is a defect of the test or of what it tests, and the end of a run names it. `.config/nextest.toml` describes the

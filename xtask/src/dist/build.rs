@@ -2,7 +2,7 @@
 //! compares.
 //!
 //! Zig's linker comes with descriptions of all versions of glibc, so that a build on any machine can ask for an old one.
-//! Programs need no other part of it: rustc compiles them as always. Two small scripts stand between:
+//! Programs need no other part of it: rustc compiles them as always. Two small scripts are between:
 //!
 //! | script | does |
 //! |---|---|

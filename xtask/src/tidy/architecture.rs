@@ -11,7 +11,7 @@ use super::{Check, Problem, SourceFile};
 
 const FILE: &str = "ARCHITECTURE.md";
 
-/// A map that is longer than this is read by nobody. Details belong to `docs/design`.
+/// A map that is longer than this is not read. Details belong to `docs/design`.
 const MOST_WORDS: usize = 2_500;
 
 /// Compares the table in the document with the table in the code.

@@ -57,7 +57,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn links(text: &str) -> Vec<(usize, &str)> {
     let mut links = Vec::new();
     for (number, line) in prose(text) {
-        // What is between backticks is shown as it stands.
+        // What is between backticks is shown as it is.
         for piece in line.split('`').step_by(2) {
             let targets = piece.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
             links.extend(targets.map(|(target, _)| (number, target)));

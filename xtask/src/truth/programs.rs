@@ -264,7 +264,7 @@ pub(super) const RUNS: &[Run] = &[
     visits(Pt2pt, VISITS_MPI, 4, &["fetch_and_op:allocated,10000,20,2000"]),
     visits(Pt2pt, VISITS_MPI, 8, &["fetch_and_op:dynamic,8000,15,2000"]),
     visits(Sm, VISITS_MPI, 3, &["fetch_and_op:dynamic,5000,30,1000"]),
-    // Over shared memory nobody is needed.
+    // Over shared memory the target is not needed.
     balanced(ShmemSm, VISITS_SHMEM, 3, &["fetch_add:heap,3000,200,500,get"]),
     balanced(ShmemSm, VISITS_SHMEM, 3, &["get:3000,200,500,4096,get"]),
     balanced(ShmemSm, VISITS_SHMEM, 2, &["get:2000,100,500,1000000,get"]),

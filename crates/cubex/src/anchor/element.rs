@@ -1,4 +1,4 @@
-//! The elements of `anchor.xml`, and where each may stand.
+//! The elements of `anchor.xml`, and where each may occur.
 
 /// An element of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

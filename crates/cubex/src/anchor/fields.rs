@@ -65,7 +65,7 @@ impl<'a> Fields<'a> {
         Ok(self.text(name)?.eq_ignore_ascii_case("true"))
     }
 
-    /// Returns the attributes as they stand in the document, because those of CubePL have no quotes.
+    /// Returns the attributes as they are written in the document, because those of CubePL have no quotes.
     pub(super) fn verbatim(&self) -> &'a str {
         self.0.attributes_raw().trim()
     }

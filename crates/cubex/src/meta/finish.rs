@@ -96,7 +96,7 @@ fn link<R: Child>(records: &mut [R], ids: &Ids, parents: &Ids) -> Links {
     links
 }
 
-/// Returns `true` if every parent in a table of trees is a root mark or stands before its child.
+/// Returns `true` if every parent in a table of trees is a root mark or comes before its child.
 fn ordered<R: Child>(records: &[R]) -> bool {
     (0..).zip(records).all(|(at, record)| record.parent() == NONE || record.parent() < at)
 }
@@ -168,7 +168,7 @@ impl All {
     }
 }
 
-/// Checks that parents stand before their children, so that there is no cycle, and that every location has a group.
+/// Checks that parents come before their children, so that there is no cycle, and that every location has a group.
 fn check_parents(t: &Tables) -> Result<()> {
     if !(ordered(&t.metrics) && ordered(&t.cnodes) && ordered(&t.nodes)) {
         return Err(bad("an element stands before its parent").into());

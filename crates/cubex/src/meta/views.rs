@@ -16,7 +16,7 @@ pub struct Metric<'a> {
     pub uniq_name: &'a str,
     /// Name of the metric for people, such as `Time`.
     pub disp_name: &'a str,
-    /// Type of the values as it stands in `anchor.xml`, such as `DOUBLE`; [`Metric::data_type`] parses it.
+    /// Type of the values as it is written in `anchor.xml`, such as `DOUBLE`; [`Metric::data_type`] parses it.
     pub dtype: &'a str,
     /// Unit of the values, such as `sec`, `occ` or `bytes`. Readers do not interpret it.
     pub uom: &'a str,
@@ -91,7 +91,7 @@ pub enum MetricKind {
 }
 
 impl MetricKind {
-    /// Returns the name of the kind as it stands in `anchor.xml`, such as `EXCLUSIVE`.
+    /// Returns the name of the kind as it is written in `anchor.xml`, such as `EXCLUSIVE`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "EXCLUSIVE",
@@ -139,7 +139,7 @@ pub enum VizType {
 pub struct Expression<'a> {
     /// Purpose of the expression: the value itself, its initialisation, or a way to combine values.
     pub kind: ExpressionKind,
-    /// Attributes of the XML element of the expression, such as `rowwise=false`, exactly as they stand there.
+    /// Attributes of the XML element of the expression, such as `rowwise=false`, exactly as they are written there.
     pub attributes: &'a str,
     /// Text of the expression, such as `metric::time()/metric::visits()`.
     pub text: &'a str,
@@ -244,7 +244,7 @@ pub struct Group<'a> {
     pub name: &'a str,
     /// Rank of the process in its program, counted from 0.
     pub rank: u32,
-    /// Type of the group as it stands in `anchor.xml`: `process`, `metrics` or, since version 4.7, `accelerator`.
+    /// Type of the group as it is written in `anchor.xml`: `process`, `metrics` or, since version 4.7, `accelerator`.
     pub kind: &'a str,
 }
 
@@ -262,7 +262,7 @@ pub struct Location<'a> {
     pub name: &'a str,
     /// Number of the thread in its process, counted from 0.
     pub rank: u32,
-    /// Type of the location as it stands in `anchor.xml`: `thread`, `gpu` or `metric`.
+    /// Type of the location as it is written in `anchor.xml`: `thread`, `gpu` or `metric`.
     pub kind: &'a str,
 }
 

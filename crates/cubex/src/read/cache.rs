@@ -91,7 +91,7 @@ pub(super) fn save(path: &Path, key: &Key, tables: &Tables) {
     if let Some(slot) = bytes.get_mut(HEAD - 8..HEAD) {
         slot.copy_from_slice(&sum.0.to_le_bytes());
     }
-    // A directory that cannot be written to is no reason not to show the report.
+    // A directory that cannot be written to must not keep the report from being shown.
     let _ = dwell_files::write(path, bytes);
 }
 

@@ -73,7 +73,7 @@ impl OpenOptions {
     ///
     /// The document of 294,912 locations has 63 MB of XML, which the cache holds as flat tables; the example `scale`
     /// measures what that saves. A cache belongs to a report of one size, modification time and document, and is
-    /// written anew for another. It can be deleted at any time, and a cache that cannot be written is no error.
+    /// written anew for another. It can be deleted at any time, and a cache that cannot be written is not an error.
     #[must_use]
     pub fn cache(mut self, cache: Cache) -> Self {
         self.cache = cache;
@@ -83,7 +83,7 @@ impl OpenOptions {
     /// Opens a report with these options.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, if it is no Cube report, or if its document is damaged.
+    /// Fails if the file cannot be read, if it is not a Cube report, or if its document is damaged.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Report> {
         let path = path.as_ref();
         self.open_file(path).map_err(|error| error.at(path))
@@ -126,7 +126,7 @@ impl Report {
     /// Opens a report without a cache. [`OpenOptions`] opens one with a cache.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, if it is no Cube report, or if its document is damaged.
+    /// Fails if the file cannot be read, if it is not a Cube report, or if its document is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         OpenOptions::new().open(path)
     }
@@ -134,7 +134,7 @@ impl Report {
     /// Opens a report whose bytes are in memory, for example one that was received over a network.
     ///
     /// # Errors
-    /// Fails if the bytes are no Cube report, or if its document is damaged.
+    /// Fails if the bytes are not a Cube report, or if its document is damaged.
     pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Self> {
         Self::from_source(Source::Memory(bytes.into()), None, |source, anchor| {
             finish(anchor::read(source, anchor.offset, anchor.size)?)

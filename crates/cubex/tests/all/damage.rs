@@ -273,7 +273,7 @@ fn hostile_documents() {
             assert_eq!(error.member(), Some("anchor.xml"), "{text}");
         }
     }
-    // Bytes that are no text.
+    // Bytes that are not text.
     let mut anchor = ANCHOR.as_bytes().to_vec();
     let at = ANCHOR.find("main").unwrap();
     anchor[at] = 0xff;
@@ -282,7 +282,7 @@ fn hostile_documents() {
     // Many attributes take linear time.
     let many: String = (0..50_000).map(|at| format!(" a{at}=\"\"")).collect();
     walk_bounded(with_anchor(&ANCHOR.replace("<cube", &format!("<cube{many}")))).unwrap();
-    // Ids with gaps are fine where they are no columns, and so are unknown elements.
+    // Ids with gaps are fine where they are not columns, and so are unknown elements.
     let gaps = ANCHOR
         .replace("region id=\"0\"", "region id=\"77\"")
         .replace("calleeId=\"0\"", "calleeId=\"77\"");
@@ -519,7 +519,7 @@ fn hostile_archives() {
         assert!(text.contains(expected), "{expected}: {text}");
         assert!(error.is_damage());
     }
-    // Wrong sums, other kinds of members and a missing end are no damage.
+    // Wrong sums, other kinds of members and a missing end are not damage.
     let mut bytes = archive(&[anchor], false);
     bytes[150] = b'7';
     bytes.truncate(bytes.len() - 1024);

@@ -1,6 +1,6 @@
 //! The 512-byte trap: whatever the sizes of members, readers of both rules see all of them.
 //!
-//! cubelib skips `(size / 512 + 1) * 512` bytes after a header, everybody else the next multiple of
+//! cubelib skips `(size / 512 + 1) * 512` bytes after a header, all other tools skip to the next multiple of
 //! 512. A small reader of the first kind is here; Python's `tarfile` is of the second.
 
 use std::collections::BTreeMap;

@@ -66,9 +66,9 @@ pub struct Abi {
     pub comm_world: usize,
     /// Handle of `MPI_COMM_SELF`, the communicator of this process alone.
     pub comm_self: usize,
-    /// Handle of `MPI_COMM_NULL`, which is no communicator.
+    /// Handle of `MPI_COMM_NULL`, which is not a communicator.
     pub comm_null: usize,
-    /// Handle of `MPI_WIN_NULL`, which is no window.
+    /// Handle of `MPI_WIN_NULL`, which is not a window.
     pub win_null: usize,
     /// Handle of `MPI_REQUEST_NULL`, which a completed request becomes.
     pub request_null: usize,
@@ -76,9 +76,9 @@ pub struct Abi {
     pub message_null: usize,
     /// Handle of `MPI_MESSAGE_NO_PROC`, a message from `MPI_PROC_NULL`.
     pub message_no_process: usize,
-    /// Handle of `MPI_DATATYPE_NULL`, which is no datatype.
+    /// Handle of `MPI_DATATYPE_NULL`, which is not a datatype.
     pub datatype_null: usize,
-    /// Handle of `MPI_GROUP_NULL`, which is no group.
+    /// Handle of `MPI_GROUP_NULL`, which is not a group.
     pub group_null: usize,
     /// Handle of `MPI_INFO_NULL`, which stands for no hints.
     pub info_null: usize,

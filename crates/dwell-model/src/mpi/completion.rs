@@ -3,7 +3,7 @@
 //! | family | progress | source |
 //! |---|---|---|
 //! | waits | always | assumed |
-//! | tests | conditional | measured: a test without an active request serves nobody |
+//! | tests | conditional | measured: a test without an active request serves no other process |
 
 use super::role::make::{always, depends, never, plain};
 use super::role::rows;

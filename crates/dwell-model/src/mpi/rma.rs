@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `Put` | never | measured |
 //! | flushes | always | measured |
-//! | `Win_sync` | conditional | measured: MPICH serves nobody in it, a component of Open MPI does |
+//! | `Win_sync` | conditional | measured: MPICH serves no other process in it, a component of Open MPI does |
 //! | `Get`, accumulates, `Win_lock` | conditional | unknown |
 //! | unlocks, epochs, fences, creating and freeing windows | always | assumed: they wait for others |
 

@@ -82,7 +82,7 @@ impl Head {
         (word(bytes, 0)? == MAGIC && sound).then_some(head)
     }
 
-    /// Returns the bytes of the head, as they stand at the beginning of the file.
+    /// Returns the bytes of the head, as they are at the beginning of the file.
     pub fn bytes(&self) -> [u8; HEAD] {
         let halves = u64::from(self.locations) | u64::from(self.paths) << 32;
         words([MAGIC, self.length, halves, self.partners])
@@ -114,7 +114,7 @@ impl Place {
         })
     }
 
-    /// Returns the bytes of the entry, as they stand in the table of locations.
+    /// Returns the bytes of the entry, as they are in the table of locations.
     pub fn bytes(&self) -> [u8; LOCATION] {
         let Header { first, last, dropped } = self.header;
         words([self.location, first, last, dropped])
@@ -165,7 +165,7 @@ impl Path {
         })
     }
 
-    /// Returns the bytes of the entry, as they stand in the table of paths.
+    /// Returns the bytes of the entry, as they are in the table of paths.
     pub fn bytes(&self) -> [u8; PATH] {
         let plus_one = |id: Option<u32>| id.map_or(0, |id| u64::from(id) + 1);
         let first = plus_one(self.parent) | u64::from(self.region) << 32;
@@ -325,14 +325,14 @@ impl<'b> Counters<'b> {
         self.count == 0
     }
 
-    /// Returns the counters one after the other. Their `path` is always 0, since the line they stand in says the path.
+    /// Returns the counters one after the other. Their `path` is always 0, since their line says the path.
     pub fn iter(&self) -> impl Iterator<Item = CounterRow> + use<'b> {
         let mut bytes = self.bytes;
         core::iter::from_fn(move || decode_counter(&mut bytes))
     }
 }
 
-/// Appends an encoded counter to `out`. Its path is not written, since the line it stands in says it.
+/// Appends an encoded counter to `out`. Its path is not written, since its line says it.
 pub fn encode_counter(row: &CounterRow, out: &mut Vec<u8>) {
     for number in [row.counter.into(), row.values, row.sum, row.least, row.largest] {
         varint::put(out, number);

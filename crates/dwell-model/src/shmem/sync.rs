@@ -3,7 +3,7 @@
 //! | family | progress | source |
 //! |---|---|---|
 //! | `fence` | never | measured |
-//! | `quiet` | conditional | measured: an idle one serves nobody, one that completes a put does |
+//! | `quiet` | conditional | measured: an idle one serves no other process, one that completes a put does |
 //! | `test` | never | measured |
 //! | `test_all`, `test_any`, `test_some` and vectors, `signal_fetch` | conditional | unknown |
 //! | `wait`, `wait_until` and all that wait | conditional | assumed: one that finds its condition fulfilled need not look at the network |

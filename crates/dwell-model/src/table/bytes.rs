@@ -122,7 +122,7 @@ impl Bytes {
     /// Returns the bytes of one call. The closure `argument` returns the value of an argument by its position.
     ///
     /// A product that does not fit into 64 bits becomes `u64::MAX`. A count in C may be a signed type: the closure must
-    /// return 0 for a negative one. Where only the runtime knows the size, or where it stands in memory, the result is
+    /// return 0 for a negative one. Where only the runtime knows the size, or where it is in memory, the result is
     /// 0.
     ///
     /// ```

@@ -98,7 +98,7 @@ pub const MAX_ARGUMENTS: usize = 21;
 
 /// The types of a function's arguments.
 ///
-/// They stand inside the row and not behind a reference, so that `const fn`s can create whole families of functions
+/// They are inside the row and not behind a reference, so that `const fn`s can create whole families of functions
 /// from one description.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Arguments {

@@ -452,7 +452,7 @@ impl Places {
         }
     }
 
-    /// Calls `visit` with every position that is named here, and the kind of argument that may stand there.
+    /// Calls `visit` with every position that is named here, and the kind of argument that may be there.
     ///
     /// The tests of each table use it: a position that does not exist, or a count that is a pointer, is a mistake in
     /// the table.

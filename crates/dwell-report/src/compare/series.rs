@@ -5,7 +5,7 @@ use cubex::Result;
 use super::forest::Forest;
 use super::run::{Run, TIME, described};
 
-/// One run of a series, beside the first one, which has the fewest processes.
+/// One run of a series, compared with the first one, which has the fewest processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaling {
     /// Name of the run for people, such as its directory.

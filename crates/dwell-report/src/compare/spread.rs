@@ -12,7 +12,7 @@ pub(super) const DEFAULT: f64 = 0.25;
 /// Least number of runs in a set whose spread says something.
 const FEW: usize = 3;
 
-/// Probability below which a difference is no chance, unless so few runs cannot reach it.
+/// Probability below which a difference is not chance, unless so few runs cannot reach it.
 const CHANCE: f64 = 0.01;
 
 /// Result of a comparison of two sets of values, from the first set to the second.

@@ -116,7 +116,7 @@ fn calls_in_one_line_match_by_their_order() {
     let [only] = found.differences.as_slice() else { panic!("{found:?}") };
     assert_eq!(only.path, "halo / shmem_quiet@halo.c:21 (call 2 on this line)");
     assert_eq!((only.before, only.after), (Some(0.5), Some(2.0)));
-    // Of three calls and two nobody knows which is which: they are compared as one.
+    // Of three calls and two it is not known which is which: they are compared as one.
     let more = make("c", &[0.5, 0.25, 0.125]);
     let matched = matched_calls(&before.query, &more.query);
     let last = matched.last().unwrap();

@@ -56,7 +56,7 @@ impl View<'_> {
         Ok(about > u128::from(MOST_READ))
     }
 
-    /// Returns arrows of operations between the rows, whether anybody waited for them or not.
+    /// Returns arrows of operations between the rows, whether a process waited for them or not.
     pub(super) fn operations(&self) -> Result<TimelineOperations> {
         let span = self.span()?;
         let asked = self.asked()?;

@@ -36,7 +36,7 @@ fn without_a_secret_there_are_no_data() {
         assert_eq!(reply.status, 401, "{wrong}");
         assert!(reply.json()["error"].as_str().unwrap().contains("dwell view"));
     }
-    // A code is no secret, and not a thing that a query may hold.
+    // A code is not a secret, and not a thing that a query may hold.
     let code = server.code();
     assert_eq!(server.ask(&code, "runs").status, 401);
     assert_eq!(server.send("GET", &format!("/api/v1/runs?code={code}"), &[], "").status, 401);

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Every step is done by the code that a living run uses, for every process: its rows become a part, parts go
-//! up the tree, whoever has enough of them writes a block. Only the wire is missing, and the files of rows:
+//! up the tree, a process that has enough of them writes a block. Only the wire is missing, and the files of rows:
 //! these are made in memory, in the layout that the recorder has them in. The experiment that is left can be
 //! looked at like any other. With `killed` it is what a run leaves that was killed, and recovered.
 

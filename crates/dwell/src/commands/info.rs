@@ -165,7 +165,7 @@ impl Visitor for WithCalls {
                 let mut attributes = record.attributes.iter();
                 let count = attributes.find(|it| Some(it.attribute) == self.count);
                 if let Some(AttributeValue::Uint64(count)) = count.map(|it| it.value) {
-                    // The region itself is no call.
+                    // The region itself is not a call.
                     let calls = self.tally.calls.entry(region).or_default();
                     calls.0 = calls.0.saturating_sub(1);
                     calls.1 = calls.1.saturating_add(count);
@@ -309,7 +309,7 @@ fn read_location(
                 tally = with_calls.tally;
             }
         },
-        // The archive beside a profile: who has no events needs no file.
+        // The archive beside a profile: a location without events needs no file.
         Err(error) if stated == 0 && matches!(error.kind(), ErrorKind::Missing) => {}
         Err(error) => tally.report(&error),
     }

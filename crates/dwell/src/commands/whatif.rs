@@ -351,7 +351,7 @@ fn title(pattern: &'static str) -> &'static str {
 /// Returns changes that may pay.
 fn candidates(analysis: &Analysis) -> Vec<Asked> {
     let mut list = Vec::new();
-    // Below 2 % nobody would notice.
+    // Less than 2 % would not be noticed.
     if analysis.efficiency().is_some_and(|it| it.load_balance < 0.98) {
         let changes = vec![Change::Balance(Selection::Computing)];
         list.push(Asked { words: "with all computing balanced".into(), changes });
@@ -362,7 +362,7 @@ fn candidates(analysis: &Analysis) -> Vec<Asked> {
             Some((_, Some(_))) => {
                 (format!("with cause {letter} balanced"), Change::Balance(Selection::Cause(place)))
             }
-            // Nobody else does it, so that there is nothing to balance it with.
+            // No other process does it, so that there is nothing to balance it with.
             Some((_, None)) => (
                 format!("with cause {letter} taking half as long"),
                 Change::Scale(Selection::Cause(place), 0.5),

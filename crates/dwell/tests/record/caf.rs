@@ -99,7 +99,7 @@ fn a_static_library_of_coarrays_is_named() {
         assert!(text.contains("linked into it statically"), "{text}");
         assert!(text.contains("-lcaf_openmpi"), "{text}");
     }
-    // Nobody says so of a program that has the shared library.
+    // This is not said of a program that has the shared library.
     let program = compile(&lab, "tests/programs/caf_features.f90");
     let output = lab.dwell(&[OsStr::new("doctor"), program.as_os_str()]);
     assert!(!String::from_utf8_lossy(&output.stdout).contains("statically"), "{output:?}");

@@ -101,7 +101,7 @@ fn a_process_that_hangs_at_the_end_is_not_waited_for() {
             ["DWELL_PEER_TIMEOUT=3s", "SLOW_RANK=1", "SLOW_SECONDS=6", &preload].map(OsStr::new);
         let measured = mpi.measured_with(&lab, 3, &variables, &command);
         assert_eq!((plain.code, measured.code), (Some(0), Some(0)), "{mpi:?}: {measured:?}");
-        // MPICH's transport may warn of messages that a process sent and nobody waits for any more.
+        // MPICH's transport may warn of messages that a process sent and that are not waited for any more.
         let printed = lines(&measured.stdout);
         assert!(lines(&plain.stdout).iter().all(|line| printed.contains(line)), "{measured:?}");
         let said = "waited 3s for process 1 at the end of the recording. Next: dwell recover";

@@ -45,7 +45,7 @@ fn a_target_that_calls_itself() {
     let remedy = finding["remedy"].as_str().unwrap();
     assert!(remedy.contains("shmem_malloc") && remedy.contains("on itself"), "{remedy}");
     assert!(!remedy.contains("more often while it computes"), "{remedy}");
-    // Start-up is no part of the run.
+    // Start-up is not part of the run.
     let parts = ["run_seconds", "startup_seconds", "shutdown_seconds"].map(|it| number(&found[it]));
     assert!((parts.iter().sum::<f64>() - number(&found["time_seconds"])).abs() < 1e-6);
     assert!(parts[1] > 0.0 && parts[2] > 0.0, "{parts:?}");

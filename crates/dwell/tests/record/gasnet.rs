@@ -298,7 +298,7 @@ fn handlers_and_locks_can_be_events_or_left_out() {
 }
 
 /// Returns the name in GASNet's statistics of a call that it counts, without what tells its variants apart. Atomic operations
-/// are counted only where they are no inline functions, and messages together with those of GASNet itself.
+/// are counted only where they are not inline functions, and messages together with those of GASNet itself.
 fn name_in_statistics(call: &str) -> Option<String> {
     let vis = [("Vector", "V"), ("Indexed", "I"), ("Strided", "S")];
     let (form, rest) = match call.strip_prefix("gex_VIS_") {

@@ -96,7 +96,7 @@ fn completions_and_rows() {
     let row = of("row");
     row.has("blocking_in_a_row", "in_a_row", 0.01, "shmem_getmem_nbi");
     row.lacks(ALL);
-    // On shared memory nobody has to enter the runtime for these, so computing makes none longer.
+    // On shared memory no process has to enter the runtime for these, so computing makes none longer.
     let apart = run(&lab, program.as_os_str(), 2, "UCX_TLS=sm,self", "apart");
     for other in [of("overlap"), apart] {
         other.lacks(ALL);

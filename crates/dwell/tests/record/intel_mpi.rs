@@ -1,5 +1,5 @@
 //! Intel MPI, which has the ABI of MPICH and transports that differ in who makes progress: over shared memory an
-//! operation needs nobody at its target; over libfabric's TCP the target has to enter the library.
+//! operation does not need its target; over libfabric's TCP the target has to enter the library.
 //!
 //! What it prints and what is recorded is held by the tests of all MPI libraries; here is what only it has.
 

@@ -109,7 +109,7 @@ fn extremes(lab: &Lab, profile: &BTreeMap<(String, String, usize), f64>) {
     for (at, (location, _)) in trace.locations().into_iter().enumerate() {
         let mut reader = trace.archive.events(location).unwrap();
         let mut open: Vec<(String, u64, u64)> = Vec::new();
-        // What is open inside of a call are parameters, which are no calls.
+        // What is open inside of a call are parameters, which are not calls.
         let set = |open: &[(String, u64, u64)]| open.last().is_some_and(|it| it.0.contains('='));
         while let Some(record) = reader.next().unwrap() {
             let parameter = match record.event {

@@ -69,7 +69,7 @@ fn recorded(trace: &Trace, location: otf2::id::LocationRef) -> BTreeMap<Site, u6
     while let Some(record) = reader.next().unwrap() {
         let Event::Enter(enter) = record.event else { continue };
         if record.attributes.is_empty() {
-            continue; // The program itself is called by nobody.
+            continue; // The program itself is not called by any function.
         }
         let Some(AttributeValue::CallingContext(context)) =
             record.attributes.iter().next().map(|attribute| attribute.value)

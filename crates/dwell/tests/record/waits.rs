@@ -193,7 +193,7 @@ fn a_killed_run_is_analysed_and_its_loss_stated() {
     // What was before the kill is as sure as ever.
     trial.find("barrier", "barrier_wait", "shmem_barrier_all", "PE 0");
     trial.find("signal", "late_signal", "shmem_long_wait_until", "PE 0");
-    // The barrier in which PE 1 waited for the dead is no wait of 0.
+    // The barrier in which PE 1 waited for the dead is not a wait of 0.
     assert!(trial.findings["findings"].as_array().unwrap().iter().all(|finding| {
         let call = finding["path"].as_array().unwrap().last().unwrap();
         call["caller"] != "killed_0"

@@ -88,7 +88,7 @@ impl Stage {
             run.stderr.lines().partition(|line| line.starts_with("dwell:"));
         let others: Vec<_> = others.into_iter().filter(|line| !line.is_empty()).collect();
         assert_eq!(lines(&others.join("\n")), lines(&self.bare.stderr), "{told}");
-        // A process that ends has nobody to tell.
+        // A process that ends has no reader to send to.
         if entry == Entry::Exit {
             return;
         }

@@ -1,7 +1,7 @@
 //! Examines an event file whose writer died.
 //!
 //! A file is *sound* if it is what a living [`Encoder`](crate::encode::Encoder) may have left at some instant.
-//! Everything else is damage: an invalid chunk header, bytes that are no event, times that go back, a `Leave` of a
+//! Everything else is damage: an invalid chunk header, bytes that are not an event, times that go back, a `Leave` of a
 //! region that is not the innermost, fewer events than a chunk header states, bytes behind the last event. Damage never
 //! ends the reading: the scan searches for the next place at which events follow one another again, in the same chunk
 //! or in a later one. The result is a list of [`Segment`]s, each of which is a sequence of events without a gap.
@@ -43,7 +43,7 @@ pub enum What {
     /// The event number in a chunk header does not continue those of the chunks before it, or states more events than a
     /// chunk can hold.
     Number,
-    /// The bytes are no event, or an event that the caller's function called implausible.
+    /// The bytes are not an event, or they are one that the caller's function called implausible.
     Record,
     /// The time of an event is earlier than that of the event before it, or so much later that the events after it
     /// would go back.
@@ -220,7 +220,7 @@ fn scan(path: &Path, chunk_size: u64, plausible: &mut Plausible<'_>) -> Result<S
 
 /// Returns the position behind the last event of a chunk, and the number of its events. The memory behind that may hold
 /// the rest of an earlier chunk of the same location, as [`Encoder::reuse`](crate::encode::Encoder::reuse) leaves it.
-/// Events end at an end mark, at bytes that are no event, or at an event that is earlier than the one before it. Returns
+/// Events end at an end mark, at bytes that are not an event, or at an event that is earlier than the one before it. Returns
 /// `None` if the chunk has no valid header.
 pub fn end_of_events(chunk: &[u8]) -> Option<(usize, u64)> {
     let header = chunk.first_chunk().and_then(Header::read)?;

@@ -31,9 +31,9 @@ pub struct Group<'a> {
     /// Kind of the members, which decides whether the numbers in `members` are ids of locations, of regions or of
     /// metrics, or ranks.
     pub group_type: GroupType,
-    /// Programming model whose processes the members are; unknown for groups that are no part of a communicator.
+    /// Programming model whose processes the members are; unknown for groups that are not part of a communicator.
     pub paradigm: enums::Paradigm,
-    /// Flags of the group. With [`GroupFlag::GLOBAL_MEMBERS`], ranks in events are no positions in `members` but indices
+    /// Flags of the group. With [`GroupFlag::GLOBAL_MEMBERS`], ranks in events are not positions in `members` but indices
     /// into the group of type `COMM_LOCATIONS`.
     pub group_flags: GroupFlag,
     /// The members, in the order of their ranks. For a communicator group, each number is an index into the group of

@@ -390,7 +390,7 @@ impl EventReader {
     /// Fails if the file is damaged or cannot be read.
     pub fn seek_time(&mut self, time: Time) -> Result<()> {
         let mut clock = self.clock.clone().unwrap_or_default();
-        // The comparison is strict, because events of one time may stand on both sides of a chunk border.
+        // The comparison is strict, because events of one time may be on both sides of a chunk border.
         self.records
             .enter_last(|_, first| first.is_some_and(|first| clock.correct(Time(first)) < time))?;
         while self.peek_time()?.is_some_and(|next| next < time) {

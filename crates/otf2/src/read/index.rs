@@ -18,7 +18,7 @@ use crate::wire::{ByteOrder, Input};
 
 /// The global definitions of an archive, for look-ups by id.
 ///
-/// Each definition is kept as it stands in the file and decoded when it is looked up, so the definitions take little
+/// Each definition is kept as it is stored in the file and decoded when it is looked up, so the definitions take little
 /// more memory than the file has bytes. If an id is defined twice, the first definition counts.
 #[derive(Debug, Default)]
 pub struct Definitions {

@@ -47,7 +47,7 @@ contents! {
     Thumbnails of Thumbnail;
 }
 
-/// The fields of a record as they stand in the file.
+/// The fields of a record as they are stored in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw<'a> {
     pub(crate) id: u8,

@@ -115,7 +115,7 @@ impl Stamped {
 
     fn search(&mut self) -> Result<Option<Frame>> {
         let mut attributes = NO_ATTRIBUTES;
-        // The record may stand behind its attributes: both must be in the window together, so the
+        // The record may follow its attributes: both must be in the window together, so the
         // position moves only when both are.
         let mut at = self.stream.pos;
         loop {

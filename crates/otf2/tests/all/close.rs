@@ -40,7 +40,7 @@ fn chunk(path: &Path, number: u64) -> MmapMut {
     let file =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap();
     file.set_len((number + 1) * CHUNK).unwrap();
-    // SAFETY: nobody else changes the file while it is mapped; whoever reads it does so afterwards.
+    // SAFETY: the file is not changed by others while it is mapped, and is read only afterwards.
     #[allow(unsafe_code)]
     unsafe { MmapOptions::new().offset(number * CHUNK).len(CHUNK as usize).map_mut(&file) }.unwrap()
 }

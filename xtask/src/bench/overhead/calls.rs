@@ -237,7 +237,7 @@ impl Call {
         )
     }
 
-    /// Returns what recording adds, in percent of what it adds in the version beside. The speed of the machine cancels out.
+    /// Returns what recording adds, in percent of what it adds in the other version. The speed of the machine cancels out.
     fn of_beside(&self) -> Spread {
         let [bare, with, beside] =
             [Way::Bare, Way::Recording, Way::Beside].map(|way| &self.ns[way as usize]);

@@ -112,7 +112,7 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
     for phase in analysis.program_phases().iter().take(PHASES_LISTED) {
         page.say(&program_phase(phase), 2);
     }
-    // Parts below 1 % help nobody.
+    // Parts below 1 % are of no use.
     let large = |it: &&Critical| it.nanoseconds.saturating_mul(100) >= analysis.length();
     let critical: Vec<String> = analysis
         .critical()
@@ -442,7 +442,7 @@ fn instance(it: &Instance, is_bound: bool) -> String {
 const MEANWHILE_LISTED: usize = 3;
 
 /// Describes the activity of the process that was waited for and, for waits for progress, which of its calls served
-/// nobody.
+/// no other process.
 fn meanwhile(who: &str, doing: &Meanwhile, of_progress: bool) -> String {
     let whole = doing.computing + doing.calls.iter().map(|it| it.nanoseconds).sum::<u64>();
     let is_much = |part: u64| part.saturating_mul(100) >= whole;

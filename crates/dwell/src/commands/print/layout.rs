@@ -1,6 +1,6 @@
 //! The line of each record, as a table.
 //!
-//! The titles and labels are those of `otf2-print`, because scripts look for them. A field stands in braces, by its
+//! The titles and labels are those of `otf2-print`, because scripts look for them. A field is written in braces, by its
 //! name in the record. [`text`](super::text) defines how a field of each kind looks.
 
 /// Name of a record in this project, its title in the first column, and the text after the columns.
@@ -364,7 +364,7 @@ pub(super) const DEFINITIONS: &[Row] = &[
         "CALLPATH_PARAMETER",
         "Callpath: {callpath}, Parameter: {parameter}, {value}",
     ),
-    // The small `n` is no slip of ours.
+    // The small `n` is not a slip of ours.
     (
         "InterComm",
         "INTER_COMM",

@@ -94,7 +94,7 @@ impl<'a, W: Write> Session<'a, W> {
                 self.events_merged(&locations, window)?;
             }
         }
-        // Where nobody asked for them, no heading needs to say that there are none.
+        // Where they were not asked for, no heading needs to say that there are none.
         if snapshots || (all && self.archive.anchor().snapshots > 0) {
             self.snapshots(&locations, window)?;
         }

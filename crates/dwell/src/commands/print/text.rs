@@ -543,7 +543,7 @@ impl Field<'_> {
             Value::Typed(value) => self.typed(out, value),
             Value::List(items) => self.list(out, items),
             Value::Map(map) => id_map(out, map),
-            // These stand in lists only.
+            // These occur in lists only.
             _ => {}
         }
     }

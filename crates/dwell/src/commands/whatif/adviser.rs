@@ -19,7 +19,7 @@ use crate::format::{seconds, wrap};
 pub(super) struct Choice {
     /// What to do.
     what: &'static str,
-    /// What it costs beside time.
+    /// Costs other than time.
     price: &'static str,
     /// How to try it.
     how: String,
@@ -60,7 +60,7 @@ impl Facts {
     }
 }
 
-/// Returns the factor by which computing takes longer if every process of a node has a thread beside it that is always busy.
+/// Returns the factor by which computing takes longer if every process of a node has a second thread that is always busy.
 pub(super) fn competition(processes: u32, cores: u32) -> f64 {
     let (processes, cores) = (f64::from(processes), f64::from(cores.max(1)));
     (2.0 * processes / cores).max(1.0) / (processes / cores).max(1.0)

@@ -5,7 +5,7 @@ use std::process::{Output, Stdio};
 use super::Home;
 use crate::support::{self, text};
 
-/// Runs a command whose standard output nobody reads, and with `both` its standard error as well.
+/// Runs a command whose standard output is not read, and with `both` its standard error as well.
 fn unread(home: &Home, args: &[&str], both: bool) -> Output {
     let mut command = support::command("100");
     command.args(args).current_dir(home.0.path()).stdin(Stdio::null());
