@@ -27,4 +27,5 @@ mod truth;
 mod world;
 
 pub use progress::Progress;
+pub use rng::Rng;
 pub use truth::{Severities, Totals, Truth};

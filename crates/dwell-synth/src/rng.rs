@@ -14,23 +14,30 @@ pub(crate) fn at(seed: u64, point: [u64; 3]) -> u64 {
     })
 }
 
-/// A sequence of random numbers (SplitMix64).
+/// A sequence of random numbers (SplitMix64) that stays the same in all versions, so that archives do. Tests use it where
+/// their expectations hold for the programs that are made from it.
 #[derive(Clone, Debug)]
-pub(crate) struct Rng(u64);
+pub struct Rng(u64);
 
 impl Rng {
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         Self(at(seed, [stream, 0, 0]))
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// Starts the sequence of a seed.
+    pub fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Returns the next number, of which each bit is random.
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)
     }
 
     /// Returns a number below `bound`, or 0 if `bound` is 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
     /// Returns a number in `low..high`, or `low` if the range is empty.

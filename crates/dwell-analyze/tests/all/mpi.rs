@@ -186,25 +186,27 @@ pub(crate) fn fence_end() -> RmaCollectiveEnd {
     RmaCollectiveEnd { sync_level, ..barrier_end(FENCES) }
 }
 
-struct Random(fastrand::Rng);
+struct Random(dwell_synth::Rng);
 
 impl Random {
     /// Returns a random number below a limit.
     fn below(&mut self, most: usize) -> usize {
-        self.0.usize(..most)
+        (self.0.next_u64() % most as u64) as usize
     }
 
     /// Returns a short time, often 0.
     fn time(&mut self) -> u64 {
-        self.0.u64(..12) / self.0.u64(1..=3)
+        self.0.next_u64() % 12 / (1 + self.0.next_u64() % 3)
     }
 
     fn chance(&mut self, one_in: u64) -> bool {
-        self.0.u64(..one_in) == 0
+        self.0.next_u64().is_multiple_of(one_in)
     }
 
     fn shuffle<T>(&mut self, list: &mut [T]) {
-        self.0.shuffle(list);
+        for at in (1..list.len()).rev() {
+            list.swap(at, self.below(at + 1));
+        }
     }
 }
 
@@ -221,7 +223,7 @@ impl Program {
     pub(crate) fn new(seed: u64, ranks: usize) -> Self {
         let begin = vec![(0, Enter { region: region("main") }.into())];
         Self {
-            random: Random(fastrand::Rng::with_seed(seed)),
+            random: Random(dwell_synth::Rng::seeded(seed)),
             events: vec![begin; ranks],
             now: vec![0; ranks],
             requests: 0,

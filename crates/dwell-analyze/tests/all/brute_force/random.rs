@@ -6,7 +6,6 @@
 
 use std::path::Path;
 
-use fastrand::Rng;
 use otf2::enums::{
     CollectiveOp, CollectiveRoot, LockType, MeasurementMode, RmaAtomicType, RmaSyncLevel,
     RmaSyncType,
@@ -55,6 +54,19 @@ fn region(name: &str) -> RegionRef {
 /// Recording is paused in one of this many seeds.
 pub(crate) const PAUSES: u64 = 4;
 
+struct Rng(dwell_synth::Rng);
+
+impl Rng {
+    fn new(seed: u64) -> Self {
+        Self(dwell_synth::Rng::seeded(seed))
+    }
+
+    /// Returns a random number below a limit.
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0.next_u64() % limit
+    }
+}
+
 /// A thread while its events are generated.
 struct Actor {
     process: usize,
@@ -77,11 +89,11 @@ impl Actor {
 
     /// Lets time pass: often little, so that times of different threads are sometimes equal.
     fn pass(&mut self) {
-        self.now += match self.rng.u64(..8) {
+        self.now += match self.rng.below(8) {
             0 | 1 => 0,
-            2..=5 => 1 + self.rng.u64(..30),
-            6 => 10 + self.rng.u64(..300),
-            _ => 300 + self.rng.u64(..3_000),
+            2..=5 => 1 + self.rng.below(30),
+            6 => 10 + self.rng.below(300),
+            _ => 300 + self.rng.below(3_000),
         };
     }
 
@@ -110,11 +122,11 @@ impl Actor {
     /// Adds an operation that needs no other process.
     fn operation(&mut self, processes: usize) {
         // Itself now and then.
-        let remote = Rank(self.rng.u32(..processes as u32));
-        let win = RmaWinRef(u32::from(self.rng.u64(..4) == 0));
+        let remote = Rank(self.rng.below(processes as u64) as u32);
+        let win = RmaWinRef(u32::from(self.rng.below(4) == 0));
         // Few sizes, so that operations of one class meet, and now and then none at all.
-        let bytes = [0, 8, 8, 8, 63, 64][self.rng.usize(..6)];
-        match self.rng.u64(..12) {
+        let bytes = [0, 8, 8, 8, 63, 64][self.rng.below(6) as usize];
+        match self.rng.below(12) {
             0..=2 => self.call("get", |it| {
                 let matching_id = it.fresh();
                 it.record(RmaGet { win, remote, bytes, matching_id });
@@ -144,11 +156,11 @@ impl Actor {
             }),
             9 => self.wait_one(),
             10 => {
-                let name = ["quiet", "flush"][self.rng.usize(..2)];
+                let name = ["quiet", "flush"][self.rng.below(2) as usize];
                 self.call(name, |it| it.complete(win));
             }
             _ => {
-                let name = ["my_pe", "test"][self.rng.usize(..2)];
+                let name = ["my_pe", "test"][self.rng.below(2) as usize];
                 self.call(name, |_| {});
             }
         }
@@ -164,7 +176,7 @@ impl Actor {
         if self.outstanding.is_empty() {
             return;
         }
-        let at = self.rng.usize(..self.outstanding.len());
+        let at = self.rng.below(self.outstanding.len() as u64) as usize;
         let (win, matching_id) = self.outstanding.swap_remove(at);
         self.call("wait", |it| {
             it.pass();
@@ -182,7 +194,7 @@ impl Actor {
     /// Raises a flag. Returns the time.
     fn signal(&mut self, to: usize, offset: u64) -> u64 {
         let (remote, matching_id) = (Rank(to as u32), self.fresh());
-        let atomic = self.rng.u64(..2) == 0;
+        let atomic = self.rng.below(2) == 0;
         let mut raised = 0;
         self.call(if atomic { "atomic" } else { "put" }, |it| {
             raised = it.now;
@@ -215,15 +227,15 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Self {
-        let mut rng = Rng::with_seed(seed);
-        let processes = 2 + rng.usize(..4);
+        let mut rng = Rng::new(seed.wrapping_mul(0x1234_5678_9abc_def1));
+        let processes = 2 + rng.below(4) as usize;
         let (mut actors, mut of) = (Vec::new(), Vec::new());
         for process in 0..processes {
             // Some seeds have one thread everywhere, most have not.
-            let threads = 1 + if seed.is_multiple_of(5) { 0 } else { rng.usize(..3) };
+            let threads = 1 + if seed.is_multiple_of(5) { 0 } else { rng.below(3) as usize };
             of.push((actors.len()..actors.len() + threads).collect());
             for _ in 0..threads {
-                let rng = rng.fork();
+                let rng = Rng::new(rng.below(u64::MAX));
                 let (outstanding, thread) = (Vec::new(), Thread::default());
                 let mut actor = Actor { process, rng, now: 0, next_id: 0, outstanding, thread };
                 actor.pass();
@@ -235,8 +247,10 @@ impl Run {
         let mut groups = vec![(0..processes as u64).collect::<Vec<_>>()];
         for _ in 0..2 {
             let mut members: Vec<u64> = (0..processes as u64).collect();
-            rng.shuffle(&mut members);
-            members.truncate(2 + rng.usize(..processes - 1));
+            for at in (1..members.len()).rev() {
+                members.swap(at, rng.below(at as u64 + 1) as usize);
+            }
+            members.truncate(2 + rng.below(processes as u64 - 1) as usize);
             groups.push(members);
         }
         Self {
@@ -244,7 +258,7 @@ impl Run {
             of,
             sequence: vec![vec![0; 1 + groups.len()]; processes],
             groups,
-            numbered: seed.is_multiple_of(PAUSES) || rng.u64(..2) == 0,
+            numbered: seed.is_multiple_of(PAUSES) || rng.below(2) == 0,
             pauses: seed.is_multiple_of(PAUSES),
             free: vec![0; 3],
             rng,
@@ -261,11 +275,11 @@ impl Run {
     /// Returns some thread of a process.
     fn any_of(&mut self, process: usize) -> usize {
         let threads = &self.of[process];
-        threads[self.rng.usize(..threads.len())]
+        threads[self.rng.below(threads.len() as u64) as usize]
     }
 
     fn process(&mut self) -> usize {
-        self.rng.usize(..self.of.len())
+        self.rng.below(self.of.len() as u64) as usize
     }
 
     fn segment(&mut self, operations: u64) {
@@ -273,22 +287,22 @@ impl Run {
         for actor in &mut self.actors {
             for _ in 0..operations {
                 actor.operation(count);
-                if self.pauses && actor.rng.u64(..6) == 0 {
+                if self.pauses && actor.rng.below(6) == 0 {
                     actor.pause();
                 }
             }
         }
-        for _ in 0..self.rng.u64(..4) {
+        for _ in 0..self.rng.below(4) {
             self.signal();
         }
-        for _ in 0..self.rng.u64(..3) {
+        for _ in 0..self.rng.below(3) {
             self.notify();
         }
         self.locks();
-        for _ in 0..self.rng.u64(..3) {
+        for _ in 0..self.rng.below(3) {
             self.partners();
         }
-        for _ in 0..1 + self.rng.u64(..3) {
+        for _ in 0..1 + self.rng.below(3) {
             self.collective();
         }
     }
@@ -297,9 +311,9 @@ impl Run {
         let (from, to) = (self.process(), self.process());
         let (from, waiter) = (self.any_of(from), self.any_of(to));
         // Few addresses, so that flags are raised more than once.
-        let offset = 8 * self.rng.u64(..3);
+        let offset = 8 * self.rng.below(3);
         let raised = self.actors[from].signal(to, offset);
-        let first = self.rng.u64(..3) > 0;
+        let first = self.rng.below(3) > 0;
         let waiter = &mut self.actors[waiter];
         waiter.call("wait_until", |it| {
             it.record(RmaWaitChange { win: WINDOW });
@@ -330,13 +344,13 @@ impl Run {
     }
 
     fn locks(&mut self) {
-        let lock = self.rng.u64(..self.free.len() as u64);
+        let lock = self.rng.below(self.free.len() as u64);
         let (win, lock_id, lock_type) = (WINDOW, LockId(lock), LockType::Exclusive);
         // The owner belongs to the lock.
         let remote = Rank((lock % self.of.len() as u64) as u32);
         let mut contenders: Vec<usize> = Vec::new();
         for process in 0..self.of.len() {
-            if self.rng.u64(..2) == 0 {
+            if self.rng.below(2) == 0 {
                 contenders.push(self.any_of(process));
             }
         }
@@ -356,7 +370,7 @@ impl Run {
 
     /// Lets some first threads wait for each other.
     fn partners(&mut self) {
-        let number = self.rng.usize(..self.groups.len());
+        let number = self.rng.below(self.groups.len() as u64) as usize;
         let threads: Vec<usize> =
             self.members(1 + number).into_iter().map(|process| self.of[process][0]).collect();
         let group = GroupRef(FIRST_GROUP + number as u32);
@@ -378,9 +392,9 @@ impl Run {
 
     fn collective(&mut self) {
         use CollectiveOp as Op;
-        let window = self.rng.usize(..1 + self.groups.len());
+        let window = self.rng.below(1 + self.groups.len() as u64) as usize;
         let members = self.members(window);
-        let root = members[self.rng.usize(..members.len())];
+        let root = members[self.rng.below(members.len() as u64) as usize];
         let (name, collective_op, rooted) = [
             ("barrier", Op::Barrier, false),
             ("sync", Op::Barrier, false),
@@ -392,13 +406,13 @@ impl Run {
             ("malloc", Op::Barrier, false),
             ("free", Op::Deallocate, false),
             ("free", Op::Barrier, false),
-        ][self.rng.usize(..10)];
+        ][self.rng.below(10) as usize];
         let mut enters = Vec::new();
         for &process in &members {
             // Without numbers the order is all there is, and threads might overtake each other.
             let thread = if self.numbered { self.any_of(process) } else { self.of[process][0] };
             // One that does not record it is not known to have been there.
-            let seen = !self.pauses || self.rng.u64(..8) > 0;
+            let seen = !self.pauses || self.rng.below(8) > 0;
             let actor = &mut self.actors[thread];
             actor.pass();
             if seen {
