@@ -341,7 +341,7 @@ pub(crate) fn reserve(file: &File, offset: u64, len: usize) -> io::Result<()> {
 
 /// Takes space on file systems that cannot reserve it: NFS before version 4.2, Lustre on ZFS, many in user space.
 fn write_zeros(file: &File, offset: u64, len: u64) -> io::Result<()> {
-    const ZEROS: [u8; COPIED] = [0; COPIED];
+    static ZEROS: [u8; COPIED] = [0; COPIED];
     let end = offset + len;
     (offset..end).step_by(COPIED).try_for_each(|at| {
         let piece = usize::try_from(end - at).unwrap_or(COPIED).min(COPIED);

@@ -129,7 +129,7 @@ pub fn file(directory: &Path, host: &str) -> PathBuf {
 /// A lease of this process. The lock is held as long as the file is open, which includes mappings of it.
 #[derive(Debug)]
 pub struct Lease {
-    /// The locked file.
+    /// The file of the node, locked by this process.
     pub file: File,
     /// Set if this process is the first of its node, and wrote the file.
     pub first: bool,

@@ -81,7 +81,7 @@ fn start(args: &Args, launch: Option<&Launch>, speaks: bool) -> Result<ExitCode>
         Some(Ok(Program::Static)) => {
             remark = Some(format!(
                 "{name} is linked statically, so its calls cannot be recorded; link it dynamically"
-            ))
+            ));
         }
         Some(Ok(Program::OtherLibc(libc))) => {
             loadable = false;
