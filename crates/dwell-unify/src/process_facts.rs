@@ -10,7 +10,7 @@ use dwell_model::archive;
 use dwell_model::cores::Cores;
 use otf2::enums::{MappingType, Paradigm, RegionRole};
 use otf2::files;
-use otf2::id::Time;
+use otf2::id::{RegionRef, Time};
 
 use crate::clock_correction::{ClockCorrection, Distance};
 use crate::facts::{self, DEPTH, Fact, STATIC_DATA};
@@ -333,6 +333,13 @@ impl ProcessFacts {
             ids.resize(ids.len().max(named), u64::from(u32::MAX));
         }
         tables
+    }
+
+    /// Returns the name of a region by the id that the events of this process use.
+    pub(crate) fn region_name(&self, region: RegionRef) -> Option<String> {
+        let global = self.regions.get(usize::try_from(region.0).ok()?)?;
+        let known = self.shared.regions().get(usize::try_from(*global).ok()?)?;
+        Some(known.name.clone())
     }
 
     /// Notes that an event uses an id of a space. Returns `true` if a fact defines it, or if facts were lost, so that

@@ -53,6 +53,9 @@ pub struct Recovered {
     pub events: u64,
     /// Number of regions that were open when their process died and that recovery closed.
     pub cut: u64,
+    /// Ranks of the processes that were inside a region when they ended, by the name of the innermost one. Processes
+    /// whose events were damaged are not listed.
+    pub inside: BTreeMap<String, BTreeSet<u64>>,
     /// Number of events that were damaged, as far as it is known.
     pub lost_events: u64,
     /// Ranges of ranks that left no files.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use dwell_model::profile::{self as rows, RECORD, Row};
 use otf2::close::{Marks, Scan, close_sound, leave_open, mend_events, scan_events};
 use otf2::enums::MappingType;
-use otf2::id::{LocationRef, RefKind, Time};
+use otf2::id::{LocationRef, RefKind, RegionRef, Time};
 use otf2::{Attribute, AttributeValue, Event, List, Value, files};
 
 use super::{Notes, Recovered};
@@ -119,8 +119,12 @@ impl Closing<'_> {
             notes.damage(&place, "nothing says how many events it had");
         }
         match self.put_in_order(&place, &path, location, &scan) {
-            Ok((events, cut)) => {
+            Ok((events, cut, inside)) => {
                 result.cut += cut;
+                let name = inside.and_then(|region| self.local.region_name(region));
+                if let Some(name) = name {
+                    result.inside.entry(name).or_default().insert(self.local.process.rank);
+                }
                 result.events += events;
                 if let Some(thread) = self.local.process.threads.get_mut(id) {
                     thread.events = events;
@@ -159,20 +163,21 @@ impl Closing<'_> {
         path: &Path,
         location: LocationRef,
         scan: &Scan,
-    ) -> otf2::Result<(u64, u64)> {
+    ) -> otf2::Result<(u64, u64, Option<RegionRef>)> {
         let wrap = |error| otf2::Error::from_io(error, path);
         let kept = files::damaged(place);
         if scan.is_sound() && path == place {
             unshare(path).map_err(wrap)?;
             let mut closed = close_sound(path, location, scan)?;
+            let inside = closed.open.last().copied();
             leave_open(path, self.chunk, &mut closed, CUT)?;
-            return Ok((closed.events, closed.left));
+            return Ok((closed.events, closed.left, inside));
         }
         if path == place {
             fs::rename(path, &kept).map_err(wrap)?;
         }
         let closed = mend_events(&kept, place, location, scan, Some(MARKS))?;
-        Ok((closed.events, closed.left))
+        Ok((closed.events, closed.left, None))
     }
 
     /// Checks the rows of a thread.

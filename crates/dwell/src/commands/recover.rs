@@ -1,5 +1,6 @@
 //! `dwell recover`: makes an archive from the files of a killed run.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,7 +11,7 @@ use crate::format::grouped;
 use crate::profile;
 use crate::runs;
 use crate::sites;
-use crate::terminal::{line, note};
+use crate::terminal::{line, note, visible};
 
 /// Arguments of `dwell recover`.
 #[derive(Debug, clap::Args)]
@@ -48,6 +49,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         grouped(found.locations),
         grouped(found.cut),
     )?;
+    for (name, ranks) in mostly(&found.inside) {
+        line!("  in {} at the end: {}", visible(name), ranges(ranks))?;
+    }
     for text in &found.stopped {
         line!("{text}")?;
     }
@@ -65,4 +69,52 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         _ => line!("Next: dwell analyze {}", directory.display())?,
     }
     Ok(if found.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Number of calls that are listed with the processes inside of them.
+const LISTED: usize = 5;
+
+/// Returns the calls that the largest numbers of processes were in.
+fn mostly(inside: &BTreeMap<String, BTreeSet<u64>>) -> Vec<(&String, &BTreeSet<u64>)> {
+    let mut list: Vec<_> = inside.iter().collect();
+    list.sort_by_key(|(_, ranks)| std::cmp::Reverse(ranks.len()));
+    list.truncate(LISTED);
+    list
+}
+
+/// Number of ranges of ranks that are listed.
+const RANGES: usize = 8;
+
+/// Writes ranks for people: `rank 3`, `ranks 0 to 2, 5`.
+fn ranges(ranks: &BTreeSet<u64>) -> String {
+    let mut list: Vec<(u64, u64)> = Vec::new();
+    for &rank in ranks {
+        match list.last_mut() {
+            Some((_, last)) if *last + 1 == rank => *last = rank,
+            _ => list.push((rank, rank)),
+        }
+    }
+    let shown = list.iter().take(RANGES).map(|&(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let more = if list.len() > RANGES { " and others" } else { "" };
+    format!("rank{} {shown}{more}", if ranks.len() == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_listed_as_ranges() {
+        let said = |ranks: &[u64]| ranges(&ranks.iter().copied().collect());
+        assert_eq!(said(&[3]), "rank 3");
+        assert_eq!(said(&[0, 1]), "ranks 0, 1");
+        assert_eq!(said(&[5, 0, 2, 1]), "ranks 0 to 2, 5");
+        let even: Vec<u64> = (0..40).filter(|it| it % 2 == 0).collect();
+        assert_eq!(said(&even), "ranks 0, 2, 4, 6, 8, 10, 12, 14 and others");
+    }
 }
