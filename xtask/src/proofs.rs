@@ -29,7 +29,7 @@ pub(crate) struct Options {
     list: bool,
 }
 
-/// The steps, in the order in which a failure is known soonest.
+/// The steps, ordered such that failures are found early.
 #[rustfmt::skip]
 const STEPS: &[Step<Workspace>] = &[
     Step { name: "docs", run: |it| ci::docs(it, &["--workspace"]) },
@@ -58,7 +58,7 @@ const STEPS: &[Step<Workspace>] = &[
     Step { name: "dist", run: |it| dist::run(it, &dist::Options::checked()) },
 ];
 
-/// Runs the steps.
+/// Runs the steps that the options select, or prints their names.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if options.list {
         println!("{}", steps::names(STEPS));

@@ -51,11 +51,11 @@ pub struct Statement {
     pub next: u32,
     /// Offset of the first byte of the line on which the statement begins.
     pub line_start: usize,
-    /// Offset behind the last line of the statement, newline included.
+    /// Offset after the last line of the statement, newline included.
     pub line_end: usize,
     /// Set if another statement on the same line, or its label, comes before it.
     pub follows: bool,
-    /// Offset behind the semicolon that ends the statement, if another statement follows on the line.
+    /// Offset after the semicolon that ends the statement, if another statement follows on the line.
     pub semicolon: Option<usize>,
     /// Offset of the first line of directives that belong to the statement, such as `!$omp atomic`.
     pub directive: Option<usize>,
@@ -99,7 +99,7 @@ pub fn scan(bytes: &[u8], form: Form, name: &str) -> Scan {
     scanner.scan
 }
 
-/// A line of the source: offsets of its first byte and of that behind its newline, and its number counted from 0.
+/// A line of the source: offsets of its first byte and of the byte after its newline, and its number counted from 0.
 struct Line {
     start: usize,
     end: usize,
@@ -238,7 +238,7 @@ impl Scanner<'_> {
     }
 
     fn fixed_comment(&mut self, text: &[u8], line: &Line) {
-        // A directive has the same words behind any of the letters that begin a comment.
+        // A directive has the same words after any of the characters that begin a comment.
         let words = text.get(1..).unwrap_or_default();
         if bound(words) {
             self.finish_before_directive();
@@ -246,7 +246,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Notes a directive that belongs to the statement behind it.
+    /// Notes a directive that applies to the statement after it.
     fn comment(&mut self, text: &[u8], line: &Line) {
         if text.first() == Some(&b'!') && bound(text.get(1..).unwrap_or_default()) {
             self.finish_before_directive();
@@ -407,8 +407,8 @@ pub(crate) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
 }
 
-/// Returns `true` if a directive, given without its first character, belongs to the statement behind it: directives of
-/// compilers, `atomic`, and those of loops.
+/// Returns `true` if a directive, given without its first character, applies to the statement after it: a directive of
+/// a compiler, or an `atomic` or loop directive of OpenMP or OpenACC.
 fn bound(words: &[u8]) -> bool {
     let words = words.to_ascii_lowercase();
     let starts = |start: &str| words.starts_with(start.as_bytes());

@@ -1,4 +1,4 @@
-//! Edges: which location was waited for by which, from when to when, and by which pattern.
+//! Edges: the location that waited, the location that it waited for, the interval, and the kind of the wait.
 //!
 //! A wait has one edge for each interval in which one location was waited for. Edges of one call do not overlap. Waits
 //! without a known culprit have none.
@@ -36,13 +36,13 @@ pub enum Kind {
     Among(ContextNumber),
     /// Only the end of the replay decides whether this is a wait.
     Candidate(Candidate),
-    /// No wait: the event of the culprit was at `from`, before the call at `to` needed it, or another event held that call
-    /// up longer. Only the location that did not wait keeps it.
+    /// Not a wait: the event of the culprit was at `from`, before the call at `to` needed it, or another event delayed
+    /// that call longer. The edge is kept only at the location that did not wait.
     Early,
 }
 
 impl Kind {
-    /// Returns bounds and class of a candidate.
+    /// Returns the bounds and the class of a candidate, or `None` for other kinds.
     pub fn candidate(self) -> Option<Candidate> {
         match self {
             Self::Candidate(candidate) => Some(candidate),
@@ -56,28 +56,30 @@ impl Kind {
 pub struct Candidate {
     /// Class of operations whose verdict decides whether the edge is a wait.
     pub class: Class,
-    /// Process that the class is judged for. It is the culprit's, unless the call waited for several.
+    /// Process that the class is judged for. It is the process of the culprit, unless the call waited for several
+    /// processes.
     pub target: ProcessNumber,
-    /// Lower and upper bound of the wait.
+    /// Lower bound of the wait.
     pub low: Duration,
     /// Upper bound of the wait, which may differ from the length of the edge.
     pub high: Duration,
-    /// True if the operation ended so soon after its target arrived that chance does not explain it.
+    /// True if the operation ended so soon after its target entered the runtime that chance does not explain it.
     pub is_aligned: bool,
 }
 
-/// Judgement on the candidates of a class.
+/// Judgement on the candidates of a class. *Evidence* is an operation of the class that the network performed without
+/// help of its target. An *arrival* is the entry of a target into its runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Verdict {
-    /// There is no evidence, and ends do not follow arrivals.
+    /// There is no evidence, and operations do not tend to end with an arrival.
     Open,
-    /// There is no evidence, and ends follow arrivals.
+    /// There is no evidence, and operations tend to end with an arrival.
     Dependent,
-    /// There is evidence, but more operations ended with an arrival.
+    /// There is evidence, but it is outnumbered by operations that ended with an arrival.
     Mostly,
-    /// There is evidence, and more than a tenth as many operations ended with an arrival.
+    /// There is evidence, and operations that ended with an arrival are more than a tenth of its number.
     Sometimes,
-    /// There is evidence, and almost nothing against it.
+    /// There is evidence, and few or no operations ended with an arrival.
     Independent,
 }
 
@@ -87,8 +89,8 @@ impl Verdict {
         [Self::Open, Self::Dependent, Self::Mostly, Self::Sometimes, Self::Independent];
 
     /// Returns the bounds of candidates, given those that follow from their targets alone, or `None` if they are not
-    /// waits. Candidates whose operations ended with an arrival of their target are judged apart from others. The bounds
-    /// may also be sums over many candidates.
+    /// waits. Candidates whose operations ended with an arrival of their target are judged separately. The bounds may
+    /// also be sums over many candidates.
     pub fn bounds(
         self,
         is_aligned: bool,
@@ -112,16 +114,16 @@ pub struct Ruling {
     pub target: ProcessNumber,
     /// Class that the operations share.
     pub class: Class,
-    /// Judgement on the candidates of this class between the two processes.
+    /// Verdict on the operations of this class from the origin to the target.
     pub verdict: Verdict,
 }
 
-/// End of an edge that a location is.
+/// One of the two ends of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The location whose call waited.
+    /// The end at the location whose call waited.
     Waiter,
-    /// The location was waited for.
+    /// The end at the location that was waited for.
     Culprit,
 }
 
@@ -134,7 +136,7 @@ impl Side {
         }
     }
 
-    /// Returns what edges are sorted by first. Those that are equal are sorted by everything else.
+    /// Returns the primary sort key of edges. Edges with equal keys are sorted by their other fields.
     #[inline]
     pub fn key(self, edge: &Edge) -> (LocationNumber, Time, Time) {
         (self.of(edge), edge.to, edge.from)

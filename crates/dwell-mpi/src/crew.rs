@@ -1,7 +1,7 @@
-//! Processes that are threads of one program.
+//! Threads of one program that act as the processes of a launch, for tests.
 //!
-//! A test can run what shares its work with other processes without a launcher: as many times as it likes, with as many
-//! members as it likes. What it proves about the work holds over MPI too, and what only MPI can show needs a launcher.
+//! A test can run distributed code without a launcher, any number of times and with any number of members. Its results
+//! about that code hold over MPI too; only the behaviour of MPI itself must be tested with a launcher.
 
 use std::mem;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::peers::{Join, Peers};
 use crate::world::Agreement;
 
-/// One of several threads that work like the processes of a launch.
+/// One of several threads that act as the processes of a launch. Its rank is that of the process that it replaces.
 #[derive(Debug)]
 pub struct Member {
     rank: usize,
@@ -24,7 +24,7 @@ struct Shared {
     board: Mutex<Board>,
 }
 
-/// What members have put down for each other.
+/// Data that members pass to each other.
 #[derive(Debug, Default)]
 struct Board {
     step: Option<&'static str>,
@@ -41,8 +41,9 @@ pub fn crew(size: usize) -> Vec<Member> {
 }
 
 impl Member {
-    /// Puts something on the board, waits for all others to do so, and takes something from the board.
-    fn meet<T>(
+    /// Writes to the board, waits until all members have done so, and reads from the board. If members pass different
+    /// steps, at least one of them gets an error.
+    fn synchronise<T>(
         &self,
         step: &'static str,
         put: impl FnOnce(&mut Board),
@@ -90,7 +91,7 @@ impl Peers for Member {
             }
         };
         let empty = || vec![Vec::new(); size];
-        *into = self.meet(step, put, |board| match board.bytes.get_mut(rank) {
+        *into = self.synchronise(step, put, |board| match board.bytes.get_mut(rank) {
             Some(mine) => mem::replace(mine, empty()),
             None => empty(),
         })?;
@@ -102,10 +103,10 @@ impl Peers for Member {
             None => board.numbers = Some(numbers),
             Some(all) => join(all, &numbers),
         };
-        self.meet(step, put, |board| board.numbers.clone().unwrap_or_default())
+        self.synchronise(step, put, |board| board.numbers.clone().unwrap_or_default())
     }
 
-    /// Joins along the same tree as processes of a launch do, so that a function that is not associative is noticed.
+    /// Joins along the same tree as the processes of a launch, so that tests detect a function that is not associative.
     fn join_all(
         &mut self,
         step: &'static str,

@@ -30,8 +30,8 @@ pub trait Peers {
     /// If the processes cannot communicate any more.
     fn agree(&mut self, step: &'static str, numbers: Agreement) -> Result<Agreement, Error>;
 
-    /// Joins bytes of all processes at rank 0, along a tree. `join` appends what the second list, which comes from higher
-    /// ranks, adds to the first, and must be associative. Returns the result at rank 0, and `None` elsewhere.
+    /// Joins bytes of all processes at rank 0, along a tree. `join` merges the bytes in its second argument, which come
+    /// from higher ranks, into the first, and must be associative. Returns the result at rank 0, and `None` elsewhere.
     ///
     /// # Errors
     /// If the processes cannot communicate any more, or if `join` fails.
@@ -49,7 +49,7 @@ pub trait Peers {
     fn broadcast(&mut self, step: &'static str, bytes: &mut Vec<u8>) -> Result<(), Error>;
 }
 
-/// Function that appends what bytes of higher ranks add to bytes of lower ranks, or says why it cannot.
+/// Function that merges the bytes of higher ranks into those of lower ranks, or returns the reason why it cannot.
 pub type Join<'j> = &'j mut dyn FnMut(&mut Vec<u8>, &[u8]) -> Result<(), String>;
 
 impl Peers for World {

@@ -11,16 +11,16 @@ use crate::launch::Launch;
 use crate::library;
 use crate::watch::{GAVE_UP, Watch, later, say};
 
-/// Settings of a [`World`]. The processes of a launch should have the same, because they wait for each other.
+/// Settings of a [`World`]. All processes of a launch should use the same settings, because they wait for each other.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The MPI library: a path, or a name for the loader. Without it the library of the launcher is taken.
+    /// The MPI library: a path, or a name for the loader. If it is `None`, the library of the launcher is used.
     pub library: Option<PathBuf>,
-    /// Time within which all processes must come to each step.
+    /// Time within which all processes must reach each step.
     pub timeout: Duration,
-    /// Greatest size of a single message of MPI in bytes. Longer ones are cut. It is below the limit of MPI, which is
-    /// 2 GiB, so that an end of a piece is noticed while others travel.
+    /// Greatest size of a single MPI message in bytes. Longer messages are split. It is below the limit of MPI, which
+    /// is 2 GiB, so that the completion of a piece is noticed while others are in transit.
     pub piece: usize,
     /// Behaviour while waiting for others: whether the process sleeps or keeps its core.
     pub waiting: Waiting,
@@ -40,9 +40,9 @@ impl Default for Options {
 /// Behaviour of a process that waits for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// Test some times in a row and let other processes run in between, then sleep between tests.
+    /// Test several times in a row and yield the core in between, then sleep between tests.
     Sleep,
-    /// Test again at once. Useful for measurements only.
+    /// Test again immediately. Useful for measurements only.
     Spin,
 }
 
@@ -51,24 +51,26 @@ const TESTS: u32 = 200;
 /// Shortest and longest sleep between tests. The length doubles after every [`SAME`] sleeps.
 const SLEEPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(1));
 const SAME: u32 = 32;
-/// Time that `MPI_Abort` and the thread that waits for others get beyond the deadline.
+/// Time after the deadline in which the waiting thread may give up by itself, and in which `MPI_Abort` must end the
+/// process.
 const GRACE: Duration = Duration::from_secs(5);
-/// Longest time that `MPI_Finalize` gets, after all processes have agreed on the end.
+/// Longest time that `MPI_Finalize` may take, after all processes have agreed to end.
 const TO_FINALIZE: Duration = Duration::from_secs(30);
 
-/// Difference between an unsigned number and a signed one with the same place in the order.
+/// The sign bit. Flipping it maps unsigned numbers to signed numbers in the same order.
 const SIGN: u64 = 1 << 63;
-/// Size of what precedes bytes on their way along a tree.
+/// Size in bytes of the header before each message of [`World::join_all`]: the length of the message, and a check of
+/// the step.
 const HEAD: usize = 16;
-/// Time in which a launcher passes a message on.
+/// Time in which a launcher forwards the output of a process.
 const TO_PASS_ON: Duration = Duration::from_millis(200);
 
-/// Amount of communication so far, as this process has seen it from its side.
+/// Amount of communication of one process so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Number of exchanges that this process took part in.
     pub exchanges: u64,
-    /// Number of messages that this process sent in exchanges and along trees, before they were cut.
+    /// Number of messages that this process sent in exchanges and along trees. A message that was split counts once.
     pub messages: u64,
     /// Number of bytes that this process sent in exchanges and along trees.
     pub bytes: u64,
@@ -76,25 +78,25 @@ pub struct Traffic {
     pub waited: Duration,
 }
 
-/// Numbers of which all processes [agree](World::agree) on the least, the greatest, the sum or the bits: those of each
-/// process before, and the result, which is the same at all of them, afterwards.
+/// Numbers that [`World::agree`] reduces over all processes. Each process passes its own numbers, and all of them get
+/// the same results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Each is replaced by the least of all processes at its index.
+    /// Each is replaced by the minimum over all processes at its index.
     pub least: Vec<u64>,
-    /// Each is replaced by the greatest of all processes at its index.
+    /// Each is replaced by the maximum over all processes at its index.
     pub most: Vec<u64>,
-    /// Each is replaced by the sum over all processes, which wraps around.
+    /// Each is replaced by the sum over all processes at its index, which wraps around on overflow.
     pub sum: Vec<u64>,
-    /// Each is replaced by the bits that any process has set.
+    /// Each is replaced by the bitwise or over all processes at its index.
     pub bits: Vec<u64>,
 }
 
 /// All processes of a launch. Every method that communicates must be called by all of them, in the same order.
 ///
-/// Call [`finish`](Self::finish) at the end. A `World` that is dropped before, because of an error or a panic, prints the
-/// error and ends all processes: the others would wait for this one, and some launchers report success for a process
-/// that just leaves.
+/// Call [`finish`](Self::finish) at the end. A `World` that is dropped without it, because of an error or a panic,
+/// prints the error and ends all processes: the others would wait for this one, and some launchers report success for a
+/// process that merely exits.
 pub struct World {
     mpi: Option<Started>,
     watch: Watch,
@@ -119,9 +121,9 @@ impl World {
     /// Loads the MPI library and joins the other processes.
     ///
     /// # Errors
-    /// If there is no library that fits the launcher, or MPI knows another number of processes than it. This is mostly
-    /// recognised before `MPI_Init`, which would abort; then all processes of the launch get the same error, and one
-    /// of them should print it ([`Launch::is_first`]).
+    /// If there is no library that fits the launcher, or if MPI and the launcher report different numbers of processes.
+    /// This is usually detected before `MPI_Init`, which would abort; then all processes of the launch get the same
+    /// error, and one of them should print it ([`Launch::is_first`]).
     pub fn join(launch: &Launch, options: Options) -> Result<Self, Error> {
         let library = library::load(launch, options.library.as_deref())?;
         let watch = Watch::start();
@@ -171,18 +173,18 @@ impl World {
         (library.map(|it| it.path.clone()).unwrap_or_default(), version.into())
     }
 
-    /// Returns the amount of communication of this process since the world was made.
+    /// Returns the amount of communication of this process since the world was created.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
 
-    /// Sends `out[r]` to each process `r`, and receives from it what it sent into `into[r]`, its own included. `step`
-    /// names the exchange in messages; all processes must pass the same. The memory of both lists is kept: `out` has
-    /// empty buffers afterwards.
+    /// Sends `out[r]` to each process `r`, this one included, and stores the bytes that process `r` sent in `into[r]`.
+    /// `step` names the exchange in error messages; all processes must pass the same name. The memory of both lists is
+    /// kept: `out` has empty buffers afterwards.
     ///
     /// # Errors
-    /// If MPI fails, if not all processes come within the time allowed, or if another process is at another step. The
-    /// world cannot be used afterwards: let it [give up](Self::give_up), or drop it.
+    /// If MPI fails, if not all processes arrive within the time allowed, or if another process is at another step. The
+    /// world cannot be used afterwards: call [`give_up`](Self::give_up), or drop it.
     pub fn exchange(
         &mut self,
         step: &'static str,
@@ -197,7 +199,7 @@ impl World {
         let sizes = self.complete(step, |pending| pending.all_to_all(sizes, 2))?;
         let sizes = sizes.numbers.into_iter().nth(1).unwrap_or_default();
 
-        // Buffers to receive into and to send, with the other process.
+        // Buffers to receive into and to send from, each with the rank of the other process.
         let (mut receives, mut sends) = (Vec::new(), Vec::new());
         for ((from, buffer), said) in into.iter_mut().enumerate().zip(sizes.chunks_exact(2)) {
             let &[length, theirs] = said else { continue };
@@ -243,17 +245,17 @@ impl World {
         Ok(())
     }
 
-    /// Joins numbers of all processes. All must pass as many of each kind.
+    /// Reduces numbers over all processes. All processes must pass the same number of values of each kind.
     ///
     /// # Errors
-    /// If MPI fails, if not all processes come within the time allowed, or if one is at another step.
+    /// If MPI fails, if not all processes arrive within the time allowed, or if one is at another step.
     pub fn agree(&mut self, step: &'static str, numbers: Agreement) -> Result<Agreement, Error> {
         let Agreement { mut least, most, sum, bits } = numbers;
         let (kept, check) = (least.len(), u64::from(hash(step)));
-        // The greatest number is the least of the inverted ones, so that one reduction does for both. It also tells
-        // whether all are at the same step.
+        // The maximum is the inverse of the minimum of the inverted numbers, so one reduction computes both. The check
+        // is reduced in both ways too: its minimum and maximum are equal only if all processes are at the same step.
         least.extend(most.iter().map(|number| !number).chain([check, !check]));
-        // Adding half of the range gives signed numbers in the same order.
+        // MPI compares the numbers as signed ones.
         least.iter_mut().for_each(|number| *number ^= SIGN);
         let kinds = [(least, Reduction::Least), (sum, Reduction::Sum), (bits, Reduction::Bits)];
         let mut lists = [const { Vec::new() }; 3];
@@ -267,7 +269,7 @@ impl World {
             }
             Ok(())
         })?;
-        let results = returned.numbers.into_iter().skip(1).step_by(2); // Each follows what was passed.
+        let results = returned.numbers.into_iter().skip(1).step_by(2); // Each result follows its input.
         for (index, result) in used.into_iter().zip(results) {
             lists.get_mut(index).into_iter().for_each(|list| list.clone_from(&result));
         }
@@ -284,7 +286,7 @@ impl World {
     /// Replaces the bytes of every process by those of the process `root`.
     ///
     /// # Errors
-    /// If MPI fails, or not all processes come within the time allowed.
+    /// If MPI fails, or not all processes arrive within the time allowed.
     pub fn broadcast(
         &mut self,
         step: &'static str,
@@ -305,12 +307,13 @@ impl World {
         Ok(agreed.most.first().copied().unwrap_or(number))
     }
 
-    /// Joins bytes of all processes at rank 0, along a tree: after `log2(size)` steps at most. `join` appends what the
-    /// second list, which comes from higher ranks, adds to the first. It must be associative; then the result is that
-    /// of joining the bytes of all ranks one after the other. Returns the result at rank 0, and nothing elsewhere.
+    /// Joins the bytes of all processes at rank 0 along a binary tree of about `log2(size)` levels. `join` merges the
+    /// bytes in its second argument, which come from higher ranks, into the first. It must be associative; the result
+    /// is then the same as that of merging the bytes of all ranks one after the other. Returns the result at rank 0,
+    /// and `None` elsewhere.
     ///
     /// # Errors
-    /// If MPI fails, if a process does not come within the time allowed, or if `join` fails.
+    /// If MPI fails, if a process does not arrive within the time allowed, or if `join` fails.
     pub fn join_all(
         &mut self,
         step: &'static str,
@@ -359,7 +362,7 @@ impl World {
     /// Returns the name of the host of each process, in the order of the ranks.
     ///
     /// # Errors
-    /// If MPI fails, or not all processes come within the time allowed.
+    /// If MPI fails, or not all processes arrive within the time allowed.
     pub fn hosts(&mut self) -> Result<Vec<String>, Error> {
         let mut out = vec![host().into_bytes(); self.size];
         let mut into = Vec::new();
@@ -370,14 +373,14 @@ impl World {
     /// Waits for all processes.
     ///
     /// # Errors
-    /// If MPI fails, or not all processes come within the time allowed.
-    // The method alone would be one for a single lifetime.
+    /// If MPI fails, or not all processes arrive within the time allowed.
+    // A path to the method would have a single lifetime.
     #[allow(clippy::redundant_closure_for_method_calls)]
     pub fn barrier(&mut self, step: &'static str) -> Result<(), Error> {
         self.complete(step, |pending| pending.barrier()).map(drop)
     }
 
-    /// Begins operations and waits for their end.
+    /// Starts operations and waits until they are complete.
     fn complete(
         &mut self,
         step: &'static str,
@@ -408,7 +411,7 @@ impl World {
         })
     }
 
-    /// Returns an error of communication, and keeps it for the message at the end.
+    /// Returns a communication error, and keeps it for the message that is printed when the world is dropped.
     fn lose<T>(&mut self, error: Error) -> Result<T, Error> {
         self.lost = Some(error.clone());
         Err(error)
@@ -420,8 +423,8 @@ impl World {
 
     /// Prints a message about a failure of this process and ends all processes.
     pub fn fail(&mut self, message: &str) -> ! {
-        // A message first: `MPI_Abort` may end this process before it is printed, and launchers drop what they have
-        // not yet passed on.
+        // The message must come first: `MPI_Abort` may end this process before it is printed, and launchers drop output
+        // that they have not yet forwarded.
         say(&format!("{}: {message}", self.label));
         let _limit = self.watch.limit(GRACE, String::new());
         thread::sleep(TO_PASS_ON);
@@ -431,20 +434,20 @@ impl World {
         crate::calls::exit_now(GAVE_UP)
     }
 
-    /// Prints an error of communication and ends all processes. Many processes have such an error at the same time, so
-    /// lower ranks go first, and end the others before they repeat the message.
+    /// Prints a communication error and ends all processes. Many processes get such an error at the same time, so lower
+    /// ranks print it first, and end the others before they repeat the message.
     pub fn give_up(&mut self, error: &Error) -> ! {
         let turn = usize::BITS - self.rank.leading_zeros();
         thread::sleep(2 * TO_PASS_ON * turn);
         self.fail(&error.to_string())
     }
 
-    /// Agrees on an exit code, the greatest of all processes, and finalises MPI. No process ends with 0 before all have
-    /// come here. If `MPI_Finalize` does not return, which happened with MPICH 4.0.2 over TCP, the process ends with the
-    /// code that was agreed on and a message.
+    /// Agrees on an exit code, the greatest of all processes, and finalises MPI. No process ends with code 0 before all
+    /// have called this method. If `MPI_Finalize` does not return, which happened with MPICH 4.0.2 over TCP, the
+    /// process ends with the code that was agreed on and a message.
     ///
     /// # Errors
-    /// If MPI fails, or not all processes come within the time allowed.
+    /// If MPI fails, or not all processes arrive within the time allowed.
     pub fn finish(mut self, code: u8) -> Result<u8, Error> {
         const STEP: &str = "the end";
         let code = self.greatest(STEP, u64::from(code))?;
@@ -472,13 +475,13 @@ impl Drop for World {
     }
 }
 
-/// Returns how messages of this process begin.
+/// Returns the prefix of all messages of this process.
 fn label(rank: usize, size: Option<usize>) -> String {
     let size = size.map(|size| format!(" of {size}")).unwrap_or_default();
     format!("dwell: rank {rank}{size} on {}", host())
 }
 
-/// Returns the name of this host, as the kernel knows it. It is empty if that cannot be read.
+/// Returns the name of this host, as the kernel reports it. It is empty if it cannot be read.
 pub fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().into()
@@ -489,7 +492,7 @@ fn hash(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Decides what a process does between two tests.
+/// Decides whether a process spins, yields or sleeps between two tests.
 struct Patience {
     waiting: Waiting,
     /// Number of tests in a row that found nothing new.
@@ -512,7 +515,7 @@ impl Patience {
         self.idle.is_multiple_of(16)
     }
 
-    /// Returns the length of the next sleep.
+    /// Returns the length of the next sleep, or `None` if the process does not sleep.
     fn sleep(&self) -> Option<Duration> {
         let (shortest, longest) = SLEEPS;
         let slept = self.idle.checked_sub(TESTS)?;

@@ -1,6 +1,6 @@
-//! The files of the page, as `cargo xtask web` built them.
+//! The files of the web page that shows a report, as `cargo xtask web` built them.
 
-/// A file of the page.
+/// A file of the web page: the path of its URL, its media type and its contents.
 pub(crate) struct Asset {
     pub(crate) path: &'static str,
     pub(crate) kind: &'static str,
@@ -11,7 +11,7 @@ pub(crate) const HTML: &str = include_str!("../page/index.html");
 pub(crate) const SCRIPT: &str = include_str!("../page/app.js");
 pub(crate) const STYLE: &str = include_str!("../page/app.css");
 
-/// All files of the page. The server has no other way to serve a file.
+/// All files of the web page. The server cannot serve any other file.
 pub(crate) const ASSETS: &[Asset] = &[
     Asset { path: "/", kind: "text/html; charset=utf-8", bytes: HTML.as_bytes() },
     Asset { path: "/app.js", kind: "text/javascript; charset=utf-8", bytes: SCRIPT.as_bytes() },

@@ -233,11 +233,11 @@ fn unit(
 ) -> Result<Dwarf<Reader>, Reason> {
     let image = Image::read(place, allowance)?;
     let mut dwarf = image.dwarf(true, allowance)?;
-    let header = dwarf.units().next().and_then(|header| match header {
+    let dwo_id = dwarf.units().next().and_then(|header| match header {
         Some(header) => dwarf.unit(header).map(|unit| unit.dwo_id),
         None => Ok(None),
     });
-    if header.map_err(|error| image.damaged(&error))? != Some(load.dwo_id) {
+    if dwo_id.map_err(|error| image.damaged(&error))? != Some(load.dwo_id) {
         return Err(image.damaged(&"compiled again since the module was linked"));
     }
     if !is_shallow(&dwarf) {

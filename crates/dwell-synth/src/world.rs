@@ -124,8 +124,8 @@ impl<'p> Program<'p> {
 
 impl Generation<'_> {
     /// Writes an archive from the data of each rank, and returns its truth without severities. `write` writes the
-    /// events of a rank in parallel with other ranks, and returns what it counted; the numbers of events and bytes are
-    /// added here.
+    /// events of a rank in parallel with other ranks, and returns its totals, to which this function adds the numbers
+    /// of events and bytes.
     pub(crate) fn write_from<R: Send>(
         self,
         ranks: impl IndexedParallelIterator<Item = R>,

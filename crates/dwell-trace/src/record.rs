@@ -1,8 +1,8 @@
 //! Records of OTF2, in the kinds that readers distinguish.
 //!
 //! OTF2 has a record for each function family: blocking and non-blocking sends, puts and gets, collectives of
-//! communicators and of windows. A reader that asks what happened needs few kinds. Which operations a completion
-//! completes is decided by [`Roles::completes`](crate::roles::Roles::completes).
+//! communicators and of windows. Readers that follow communication need only a few kinds.
+//! [`Roles::completes`](crate::roles::Roles::completes) decides which operations a completion applies to.
 
 use otf2::Event;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType};
@@ -25,11 +25,11 @@ pub enum Record {
     CollectiveBegin,
     /// The innermost open collective ends.
     CollectiveEnd(Collective),
-    /// A call asks for a lock.
+    /// A call requests a lock.
     LockRequest(Lock, LockType),
-    /// A call has a lock.
+    /// A call has acquired a lock.
     LockAcquire(Lock, LockType),
-    /// A call gives a lock back.
+    /// A call releases a lock.
     LockRelease(Lock),
     /// A message was sent.
     Send(Message),
@@ -52,7 +52,7 @@ pub enum Access {
     Put,
     /// The origin reads from the target.
     Get,
-    /// The origin changes the memory, and may read what was there before.
+    /// The origin updates the memory of the target, and may read its previous value.
     Atomic,
 }
 
@@ -67,7 +67,7 @@ pub struct Issue {
     pub remote: Rank,
     /// Bytes that are moved in both directions.
     pub bytes: u64,
-    /// Number that completions name.
+    /// Number by which completions refer to the operation.
     pub id: u64,
 }
 
@@ -76,7 +76,7 @@ pub struct Issue {
 pub struct Completion {
     /// Window of the operations.
     pub window: RmaWinRef,
-    /// Number of the operation, or of the last one.
+    /// Number of the completed operation, or of the last one if the record completes several.
     pub id: u64,
 }
 
@@ -129,7 +129,7 @@ pub struct Message {
 }
 
 impl Record {
-    /// Returns what an event says.
+    /// Returns the kind of an event, with the fields that readers need.
     #[inline]
     pub fn of(event: &Event<'_>) -> Self {
         match *event {

@@ -27,11 +27,11 @@ const MOST_PARTNERS: usize = 4096;
 pub struct Process {
     /// Number of the node that the process ran on.
     pub node: NodeNumber,
-    /// First of the process's locations, which are numbered consecutively, and their number.
+    /// First location of the process. The locations of a process are numbered consecutively.
     pub first: LocationNumber,
     /// Number of locations of the process, without those for metrics.
     pub count: u32,
-    /// Room of the process on the cores of its node.
+    /// Whether the process has enough cores or shares them with other processes.
     pub room: Room,
 }
 
@@ -60,7 +60,7 @@ pub struct Place {
     pub id: LocationRef,
     /// Name of the location; empty if the archive does not define one.
     pub name: String,
-    /// Number of events that the definitions promise.
+    /// Number of events according to the definitions.
     pub events: u64,
 }
 
@@ -128,8 +128,8 @@ impl Context {
     }
 }
 
-/// Processes, locations and nodes, and the groups that they form. Some of it is known only to the rank that has read the
-/// definitions; lists of that are empty at others.
+/// Processes, locations and nodes, and the groups that they form. Some parts are known only to the rank of the analysis
+/// that has read the definitions; at other ranks, these lists are empty.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct System {
     /// Processes in the order of [`ProcessNumber`], without location groups that have metric locations only.
@@ -153,7 +153,8 @@ pub struct System {
 }
 
 impl System {
-    /// Reads the definitions of an archive.
+    /// Builds the system from the definitions of an archive. A process is a location group that has other locations
+    /// than metric locations.
     pub fn of(defs: &Definitions) -> Self {
         let mut groups: BTreeMap<LocationGroupRef, Vec<otf2::def::Location>> = BTreeMap::new();
         for location in defs.locations() {
@@ -163,6 +164,7 @@ impl System {
         }
         let mut nodes: Vec<String> = Vec::new();
         let mut node_of: HashMap<SystemTreeNodeRef, NodeNumber> = HashMap::new();
+        // Cores that each process may use, for finding nodes with more processes than cores.
         let mut cores = crowds::cores(defs);
         let mut cores_of: BTreeMap<NodeNumber, Vec<(ProcessNumber, Cores)>> = BTreeMap::new();
         let (mut processes, mut titles, mut places) = (Vec::new(), Vec::new(), Vec::new());
@@ -225,7 +227,7 @@ impl System {
         }
     }
 
-    /// Returns the room of a process on the cores of its node.
+    /// Returns whether a process has enough cores or shares them with other processes.
     #[inline]
     pub fn room(&self, process: ProcessNumber) -> Room {
         self.processes.get(process.index()).map_or(Room::Enough, |it| it.room)

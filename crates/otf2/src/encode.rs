@@ -49,7 +49,7 @@ use crate::record::{Any, Framing, framed, write_body};
 use crate::value::{Attribute, List};
 use crate::wire::ByteOrder;
 
-/// Number of bytes kept free behind the last event, for the end marks of the file.
+/// Number of bytes kept free after the last event, for the end marks of the file.
 const TAIL: usize = 2;
 
 /// The reasons why an event cannot be written. The chunk then holds nothing of the event, and the encoder can be used
@@ -166,7 +166,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Ok(encoder)
     }
 
-    /// Starts the chunk that follows this many events: writes its header and an end mark behind it.
+    /// Starts the chunk that follows this many events: writes its header and an end mark after it.
     fn open(&mut self, events: u64) {
         let header = Header { order: self.order, first: events + 1, last: events };
         let [mark, rest @ ..] = header.to_bytes();
@@ -304,7 +304,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
             return Err(if start == HEADER { EncodeError::TooLarge } else { EncodeError::Full });
         };
         // All bytes are copied, whatever the length: that takes fewer instructions than copying the right number. The
-        // excess bytes lie behind the end mark.
+        // excess bytes lie after the end mark.
         let [first, rest @ ..] = &prepared.bytes;
         let stamped = time >= self.stamp_from;
         let (lead, used) = if stamped {
@@ -347,8 +347,9 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     /// other. If this fails, the chunk is unchanged.
     ///
     /// # Errors
-    /// Fails as [`Encoder::write`] does. It reports a full chunk up to 300 bytes earlier than the other methods, and then
-    /// these may still find room for the events one by one; so does it in big endian, where it is not available.
+    /// Fails as [`Encoder::write`] does. It reports a full chunk up to 300 bytes earlier than the other methods, which
+    /// may then still have room for the events one by one. In big endian, where it is not available, it always reports
+    /// a full chunk.
     #[inline(always)]
     pub fn write_both<A: Part, B: Part>(
         &mut self,
@@ -411,7 +412,8 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         self.append_anywhere(time, attributes, record, ByteOrder::Big)
     }
 
-    /// Appends a record in little endian. Most are short, and far enough from the end of the chunk.
+    /// Appends a record in little endian. This is the fast path for records that are short and far enough from the end
+    /// of the chunk; `append_anywhere` handles all others.
     #[inline(always)]
     fn append(
         &mut self,
@@ -431,6 +433,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
             let output = WindowOutput::new(window, 0);
             let stamp = (time >= self.stamp_from).then_some(time);
             let (used, lead) = encode(output, stamp, attributes, &record, framing);
+            // Storing its first byte makes the record part of the chunk.
             let [place, ..] = window;
             publish(place, lead);
             count(front, 1);
@@ -440,7 +443,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         self.append_anywhere(Time(time), attributes, record, ByteOrder::Little)
     }
 
-    /// Appends a record of any length, also at the very end of the chunk and in either byte order.
+    /// Appends a record of any length, even at the very end of the chunk, in either byte order.
     #[cold]
     #[inline(never)]
     fn append_anywhere(
@@ -478,17 +481,17 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Ok(())
     }
 
-    /// Remembers the position behind the last event, and its time.
+    /// Stores the position after the last event, and its time.
     #[inline(always)]
     fn moved(&mut self, pos: usize, time: u64) {
         self.pos = pos;
         self.time = time;
-        // Behind the largest time there is none: then every event gets a timestamp.
+        // After the largest time this wraps to 0, and every event gets a timestamp.
         self.stamp_from = time.wrapping_add(1);
     }
 
-    /// Completes the current chunk and continues in another of the same size. Returns the completed chunk, all of whose
-    /// bytes belong into the file.
+    /// Completes the current chunk and continues in another of the same size. Returns the completed chunk, all bytes of
+    /// which must be written to the file.
     ///
     /// # Errors
     /// Fails with [`EncodeError::ChunkSize`] if the size of the new memory is outside the limits of the format. The
@@ -515,8 +518,8 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Ok(())
     }
 
-    /// Completes the last chunk with the end mark of the file, and gives its memory back. The caller must write the
-    /// used bytes to the end of the event file.
+    /// Completes the last chunk with the end mark of the file, and returns its memory. The caller must write the used
+    /// bytes to the end of the event file.
     pub fn finish(mut self) -> Finished<M> {
         let events = self.events();
         let used = self.pos + TAIL;
@@ -527,7 +530,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Finished { memory: self.chunk, used, events }
     }
 
-    /// Fills the rest of a chunk that another will follow with zeros.
+    /// Fills the rest of a chunk with end marks, before another chunk follows it.
     fn complete(&mut self) {
         if let Some(rest) = self.chunk.get_mut(self.pos..) {
             rest.fill(control::END_OF_CHUNK);
@@ -540,13 +543,13 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
 /// them in the header.
 pub(crate) const MOST_AT_ONCE: u64 = 4;
 
-/// Returns an upper bound for the size of an event with its timestamp and attributes, and of the end marks behind it.
+/// Returns an upper bound for the size of an event with its timestamp and attributes, and of the end marks after it.
 #[inline(always)]
 fn space(attributes: impl Before, record: impl Any) -> usize {
     (TIMESTAMP + TAIL) + attributes.space() + framed(record.bound())
 }
 
-/// Encodes an event at the beginning of the output, and the end mark behind it. Its first byte stays zero: it is the
+/// Encodes an event at the beginning of the output, and the end mark after it. Its first byte stays zero: it is the
 /// commit mark. Returns the size of the event and the value that its first byte will have. Without a time the event has
 /// that of the event before it.
 #[inline(always)]

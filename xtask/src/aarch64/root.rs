@@ -1,9 +1,9 @@
-//! What programs for AArch64 need on this machine: compilers, an emulator, and libraries.
+//! Prepares this machine for AArch64 programs: compilers, an emulator, and libraries.
 //!
 //! Debian's packages for AArch64 are downloaded and unpacked into the target directory, without installing anything or
-//! running their scripts. Compilers under the names that tests use call the cross compiler with these libraries.
-//! The kernel must know which program emulates the other processor; Debian's packages tell it where they may, and this
-//! does where they could not.
+//! running their scripts. Compilers under the names that tests use call the cross compiler with these libraries. The
+//! emulator must be registered with the kernel (`binfmt_misc`). Debian's packages do so where they have the permission;
+//! where they did not, this module does.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,38 +27,39 @@ const TOOLS: &[&str] = &[
     "otf2-tools",
 ];
 
-/// Packages whose files, and those of all packages that they need, are unpacked.
+/// Packages that are unpacked, together with all packages that they depend on.
 const LIBRARIES: &[&str] = &["libopenmpi-dev", "libmpich-dev", "libstdc++6", "libgfortran5"];
 
-/// Beginnings of names of packages for developers (`-dev`) that are left out: those of the compilers, which this machine's
-/// cross compilers have.
+/// Prefixes of the names of development packages (`-dev`) that are left out: those of the compilers, because the cross
+/// compilers of this machine provide their files.
 const OF_COMPILERS: &[&str] = &["libc6-", "libgcc-", "libstdc++-", "libgfortran-"];
 
-/// Where libraries and compilers are.
+/// Directories of the libraries and the compilers.
 pub(super) struct Root {
-    /// Directory that stands for the root of a system for AArch64.
+    /// Directory that serves as the root of an AArch64 system.
     pub(super) libraries: PathBuf,
-    /// Directory with compilers of the names that tests use.
+    /// Directory with compilers under the names that tests use.
     pub(super) compilers: PathBuf,
 }
 
-/// Installs and unpacks what is missing.
+/// Installs and unpacks the packages that are missing, writes the compilers and registers the emulator.
 pub(super) fn prepare(workspace: &Workspace) -> Result<Root> {
     install::debian_packages(TOOLS)?;
     let folder = workspace.target.join("aarch64");
     let root = Root { libraries: folder.join("root"), compilers: folder.join("bin") };
-    // Made last, so that an attempt that was interrupted is repeated.
+    // Written last, so that an interrupted attempt is repeated.
     let complete = root.libraries.join("complete");
     if !complete.exists() {
         unpack(&folder, &root.libraries)?;
         fs::write(&complete, "").context("cannot mark the libraries as complete")?;
     }
     write_compilers(&root)?;
-    tell_kernel()?;
+    register_emulator()?;
     Ok(root)
 }
 
-/// Downloads packages with an installation of apt's lists that knows no installed package, and unpacks them.
+/// Downloads packages and unpacks them. Apt gets a state of its own in which no package is installed, so that it
+/// downloads all dependencies.
 fn unpack(folder: &Path, into: &Path) -> Result<()> {
     let apt = folder.join("apt");
     for directory in ["lists/partial", "archives/partial"] {
@@ -93,7 +94,7 @@ fn unpack(folder: &Path, into: &Path) -> Result<()> {
             ensure!(unpacked.success(), "{name} cannot be unpacked");
         }
     }
-    // Programs there would be taken for those of this machine by what is emulated.
+    // Emulated programs would run programs from these directories instead of those of this machine.
     for directory in ["usr/bin", "usr/sbin", "bin", "sbin", "usr/share"] {
         let _ = fs::remove_dir_all(into.join(directory));
     }
@@ -121,7 +122,7 @@ fn write_compilers(root: &Root) -> Result<()> {
     let shmem = format!("-L{at}/openmpi/lib {all} -loshmem -lmpi");
     let of_mpich = format!("-I{}/usr/include/aarch64-linux-gnu/mpich", root.libraries.display());
     let mpich = format!("{all} -lmpich");
-    // As the compilers of both libraries do, those for C call another one that a variable names.
+    // Like the compilers of both libraries, those for C call another compiler if a variable names one.
     for (name, compiler, compile, link) in [
         ("mpicc.openmpi", "${OMPI_CC:-gcc}", &headers, &open_mpi),
         ("mpicxx.openmpi", "g++", &headers, &open_mpi),
@@ -148,11 +149,11 @@ esac
     Ok(())
 }
 
-/// Tells the kernel which program emulates the processor, unless it knows.
-fn tell_kernel() -> Result<()> {
+/// Registers the emulator with the kernel, unless one is registered.
+fn register_emulator() -> Result<()> {
     const FOLDER: &str = "/proc/sys/fs/binfmt_misc";
-    /// The first bytes of a program for AArch64, which bits of them count, and that the emulator is opened now (`F`) and
-    /// gets the name by which the program was called (`P`).
+    /// Entry of the emulator: the first bytes of an AArch64 program, the mask of the bits that are compared, and two
+    /// flags. With `F` the emulator is opened now; with `P` it gets the name by which the program was called.
     const ENTRY: &str = concat!(
         r":qemu-aarch64:M::",
         r"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:",

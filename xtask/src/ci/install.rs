@@ -152,7 +152,7 @@ fn python_packages(workspace: &Workspace) -> Result<()> {
     // All at once: they share packages that they depend on.
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "install", "--quiet", "--target"]).arg(&place).args(&missing);
-    // What shmem4py is compiled with.
+    // The compiler for shmem4py.
     pip.env("OSHCC", "oshcc");
     process::run(&mut pip).with_context(|| format!("{} could not be installed", missing.join(" ")))
 }
@@ -168,7 +168,7 @@ pub(crate) fn mmdebstrap() -> Result<()> {
     debian_packages(&["mmdebstrap"])
 }
 
-/// Installs those of these packages of Debian that are missing, if this process may install them.
+/// Installs the Debian packages in the list that are missing, if this process has permission to do so.
 pub(crate) fn debian_packages(packages: &[&str]) -> Result<()> {
     let missing: Vec<&str> =
         packages.iter().copied().filter(|package| !is_installed(package)).collect();

@@ -1,4 +1,4 @@
-//! What is tried on the cluster. Each trial returns a line about what it saw, or fails.
+//! Trials of Dwell on a cluster. Each trial returns a line about its result, or fails.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::nodes::{Cluster, output};
 
-/// One thing that a user does on a cluster.
+/// One use of Dwell on a cluster.
 pub(super) struct Trial {
     pub(super) name: &'static str,
     pub(super) run: fn(&Cluster) -> Result<String>,
@@ -67,7 +67,7 @@ impl Runtime {
     }
 
     /// Runs a launch that must succeed. MPICH 4.0 with UCX over TCP hangs in its own `MPI_Finalize` in one of five
-    /// launches, also without Dwell, after the recording is complete; such a launch is ended.
+    /// launches, even without Dwell, after the recording is complete; such a launch is ended.
     fn launch(self, cluster: &Cluster, words: &[&str]) -> Result<()> {
         if !matches!(self, Self::Mpich) {
             return succeed(cluster, words).map(|_| ());
@@ -142,8 +142,9 @@ impl Run {
         Ok(())
     }
 
-    /// Compares the barriers of the recording with the counts of the processes: all of them, and perhaps one that was
-    /// not left. Returns their number.
+    /// Compares the barriers of the recording with the counts of the processes. Each process must have all barriers
+    /// that it counted, and may have one more that it entered and did not leave. Returns the number of recorded
+    /// barriers.
     fn compare(&self, cluster: &Cluster) -> Result<u64> {
         let counted = self.counted()?;
         ensure!(!counted.is_empty(), "the program counted nothing");
@@ -235,7 +236,7 @@ fn exit_code(cluster: &Cluster) -> Result<String> {
     Ok("7, as the program's".into())
 }
 
-/// Starts a run that lasts until it is ended, and waits until it records.
+/// Starts a run and does not wait for its end.
 fn start(cluster: &Cluster, run: &Run, srun: &[&str], options: &[&str]) -> Result<Child> {
     let words = run.words(cluster, srun, options);
     let mut command = cluster.on_login(&self::words(&words));
@@ -269,7 +270,7 @@ fn signal(cluster: &Cluster) -> Result<String> {
     Ok(format!("{} barriers recovered, as counted", run.compare(cluster)?))
 }
 
-/// Submits a script that runs `run`, and returns the number of the job.
+/// Submits `script` as a batch job, and returns the number of the job.
 fn submit(cluster: &Cluster, options: &[&str], script: &str) -> Result<String> {
     let path = cluster.home().join(format!("job-{}.sh", unique()));
     fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
@@ -292,7 +293,7 @@ fn wait_for_job(cluster: &Cluster, job: &str, limit: Duration) -> Result<()> {
     }
 }
 
-/// A job that is put back into the queue records again, beside what its first attempt left.
+/// A job that is put back into the queue records again, in a directory next to the one that its first attempt left.
 fn requeue(cluster: &Cluster) -> Result<String> {
     let mut run = Run::new(cluster, Runtime::OpenMpi, &cluster.home(), 40, LONG)?;
     let command = words(&run.words(cluster, &["-n2"], &["--next"])).join(" ");
@@ -362,7 +363,7 @@ fn scratch(cluster: &Cluster) -> Result<String> {
     Ok("recorded on the disks of 3 nodes, brought to the volume".into())
 }
 
-/// Commands on the login node during a run say that it is running, and change nothing.
+/// Commands on the login node during a run report that it is running, and change nothing.
 fn alive(cluster: &Cluster) -> Result<String> {
     const TRIES: usize = 20;
     for folder in [&cluster.home(), Cluster::volume()] {
@@ -388,7 +389,7 @@ fn alive(cluster: &Cluster) -> Result<String> {
     Ok(format!("recovery refused {TRIES} of {TRIES} times on two file systems, both runs complete"))
 }
 
-/// A process that makes no call is as alive as others.
+/// Recovery is refused while a process computes, even if it has made no runtime call for a long time.
 fn computes(cluster: &Cluster) -> Result<String> {
     let pause = Duration::from_secs(20);
     let run = Run::new(cluster, Runtime::OpenMpi, Cluster::volume(), 2, pause)?;
@@ -402,7 +403,8 @@ fn computes(cluster: &Cluster) -> Result<String> {
     Ok("recovery refused after 15 s without a call".into())
 }
 
-/// A directory that each node has for itself: one sentence at the start and one at the end, and nothing is lost.
+/// If the directory of a run is a different one on each node, Dwell prints one message at the start and one at the end,
+/// and no events are lost.
 fn directory_not_shared(cluster: &Cluster) -> Result<String> {
     let run = Run::new(cluster, Runtime::OpenMpi, Path::new("/tmp"), 20, SHORT)?;
     let words = run.words(cluster, &["-N3", "-n3"], &[]);
@@ -412,7 +414,7 @@ fn directory_not_shared(cluster: &Cluster) -> Result<String> {
     ensure!(said.matches(sentence).count() == 1, "{said}");
     ensure!(said.matches("dwell: ").count() == 2, "{said}");
     ensure!(said.contains("is not complete"), "{said}");
-    // As the sentence says: bring the files of the nodes together.
+    // As the message advises: bring the files of the nodes together.
     for node in 1..=3 {
         let copy = format!(
             "cp -r {0} {0}-* {1}/ 2>/dev/null || true",
@@ -441,7 +443,7 @@ fn directory_not_shared(cluster: &Cluster) -> Result<String> {
     ))
 }
 
-/// A sentence that concerns all processes is printed once.
+/// A message that concerns all processes is printed once.
 fn one_sentence(cluster: &Cluster) -> Result<String> {
     let run = Run::new(cluster, Runtime::OpenMpi, &cluster.home(), 5, SHORT)?;
     fs::create_dir(&run.directory)?;
@@ -454,8 +456,7 @@ fn one_sentence(cluster: &Cluster) -> Result<String> {
     Ok("a used directory is refused by one sentence for 4 processes".into())
 }
 
-/// On a file system without `fallocate` and without locks across nodes: a kill loses nothing, and recovery elsewhere
-/// asks first.
+/// On a file system without `fallocate` and without locks across nodes, a run that is killed loses no events.
 fn without_fallocate(cluster: &Cluster) -> Result<String> {
     let (from, to) = (cluster.home().join("bindfs-source"), "/dev/shm/bindfs");
     fs::create_dir_all(&from)?;
@@ -474,7 +475,7 @@ fn without_fallocate(cluster: &Cluster) -> Result<String> {
     Ok(format!("{} barriers recovered, as counted", Run { directory, ..run }.compare(cluster)?))
 }
 
-/// Runs that are killed at several moments are recovered as they were.
+/// Runs that are killed at different times are recovered without a loss of events.
 fn kills(cluster: &Cluster, folder: &Path) -> Result<String> {
     let (mut barriers, tries) = (0, 5);
     for attempt in 0..tries {
@@ -489,8 +490,8 @@ fn kills(cluster: &Cluster, folder: &Path) -> Result<String> {
     Ok(format!("{tries} kills, {barriers} barriers recovered, as counted"))
 }
 
-/// A node that dies takes its processes with it; the others are killed by Slurm. Recovery waits until the file system
-/// has noticed.
+/// If a node fails, its processes end and Slurm kills the others. Recovery is refused until the file system has noticed
+/// the failure.
 fn node_dies(cluster: &Cluster) -> Result<String> {
     let run = Run::new(cluster, Runtime::OpenMpi, Cluster::volume(), 100_000, LONG)?;
     let child = start(cluster, &run, &["-N3", "-n3"], &[])?;
@@ -507,7 +508,7 @@ fn node_dies(cluster: &Cluster) -> Result<String> {
     let said = recovered?;
     let counted = run.counted()?;
     let recorded = barriers(cluster, &run.directory, counted.len())?;
-    // What a node had in its memory and not yet sent to the servers died with it.
+    // Data that the node had not yet sent to the file servers was lost with it.
     let lost: u64 =
         counted.iter().zip(&recorded).map(|(all, kept)| all.saturating_sub(*kept)).sum();
     let first = said.lines().next().unwrap_or_default();
@@ -524,7 +525,7 @@ fn cancel_without(cluster: &Cluster, mut child: Child) -> Result<()> {
     Ok(())
 }
 
-/// Tries to recover a run until no process of it is held for alive.
+/// Repeats the recovery of a run until none of its processes is considered alive.
 fn recover_when_free(cluster: &Cluster, directory: &str) -> Result<String> {
     let began = Instant::now();
     loop {
@@ -537,7 +538,7 @@ fn recover_when_free(cluster: &Cluster, directory: &str) -> Result<String> {
     }
 }
 
-/// An analysis that loses a node fails, and leaves nothing that could be taken for its result.
+/// An analysis that loses a node leaves nothing that prevents a later analysis.
 fn node_dies_in_analysis(cluster: &Cluster) -> Result<String> {
     let run = Run::new(cluster, Runtime::OpenMpi, Cluster::volume(), 300, Duration::ZERO)?;
     succeed(cluster, &words(&run.words(cluster, &["-N3", "-n6"], &[])))?;

@@ -53,11 +53,11 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the links of a text that stay in the repository, with their lines.
+/// Returns the links of a text to paths in the repository, with their line numbers.
 fn links(text: &str) -> Vec<(usize, &str)> {
     let mut links = Vec::new();
     for (number, line) in prose(text) {
-        // What is between backticks is shown as it is.
+        // Text between backticks is code and contains no links.
         for piece in line.split('`').step_by(2) {
             let targets = piece.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
             links.extend(targets.map(|(target, _)| (number, target)));

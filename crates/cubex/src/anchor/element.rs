@@ -28,7 +28,7 @@ pub(super) enum Element {
     Unknown,
 }
 
-/// The meaning of a text in the document.
+/// Kind of an element that holds only text. It determines the field in which the text is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Mirror,
@@ -53,7 +53,7 @@ pub(super) enum Field {
 }
 
 impl Element {
-    /// Returns the element that a tag of this name begins inside this one.
+    /// Returns the kind of a child element with this tag name.
     pub(super) fn child(self, name: &str) -> Self {
         use Element::*;
         match (self, name) {

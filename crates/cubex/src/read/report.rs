@@ -31,18 +31,18 @@ pub struct Report {
     stored: Vec<OnceLock<Option<Arc<Stored>>>>,
 }
 
-/// Place of a cache of `anchor.xml`. The cache holds the document as binary tables, so that a large report opens
-/// quickly the second time.
+/// Selects the file that caches `anchor.xml`. The cache holds the document as binary tables, so that a large report
+/// opens quickly the second time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cache {
     /// There is no cache: the document is read each time. This is the default.
     #[default]
     Off,
-    /// The cache is a file beside the report, whose name is that of the report followed by `.dwell-cache`. Documents of
-    /// less than 1 MiB are not cached.
+    /// The cache is a file next to the report, whose name is that of the report followed by `.dwell-cache`. Documents
+    /// of less than 1 MiB are not cached.
     Beside,
-    /// The cache is this file, also for small documents. The caller must use a file of its own for each report.
+    /// The cache is this file, even for small documents. The caller must use a file of its own for each report.
     At(PathBuf),
 }
 
@@ -60,7 +60,7 @@ pub struct OpenOptions {
     cache: Cache,
 }
 
-/// Smallest size of a document that is cached beside its report, in bytes. Smaller ones are read in a few milliseconds.
+/// Smallest size in bytes of a document that [`Cache::Beside`] caches. Smaller ones are read in a few milliseconds.
 const CACHE_FROM: u64 = 1 << 20;
 
 impl OpenOptions {
@@ -69,11 +69,12 @@ impl OpenOptions {
         Self::default()
     }
 
-    /// Sets the place of a cache of the document, so that opening the report again is fast.
+    /// Selects the file that caches the document (`anchor.xml`), so that opening the report again is fast.
     ///
-    /// The document of 294,912 locations has 63 MB of XML, which the cache holds as flat tables; the example `scale`
-    /// measures what that saves. A cache belongs to a report of one size, modification time and document, and is
-    /// written anew for another. It can be deleted at any time, and a cache that cannot be written is not an error.
+    /// The document of a report with 294,912 locations has 63 MB of XML, which the cache holds as flat tables; the
+    /// example `scale` measures the time that this saves. The cache is used only while the size, the modification time
+    /// and the document of the report are unchanged; otherwise it is written again. It can be deleted at any time, and
+    /// a cache that cannot be written is not an error.
     #[must_use]
     pub fn cache(mut self, cache: Cache) -> Self {
         self.cache = cache;

@@ -1,12 +1,12 @@
 //! Writes the dependency log while events are replayed.
 //!
-//! While events are read, each location writes its [segments](segments) and [what its calls needed](dwell_log::needs) to
-//! blocks. Edges travel to the location that waited and to the one that was waited for, where they are
-//! [sorted](dwell_log::edges). After the last event the rulings on candidates follow, and everything is written to
+//! While events are read, each location writes its [segments](segments) and [the needs of its calls](dwell_log::needs)
+//! to blocks. Edges are sent to the location that waited and to the one that was waited for, where they are
+//! [sorted](dwell_log::edges). After the last event, the rulings on candidates are added, and everything is written to
 //! [files], which [`dwell_log::read`] reads.
 //!
-//! The division into files and blocks follows from the trace alone, so the bytes depend neither on threads nor on
-//! processes nor on windows.
+//! The division into files and blocks follows from the trace alone, so the bytes do not depend on the threads, the
+//! processes or the windows of the analysis.
 
 pub(crate) mod files;
 pub(crate) mod segments;
@@ -51,10 +51,10 @@ pub(crate) struct ShardLog {
     pub(crate) releases: Edges,
     /// Edges of calls of this shard that were found in the current window.
     pub(crate) new_edges: Vec<Edge>,
-    /// Edges that are on their way to the locations that were waited for.
+    /// Edges that have not been sent to the locations that were waited for yet.
     outgoing: Vec<Edge>,
-    /// Classes of edges whose culprit is another process than the one that the class is judged for: the culprit, and
-    /// origin, target and class of the ruling.
+    /// Classes of edges whose culprit is not the process that the class is judged for. Each entry has the culprit, and
+    /// the origin, target and class of the ruling.
     elsewhere: BTreeSet<(ProcessNumber, ProcessNumber, ProcessNumber, Class)>,
     /// Rulings of this shard, each with a process that needs it.
     pub(crate) addressed: BTreeSet<(ProcessNumber, Ruling)>,
@@ -77,7 +77,8 @@ impl ShardLog {
         }
     }
 
-    /// Keeps the edges that were found in a window.
+    /// Stores the edges that were found in a window, and queues those that must be sent to the locations that were
+    /// waited for.
     pub(crate) fn settle(&mut self, world: &World) {
         for edge in self.new_edges.drain(..) {
             self.waits.add(edge);
@@ -94,7 +95,7 @@ impl ShardLog {
         }
     }
 
-    /// Takes the edges for the locations that were waited for.
+    /// Removes and returns the edges that must be sent to the locations that were waited for.
     pub(crate) fn outgoing(&mut self) -> impl Iterator<Item = Edge> {
         self.outgoing.drain(..)
     }
@@ -112,21 +113,22 @@ impl ShardLog {
         list
     }
 
-    /// Returns the memory in bytes that edges of the current window take. Others have memory of their own.
+    /// Returns the memory in bytes that edges of the current window take. Edges of earlier windows have a limit of
+    /// their own.
     pub(crate) fn bytes(&self) -> usize {
         (self.new_edges.capacity() + self.outgoing.capacity()) * size_of::<Edge>()
     }
 }
 
 impl Location {
-    /// Notes for the log what the judged call needs that is open.
+    /// Adds a need of the open judged call to the log.
     pub(crate) fn open_call_needs(&mut self, me: ProcessNumber, need: Need) {
         if let Some(log) = &mut self.log {
             log.needs.add(log.calls, me, need);
         }
     }
 
-    /// Notes for the log what the judged call needed that has ended last.
+    /// Adds a need of the judged call that ended last to the log.
     #[inline(always)]
     pub(crate) fn last_call_needed(&mut self, me: ProcessNumber, need: impl FnOnce() -> Need) {
         if let Some(log) = &mut self.log {

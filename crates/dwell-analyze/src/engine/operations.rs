@@ -46,7 +46,8 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Counts an operation on a path, and the call with its time if it has ended. The communication matrix covers one
     /// layer only: `in_matrix` is the time to add there, or `None` for operations inside a judged call, which are part
-    /// of its implementation. Returns the target, if it is defined, and the account of the path that was used last.
+    /// of its implementation. Returns the target and the number of the account that the path used last, or `None` if
+    /// the target is not defined.
     #[inline(always)]
     pub(crate) fn count(
         &mut self,

@@ -573,7 +573,8 @@ impl Paths {
         }
     }
 
-    /// Adds one operation, and one call if its length is given. Returns the account of the path that was used last.
+    /// Adds one operation, and one call if its length is given. Returns the number of the account that the path used
+    /// last, or 0.
     #[inline(always)]
     pub(crate) fn count(
         &mut self,

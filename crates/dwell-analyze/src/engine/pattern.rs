@@ -150,8 +150,8 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         let _ = (at, asked, shared, out);
     }
 
-    /// Takes the answers that have arrived. Returns the time since which this shard needs the progress regions of its
-    /// processes for questions that are still open.
+    /// Processes the answers that have arrived. Returns the time since which this shard needs the progress regions of
+    /// its processes for questions that are still open.
     fn book(
         &mut self,
         at: &mut Window<'_>,
@@ -162,19 +162,19 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         Time::END
     }
 
-    /// Returns what this shard found that other shards need to know.
+    /// Returns the facts that this shard found and other shards need.
     fn facts(&self, world: &World) -> Self::Facts {
         let _ = world;
         Self::Facts::default()
     }
 
-    /// Judges what could not be judged before all events were read, given the facts of all shards.
+    /// Judges the waits that could not be judged before all events were read, given the facts of all shards.
     fn conclude(&mut self, at: &mut Conclusion<'_>, facts: &Self::Facts) {
         let _ = (at, facts);
     }
 
-    /// Takes the calls of an account after their time has been divided. `times` are the times that calls need over the
-    /// whole run.
+    /// Receives the calls of an account after their time has been divided. `times` are the times that calls of each
+    /// sort are expected to take, as derived from the whole run.
     fn on_division(
         &mut self,
         world: &World,
@@ -195,8 +195,8 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         0
     }
 
-    /// Adds the waits that could not be judged. The list has the same entries for every shard, with other numbers of
-    /// calls, which may be 0.
+    /// Adds the waits that could not be judged. The list has the same entries for every shard; only their numbers of
+    /// calls differ, and may be 0.
     fn unjudged(&self, processes: &[Process], world: &World, list: &mut Vec<Unjudged>) {
         let _ = (processes, world, list);
     }
@@ -207,7 +207,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
 
 /// Facts of all shards, joined after the last event.
 pub(crate) trait Facts: Default + Send + Sync + Debug {
-    /// Joins the facts of all shards, here and in other programs that take part in the replay.
+    /// Joins the facts of all shards, those of this process and those of the other processes of the analysis.
     fn join(transport: &Transport<'_>, parts: Vec<Self>) -> Result<Self, Error>;
 }
 
@@ -224,7 +224,7 @@ pub(crate) struct Floors {
     pub(crate) regions: Time,
     /// No lock call that is open or not judged began before this time.
     pub(crate) locks: Time,
-    /// Time of the earliest event that was read last at a location which has more.
+    /// The earliest of the times of the last event read at each location that has more events.
     pub(crate) next: Time,
 }
 
@@ -247,19 +247,19 @@ pub(crate) struct Window<'a> {
     /// Every event before this time has been read.
     pub(crate) horizon: Time,
     pub(crate) floors: Floors,
-    /// For each process whether it has no events left. Given only if that has changed since the last window.
+    /// For each process, whether it has no events left. `None` if this has not changed since the last window.
     pub(crate) ended: Option<&'a [bool]>,
     /// Number of workers that may share the work of one shard.
     pub(crate) workers: usize,
-    /// Where [`Pattern::book`] adds the edges of waits that it keeps, and [`Pattern::answer`] those that are not waits, if a
-    /// dependency log is written.
+    /// List to which [`Pattern::book`] adds the edges of waits that it keeps, and [`Pattern::answer`] the edges that
+    /// are not waits. `None` if no dependency log is written.
     pub(crate) edges: Option<&'a mut Vec<Edge>>,
 }
 
 impl Window<'_> {
-    /// Returns `true` if processes have ended in this window, and no process of a context that has events left is
-    /// missing among those that have arrived. No process is missing in an unknown context.
-    pub(crate) fn misses_nobody(
+    /// Returns `true` if processes have ended in this window, and every process of the context either has arrived or
+    /// has no events left. An unknown context counts as one without processes.
+    pub(crate) fn others_have_ended(
         &self,
         context: ContextNumber,
         arrived: impl Iterator<Item = ProcessNumber>,
@@ -279,27 +279,27 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) processes: &'a mut Owned<ProcessNumber, Process>,
     pub(crate) blame: &'a mut Blame,
     pub(crate) matrix: &'a mut Matrix,
-    /// Judgements on candidates for waits, if the dependency log wants them.
+    /// List for the rulings on candidates for waits. `None` if the dependency log does not need them.
     pub(crate) rulings: Option<&'a mut Vec<Ruling>>,
 }
 
-/// Calls of an account whose time has been divided, all in nanoseconds.
+/// Calls of an account whose time has been divided. All times are in nanoseconds.
 pub(crate) struct DividedCalls<'a> {
     pub(crate) calls: &'a Calls,
-    /// Time of the calls beyond their waits.
+    /// Time of the calls without their waits.
     pub(crate) rest: Duration,
-    /// Part of the rest that such calls need if nothing delays them.
+    /// Part of `rest` that the calls would have needed if nothing had delayed them.
     pub(crate) transfer: Duration,
 }
 
 /// Waits of a kind that could not be judged.
 #[derive(Clone, Debug)]
 pub(crate) struct Unjudged {
-    /// Position in the list that users read. Numbers of all patterns are ordered together.
+    /// Position in the list that users read, which has the entries of all patterns.
     pub(crate) place: u8,
     /// Id of the pattern as `dwell_model::waits` lists it, or a group of patterns.
     pub(crate) pattern: &'static str,
-    /// Number of calls. A shard may report a negative one that others make up for.
+    /// Number of calls. It may be negative for a single shard, but not for the sum over all shards.
     pub(crate) calls: i64,
     pub(crate) reason: &'static str,
     /// True if the reason holds only where recording was paused at times.

@@ -1,4 +1,4 @@
-//! Reads rare records: synchronisation, locks, collectives and messages. Counts what they say and turns them into
+//! Reads rare records: synchronisation, locks, collectives and messages. Counts their contents and turns them into
 //! events for patterns.
 
 use dwell_log::needs::Need;
@@ -31,7 +31,7 @@ impl<P: Pattern> Player<'_, P> {
     fn set(&mut self, time: Time, parameter: ParameterRef, value: u64) {
         let stack = &self.here.location.stack;
         let settings = stack.iter().rev().take_while(|frame| frame.setting).count();
-        // Inside a runtime call there is nothing to divide.
+        // Parameters do not divide the time of runtime calls.
         match stack.iter().rev().nth(settings) {
             Some(call) if !call.traits.has(Traits::CALL) => {}
             _ => return,
@@ -68,7 +68,8 @@ impl<P: Pattern> Player<'_, P> {
         self.here.location.paths.counted(frame.path, counted);
     }
 
-    /// Adds what counters that are sampled have counted since the sample before.
+    /// Adds the values of sampled counters. For counters that accumulate, this is the increase since the previous
+    /// sample.
     fn sampled(
         &mut self,
         class: MetricRef,
@@ -104,13 +105,13 @@ impl<P: Pattern> Player<'_, P> {
         }
     }
 
-    /// Shows an event to all patterns.
+    /// Passes an event to all patterns.
     pub(crate) fn emit(&mut self, time: Time, kind: EventKind<'_>) {
         let mut out = Asking { own: self.own, shared: self.shared };
         self.patterns.on_event(&mut self.here, &Event { time, kind }, &mut out);
     }
 
-    /// Notes for the dependency log what the open call needs, if waits are judged at it.
+    /// Adds a need of the open call to the dependency log, if waits are judged at that call.
     fn needs(&mut self, need: Need) {
         if self.here.judged_call().is_some() {
             self.here.location.open_call_needs(self.here.process.index, need);
@@ -165,7 +166,7 @@ impl<P: Pattern> Player<'_, P> {
             }
             Record::NonBlockingCollectiveComplete(it) => {
                 let Some(context) = self.comm(it.communicator) else { return };
-                // The call that completes the collective does not say what it was.
+                // The call that completes the collective does not identify the function that started it.
                 let shape = CollectiveShape::of(
                     Role::default(),
                     it.collective_op,
@@ -288,13 +289,13 @@ impl<P: Pattern> Player<'_, P> {
         context
     }
 
-    /// Adds bytes that the open call moved in a group.
+    /// Adds bytes that the open call moved in a collective.
     fn joined(&mut self, context: ContextNumber, bytes: u64) {
         let size = self.here.world.system.context(context).map_or(0, |context| context.size);
         self.here.moved_in_group(size, bytes);
     }
 
-    /// Counts a collective, and shows it to the patterns if waits are judged at its call.
+    /// Counts a collective, and passes it to the patterns if waits are judged at its call.
     fn collective(&mut self, time: Time, of: Collective, attributes: List<'_, Attribute>) {
         let neighbours = self.here.location.neighbours.take();
         let Some(&frame) = self.here.location.stack.last() else { return };
@@ -308,7 +309,8 @@ impl<P: Pattern> Player<'_, P> {
         self.emit(time, EventKind::Collective(collective));
     }
 
-    /// Returns the group of the neighbours that a record names, if it is kept.
+    /// Returns the group of neighbours in the attributes of a record, or `None` if the members of that group are not
+    /// kept.
     fn neighbours(&self, attributes: List<'_, Attribute>) -> Option<GroupRef> {
         let wanted = self.here.world.attributes.neighbours?;
         let found = attributes.iter().find(|it| it.attribute == wanted)?;
@@ -316,7 +318,8 @@ impl<P: Pattern> Player<'_, P> {
         self.here.world.system.group(group).map(|_| group)
     }
 
-    /// Returns the members that a collective which begins now waits for. Only this record and the call around it name them.
+    /// Returns the members that a non-blocking collective which begins now waits for. Only its first record and the
+    /// call around that record contain this information.
     fn among(&self, attributes: List<'_, Attribute>) -> Among {
         let group = self.neighbours(attributes);
         let region = self.here.location.stack.last().map(|frame| frame.region);
@@ -330,9 +333,9 @@ impl<P: Pattern> Player<'_, P> {
         }
     }
 
-    /// Holds the open call if the collective in it completed operations at targets outside of its group. Members of the
-    /// group have arrived: imbalance is not a wait for progress. The other targets are asked once it is known when the
-    /// last of the group came. Returns the number of the deferred call.
+    /// Defers the judgement of the open call if the collective in it completed operations at targets outside of its
+    /// group. Members of the group have arrived: imbalance is not a wait for progress. The other targets are queried
+    /// once the arrival of the last member of the group is known. Returns the number of the deferred call.
     fn outside(&mut self, frame: Frame, context: ContextNumber) -> Option<u32> {
         self.complete_implied(frame);
         let group = self.here.world.system.context(context)?;
@@ -353,7 +356,8 @@ impl<P: Pattern> Player<'_, P> {
         Some(LockKey { window: win, owner, lock })
     }
 
-    /// Shows patterns that a call synchronised with the members of a group.
+    /// Reports to the patterns that a call synchronised with the members of a group. A test of an epoch at the level
+    /// `NONE` found the epoch still open, so it is not reported.
     fn group_sync(&mut self, time: Time, win: RmaWinRef, group: GroupRef, level: RmaSyncLevel) {
         let world = self.here.world;
         let Some(frame) = self.here.location.stack.last() else { return };
@@ -399,7 +403,7 @@ impl<P: Pattern> Player<'_, P> {
     }
 }
 
-/// Returns how a record says that a lock is held. Types that OTF2 may add later count as exclusive.
+/// Returns the mode of a lock, given the lock type of a record. Types that OTF2 may add later count as exclusive.
 fn mode(of: LockType) -> LockMode {
     match of {
         LockType::Shared => LockMode::Shared,

@@ -31,7 +31,7 @@ impl Span {
 /// The first region that ends after a time, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The region. One that is open ends at the end of time.
+    /// The region. An open region has [`Time::END`] as its end.
     Region(Span),
     /// No region begins before the time that was asked about.
     Nothing,
@@ -100,12 +100,12 @@ pub(crate) struct Regions {
     begin: Time,
     /// End of the previous region, which the open one continues.
     before: Option<Time>,
-    /// True if the open call may turn out to act on its own process, and so to progress nothing.
+    /// True if the open call may turn out to act on its own process, in which case it progresses nothing.
     tentative: bool,
-    /// Starts of calls that may turn out so, in processes with several threads.
+    /// In processes with several threads, starts of calls that may turn out to act on their own process.
     doubtful: Vec<Time>,
-    /// Index that was found last. The questions of a process come in the order of time, so the next is near. Several
-    /// workers may answer questions to one process; whatever index they find here, they check it.
+    /// Index that was found last. Questions to a process arrive in the order of time, so the next index is near.
+    /// Several workers may answer questions to one process, so each worker checks the index that it finds here.
     cursor: AtomicUsize,
     /// End of the first region, and number of regions that end per nanosecond, for guessing an index.
     base: Time,
@@ -155,8 +155,8 @@ impl Regions {
         }
     }
 
-    /// Records the start of a call that progresses unless it turns out to act on its own process. It is for processes
-    /// with several threads, whose other calls go on meanwhile.
+    /// Records the start of a call that progresses unless it turns out to act on its own process. It is used for
+    /// processes with several threads, whose other calls continue meanwhile.
     pub(crate) fn doubt(&mut self, time: Time) {
         self.doubtful.push(time);
     }
@@ -193,7 +193,7 @@ impl Regions {
         self.tentative = false;
     }
 
-    /// Records that the open call acts on its own process, so it was no region.
+    /// Records that the open call acts on its own process, so it was not a region.
     pub(crate) fn retract(&mut self) {
         self.depth = self.depth.saturating_sub(1);
         if self.depth == 0 {
@@ -204,8 +204,8 @@ impl Regions {
         }
     }
 
-    /// Returns the first region that ends after `after`, if it begins before `until`. Everything before `horizon` is
-    /// known.
+    /// Returns the first region that ends after `after`, if it begins before `until`. All events before `horizon` have
+    /// been read.
     #[inline]
     pub(crate) fn first(&self, after: Time, until: Time, horizon: Time) -> Found {
         let index = self.index_after(after);
@@ -221,7 +221,7 @@ impl Regions {
             }
         }
         if let Some(&span) = self.closed.get(index) {
-            // A region that ended at the edge of what is known may still be continued.
+            // A region that ended at the horizon may still be continued.
             return if span.end < horizon || until <= span.end || index + 1 < self.closed.len() {
                 Found::Region(span)
             } else {
@@ -241,8 +241,9 @@ impl Regions {
         if horizon > until { Found::Nothing } else { Found::Unknown }
     }
 
-    /// Returns the visits of the process during an operation, or `None` if the events read so far do not decide. The
-    /// first region may be known already, and forgotten here. Everything before `horizon` is known.
+    /// Returns the visits of the process during an operation, or `None` if the events read so far do not decide.
+    /// `known` is the first region, if it was found before; it may have been dropped here since. All events before
+    /// `horizon` have been read.
     #[inline]
     pub(crate) fn visits(
         &self,
@@ -279,8 +280,9 @@ impl Regions {
         Some(visits)
     }
 
-    /// Returns the intervals from the enter of the call until a time in which the process was in no region, as
-    /// [`Self::visits`] counts them.
+    /// Returns the intervals in which the process was in no region, from the enter of the waiting call up to the last
+    /// region that begins by `until`. `known` is the first region, as in [`Self::visits`], which adds up the same
+    /// intervals.
     pub(crate) fn gaps(
         &self,
         known: Option<Span>,

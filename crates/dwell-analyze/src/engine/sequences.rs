@@ -54,7 +54,8 @@ struct Completion {
 }
 
 impl Sequence {
-    /// Adds an operation on another process that has ended.
+    /// Adds an operation on another process after its call has ended, and counts it if it is in a row with the
+    /// operation before it. An operation that completes later is not in a row.
     #[inline(always)]
     pub(crate) fn operation(
         &mut self,
@@ -72,16 +73,16 @@ impl Sequence {
             return;
         }
         self.until = leave.later_by(length);
-        let last = u64::from(account.0) << 32 | u64::from(target.0);
+        let current = u64::from(account.0) << 32 | u64::from(target.0);
         if enter > until {
-            self.last = last;
+            self.last = current;
             self.longest = length;
             return;
         }
-        if self.last == last {
+        if self.last == current {
             counts.again += 1;
         } else {
-            self.last = last;
+            self.last = current;
             counts.others += 1;
             counts.overlap += length.min(self.longest);
         }

@@ -19,7 +19,8 @@ pub struct Pair {
     pub cell: Cell,
 }
 
-/// Names pairs, ordered by origin, target and kind.
+/// Returns the rows of the communication matrix with the names of origins and targets, ordered by the numbers of origin
+/// and target and by kind.
 pub(crate) fn named(world: &World, sum: &matrix::Sum) -> Vec<Pair> {
     let name = |party| world.system.party_name(party).map(str::to_owned).unwrap_or_default();
     let pair = |(&(from, to, kind), &cell): (&(PartyNumber, PartyNumber, Kind), &Cell)| Pair {
@@ -31,7 +32,7 @@ pub(crate) fn named(world: &World, sum: &matrix::Sum) -> Vec<Pair> {
     sum.iter().map(pair).collect()
 }
 
-/// Formats pairs as the member [`PAIRS`](crate::PAIRS) of a report has them.
+/// Formats pairs as in the member [`PAIRS`](crate::PAIRS) of a report.
 pub(crate) fn csv(pairs: &[Pair]) -> String {
     dwell_model::pairs::write(pairs.iter().map(|it| dwell_model::pairs::Row {
         origin: it.origin.as_str().into(),

@@ -165,7 +165,7 @@ impl Pattern for Imbalance {
         if at.ended.is_some() {
             // Barriers that a member will never enter are not judged.
             self.instances
-                .retain(|key, list| !at.misses_nobody(key.0, list.iter().map(|it| it.process)));
+                .retain(|key, list| !at.others_have_ended(key.0, list.iter().map(|it| it.process)));
         }
     }
 

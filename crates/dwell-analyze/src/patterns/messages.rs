@@ -1,5 +1,5 @@
-//! Messages: late sender, late receiver, wrong order; and notifications, partners and epochs of
-//! windows, which are matched alike.
+//! Messages: late sender, late receiver, wrong order; and notifications, partners and epochs of windows, which are
+//! matched in the same way.
 //!
 //! | | |
 //! |---|---|
@@ -7,10 +7,11 @@
 //! | answers | the receiver, once the send and everything before it is known |
 //! | books | late sender at the receiver; late receiver at the sender, to which the receiver sends the time of its post |
 //!
-//! A call that completes sends waits for the last of their receives that was posted before the call ended: a message that
-//! needs no receive, because the library keeps a copy, lets the call end before. Where a call completes both, the wait for
-//! messages has precedence. The rest of a call that completes one-sided operations as well, or large messages, may be a
-//! wait for the progress of their targets or partners. A probe waits for the message of the receive that follows it, which was posted after it.
+//! A call that completes sends waits for the last of their receives that was posted before the call ended: a message
+//! that the library buffers lets the call end earlier, because it does not need its receive. Where a call completes
+//! both, the wait for messages has precedence. The remaining time of a call that also completes one-sided operations,
+//! or large messages, may be a wait for the progress of their targets or partners. A probe waits for the message of the
+//! receive that follows it, which was posted after it.
 //!
 //! Sends and receives are matched in order for each context, sender and tag. A call that receives
 //! several messages waits for the last. *Wrong order* means that another message for the same process
@@ -50,7 +51,7 @@ use sent::{
     Started,
 };
 
-/// Waits for messages, and for what is matched like messages, of the processes of a shard.
+/// Waits of the processes of a shard for messages, and for other events that are matched like messages.
 #[derive(Debug)]
 pub(crate) struct Messages {
     inboxes: Owned<ProcessNumber, Inbox>,
@@ -193,9 +194,11 @@ impl Pattern for Messages {
         let Some(inbox) = self.inboxes.get_mut(here.process.index) else { return };
         let EndedCall { location, account, enter, leave, .. } = *call;
         if tests && call.operation == Some(Operation::Probe) {
+            // An earlier probe that no receive has followed cannot be matched with a message any more.
             let before = open.probe.replace(Probe { location, account, enter, leave });
             inbox.unreceived += u64::from(before.is_some());
         }
+        // Non-blocking collectives that the call completed are matched like messages.
         for awaited in here.location.awaited.drain(..) {
             open.receives.push(Receive {
                 sender: ProcessNumber::UNKNOWN,
@@ -214,8 +217,8 @@ impl Pattern for Messages {
         }
         let mut receives = std::mem::take(&mut open.receives);
         let mut sends = std::mem::take(&mut open.sends);
-        // A call that completes operations may have waited for these, and not for the receiver of a message that the
-        // library buffers.
+        // A call that also completes one-sided operations may have waited for these rather than for the receiver of a
+        // message that the library buffers.
         sends.retain(|it| call.done.is_empty() || it.bytes > MOST_KEPT);
         call.claimed |= !receives.is_empty();
         if receives.is_empty() && sends.is_empty() {
@@ -378,8 +381,8 @@ impl Open {
     }
 }
 
-/// Holds a call if its rest after the messages may be a wait for progress: of the targets of operations that it also
-/// completed, or of the partners of large messages. Returns the number of the deferred call.
+/// Defers the judgement of a call if its remaining time after the messages may be a wait for progress: of the targets
+/// of operations that it also completed, or of the partners of large messages. Returns the number of the deferred call.
 fn hold(
     here: &mut LocationContext<'_>,
     waiter: Waiter,

@@ -38,7 +38,7 @@ impl FromIterator<Wait> for Waits {
     }
 }
 
-/// Returns the signature of a call path, given that of its caller. Parameters do not count.
+/// Returns the signature of a call path, given that of its caller. Parameters are not part of it.
 pub(crate) fn signature(caller: u64, region: RegionRef, site: Option<CallingContextRef>) -> u64 {
     let mut mixer = Mixer::default();
     mixer.write_u64(caller);
@@ -47,30 +47,31 @@ pub(crate) fn signature(caller: u64, region: RegionRef, site: Option<CallingCont
     mixer.finish().max(1)
 }
 
-/// How the time of a location on one call path changes.
+/// Changes of the time of a location on one call path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathRule {
     /// True for calls at which waits are judged.
     pub(crate) is_call: bool,
-    /// True for calls in which the process serves operations of others.
+    /// True for calls in which the process progresses operations of other processes.
     pub(crate) serves: bool,
-    /// True for start-up and shutdown.
+    /// True for paths inside a call that starts or ends a runtime, such as `MPI_Init`.
     pub(crate) is_outside: bool,
-    /// Number that the path has at every location, whatever the values of parameters.
+    /// Hash of the regions and call sites of the path. It is the same at all locations and for all values of
+    /// parameters.
     pub(crate) signature: u64,
-    /// Factor by which the time on the path changes, without waits.
+    /// Factor by which the time on the path, not counting waits, is multiplied.
     pub(crate) factor: f64,
-    /// Waits that there are not any more.
+    /// Waits that are removed.
     pub(crate) without: Waits,
-    /// Number of calls that become one.
+    /// Number of calls that are merged into one.
     pub(crate) joined: u64,
-    /// Number of locks that a lock becomes.
+    /// Number of locks into which a lock is split.
     pub(crate) split: u64,
 }
 
 impl PathRule {
-    /// Returns rules that change nothing for the paths of a location. `is_outside` says which regions start or end a
-    /// runtime.
+    /// Returns rules that change nothing for the paths of a location. `is_outside` returns `true` for regions that
+    /// start or end a runtime.
     pub(crate) fn list(paths: &[PathStep], is_outside: impl Fn(RegionRef) -> bool) -> Vec<Self> {
         let mut list: Vec<Self> = Vec::with_capacity(paths.len());
         for path in paths {

@@ -1,4 +1,4 @@
-//! Changes of a run as users name them, and what they mean for call paths.
+//! Hypothetical changes of a run as users specify them, and their translation into changes of call paths.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -13,31 +13,33 @@ use crate::output::findings::{Activities, Cause, ProgramTotals, Step};
 use crate::whatif::forward_log::Stretch;
 use crate::whatif::rules::{PathRule, Waits, signature};
 
-/// A change of a run.
+/// A hypothetical change of a run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
-    /// There are no waits of a kind, everywhere or at some calls. The events that the calls waited for do not delay them any
-    /// more, and they take the rest of their time.
+    /// Waits of a kind are removed, everywhere or at some calls. The events that the calls waited for no longer delay
+    /// them; the rest of their time is unchanged.
     Without(Wait, Option<Selection>),
-    /// Something takes this many times as long, without its waits. A factor of 0 removes it.
+    /// The time of the selection, not counting its waits, is multiplied by this factor. A factor of 0 removes it.
     Scale(Selection, f64),
-    /// No location takes longer for the selected work than the mean of those that do it: the work above the mean goes to
-    /// others, which do it while they would wait. If only one does it, all others take a part of it.
+    /// No location takes longer for the selected work than the mean of the locations that do it: work above the mean is
+    /// moved to other locations, which do it while they would wait. If only one location does the work, all others take
+    /// a part of it.
     Balance(Selection),
-    /// This number of calls become one. The others take no time and do not wait; at the upper end of the error bar each takes
-    /// its time in excess of the fastest call of the path.
+    /// This number of calls are merged into one. The others take no time and do not wait; at the upper end of the error
+    /// bar, each of them takes the time by which it exceeded the fastest call of the path.
     Join(Selection, u64),
-    /// A lock that calls acquire becomes this number of locks, which locations use in turn: the first location the first lock, and so
-    /// on.
+    /// Each lock that the calls acquire is split into this number of locks, which are assigned to locations in turn:
+    /// the first location uses the first lock, the second location the second, and so on.
     SplitLock(Selection, u64),
-    /// Calls of runtimes take no time but for waits.
+    /// Runtime calls take no time except for their waits.
     IdealNetwork,
-    /// One-sided operations take the latency of this network and their bytes at its bandwidth, whatever they took. Calls that
-    /// complete several operations take one latency and the bytes of all of them; operations that began earlier have a part of
-    /// that behind them. All other calls take as long as they did, and at the lower end of the error bar no time.
+    /// One-sided operations take the latency of this network plus the transfer time of their bytes at its bandwidth,
+    /// instead of their recorded time. A call that completes several operations takes one latency plus the transfer
+    /// time of all their bytes. The time since the first of them began is subtracted, unless their target must progress
+    /// them. All other calls keep their recorded time; at the lower end of the error bar, they take no time.
     Network(Network),
-    /// All computing takes this many times as long, as it does where others use the same cores.
+    /// The time of all computation is multiplied by this factor, as if other programs used the same cores.
     Slower(f64),
 }
 
@@ -46,12 +48,13 @@ pub enum Change {
 pub struct Network {
     /// Time in nanoseconds that an operation without data takes, from its begin until it is complete at the origin.
     pub latency: u64,
-    /// Bytes that a process sends or receives in a second. At infinity, sizes do not matter.
+    /// Number of bytes per second that a process can send or receive. If it is infinite, the sizes of operations do not
+    /// matter.
     pub bandwidth: f64,
 }
 
 impl Network {
-    /// Returns the time in nanoseconds that operations take which complete together.
+    /// Returns the time in nanoseconds for operations that complete together and move this number of bytes in total.
     pub(crate) fn time(self, bytes: u64) -> u64 {
         self.latency + (bytes as f64 * 1e9 / self.bandwidth).round() as u64
     }
@@ -84,8 +87,8 @@ impl fmt::Display for Selection {
     }
 }
 
-/// A selection that the run does not have. Its text form says what is missing; [`known`](Self::known) helps to find what was
-/// meant.
+/// Error for a selection that matches nothing in the run. Its text names the selection; [`known`](Self::known) lists
+/// the names that can be selected instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownSelection {
     /// Selection that matches nothing in the run.
@@ -102,7 +105,8 @@ impl fmt::Display for UnknownSelection {
 
 impl std::error::Error for UnknownSelection {}
 
-/// Computing on a call path between two calls, by their signatures. 0 means no call.
+/// Computation on a call path between two calls: the signatures of the path, of the call before and of the call after
+/// it. 0 means that there is no such call.
 pub(crate) type Computing = (u64, u64, u64);
 
 /// Changes of one call path.
@@ -120,23 +124,23 @@ impl Default for PathChange {
     }
 }
 
-/// Changes by the signatures of call paths.
+/// Changes, by the signatures of the call paths that they affect.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Compiled {
     paths: HashMap<u64, PathChange, Mixed>,
     computing: HashMap<Computing, f64, Mixed>,
-    /// Balanced work, and the factor for each location.
+    /// Work that is balanced, and the factor by which its time is multiplied at each location.
     pub(crate) balanced: Balanced,
     pub(crate) factors: Vec<f64>,
-    /// Waits that there are nowhere.
+    /// Waits that are removed everywhere.
     pub(crate) without: Waits,
     pub(crate) is_ideal: bool,
     pub(crate) network: Option<Network>,
-    /// Factor by which all computing takes longer, if it does.
+    /// Factor by which the time of all computation is multiplied, if it changes.
     slower: Option<f64>,
 }
 
-/// Paths and computing that are balanced.
+/// Call paths and computation that are balanced.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Balanced {
     paths: HashSet<u64, Mixed>,
@@ -173,7 +177,7 @@ impl Compiled {
         }
     }
 
-    /// Returns the factor for computing between two calls of a location.
+    /// Returns the factor for the time of computation between two calls of a location.
     pub(crate) fn factor(&self, rules: &[PathRule], stretch: &Stretch, location: u32) -> f64 {
         if self.computing.is_empty() && self.balanced.computing.is_empty() {
             return 1.0;
@@ -186,7 +190,7 @@ impl Compiled {
         }
     }
 
-    /// Returns `true` if a stretch of computing is balanced.
+    /// Returns `true` if a stretch of computation is balanced.
     pub(crate) fn is_balanced(&self, rules: &[PathRule], stretch: &Stretch) -> bool {
         let rule = rules.get(stretch.path);
         rule.is_some_and(|rule| {
@@ -203,16 +207,16 @@ fn key(rules: &[PathRule], stretch: &Stretch) -> Computing {
     (of(Some(stretch.path)), of(stretch.before), of(stretch.after))
 }
 
-/// Names that select something, and causes.
+/// Tables for translating selections to signatures of call paths.
 pub(crate) struct Names {
     /// Signature of each branch of the tree.
     branches: Vec<u64>,
-    /// Activity of each cause, and the call path of those that are calls.
+    /// Computation that each cause refers to; for a cause that is a call, `calls` has the signature of its call path.
     causes: Vec<Computing>,
     calls: Vec<Option<u64>>,
 }
 
-/// Returns the signature of each branch of the tree.
+/// Returns the [signature] of each call path of the program, in the order of the branches of its tree.
 fn signatures(program: &ProgramTotals<'_>) -> Vec<u64> {
     let mut list: Vec<u64> = Vec::new();
     for branch in &program.tree.branches {
@@ -245,7 +249,7 @@ impl Names {
         }
     }
 
-    /// Returns the signatures of call paths that take values from shared memory.
+    /// Returns the signatures of the call paths of fetching atomic operations.
     pub(crate) fn fetches(program: &ProgramTotals<'_>) -> HashSet<u64, Mixed> {
         let roles = &program.world.roles;
         let is_fetch = |operation: Operation| {
@@ -267,7 +271,7 @@ impl Names {
             .collect()
     }
 
-    /// Translates changes.
+    /// Translates changes of a run to changes of its call paths.
     pub(crate) fn compile(
         &self,
         program: &ProgramTotals<'_>,
@@ -317,7 +321,8 @@ impl Names {
         Ok(compiled)
     }
 
-    /// Returns the computing that a cause is.
+    /// Returns the computation that a selected cause refers to, or `None` if the selection is not a cause, or the cause
+    /// is a call.
     fn computing(&self, selection: &Selection) -> Option<Computing> {
         let Selection::Cause(place) = selection else { return None };
         let is_call = self.calls.get(*place)?.is_some();
@@ -355,7 +360,7 @@ impl Names {
     }
 }
 
-/// Returns `true` if a function on a call path has a name, or if its last call is made on a line.
+/// Returns `true` if `name` is the name of a function on a call path, or the line of its last call as `file:line`.
 fn is_named(steps: &[Step], name: &str) -> bool {
     steps.iter().any(|step| step.region == name)
         || steps.last().and_then(line).is_some_and(|it| it == name)
@@ -368,7 +373,7 @@ fn line(step: &Step) -> Option<String> {
     Some(format!("{file}:{}", site.line))
 }
 
-/// Returns all names that select something.
+/// Returns all names that can be selected: functions, and lines with calls.
 fn known(program: &ProgramTotals<'_>) -> Vec<String> {
     let numbers = (0..program.tree.branches.len() as u32).map(CallPathNumber);
     let last = numbers.filter_map(|it| program.steps(it).pop());

@@ -1,4 +1,4 @@
-//! The second reading: copies the events of a location.
+//! The second pass: copies the events of a location.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -21,7 +21,8 @@ use super::count::Seen;
 use super::{Source, Whole};
 use crate::error::Result;
 
-/// Copies a location. Returns the number of its new events, and that of messages and collectives that were left out.
+/// Copies the events of a location. Returns the number of events written, and the number of messages and collectives
+/// left out.
 pub(super) fn copy(
     source: &Source<'_>,
     (location, id): (LocationNumber, LocationRef),
@@ -58,7 +59,7 @@ pub(super) fn copy(
     if let Some(error) = copying.failed.take() {
         return Err(error.into());
     }
-    // The first reading has told what is damaged.
+    // The first pass has reported the damage.
     drop(result);
     copying.leave_all()?;
     let left_out = copying.left_out;
@@ -73,7 +74,7 @@ struct Begun {
     is_mpi: bool,
     /// True if the cut keeps the call.
     is_kept: bool,
-    /// True if its begin was copied.
+    /// True if its begin record was copied.
     is_copied: bool,
 }
 
@@ -98,7 +99,7 @@ struct Copying<'a> {
     issued: HashSet<Completion>,
     first_issued: HashMap<RmaWinRef, u64>,
     locks: BTreeMap<Lock, LockType>,
-    /// State of the recorder when it is not on.
+    /// Mode of the measurement, unless it is on.
     is_off: Option<MeasurementMode>,
     left_out: u64,
     failed: Option<otf2::Error>,
@@ -106,7 +107,8 @@ struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    /// Returns `true` if the next collective of the span is at all its members.
+    /// Advances to the next collective of the span. Returns `true` if it is in the span at all of its members, and
+    /// counts it as left out otherwise.
     fn takes_collective(&mut self) -> bool {
         let place = self.collectives;
         self.collectives += 1;
@@ -118,7 +120,8 @@ impl Copying<'_> {
         takes
     }
 
-    /// Begins the span: enters open calls, and begins what else is open.
+    /// Begins the span: enters the open calls, begins the open collectives, acquires the held locks and posts the
+    /// pending receives.
     fn begin(&mut self) -> otf2::Result<()> {
         self.has_begun = true;
         let from = self.source.span.from;
@@ -133,10 +136,10 @@ impl Copying<'_> {
                 self.output.write(from, *parameter)?;
             }
         }
-        for place in 0..self.begun.len() {
-            let is_kept = self.begun.get(place).is_some_and(|it| it.is_kept);
+        for index in 0..self.begun.len() {
+            let is_kept = self.begun.get(index).is_some_and(|it| it.is_kept);
             let is_copied = is_kept && self.takes_collective();
-            let Some(it) = self.begun.get_mut(place) else { continue };
+            let Some(it) = self.begun.get_mut(index) else { continue };
             it.is_copied = is_copied;
             match (is_copied, it.is_mpi) {
                 (true, true) => self.output.write(from, MpiCollectiveBegin {})?,
@@ -153,7 +156,7 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// Leaves the calls that are open at the end.
+    /// Leaves the calls that are open at the end of the span.
     fn leave_all(&mut self) -> otf2::Result<()> {
         if !self.has_begun {
             return Ok(());
@@ -295,7 +298,8 @@ impl Copying<'_> {
                     self.write(record)?;
                 }
             }
-            // It may complete operations before it as well, and operations that are complete at their origin.
+            // The record may complete earlier operations as well, and operations that are already complete at their
+            // origin.
             Record::CompleteRemote(it) => {
                 if self.first_issued.get(&it.window).is_some_and(|first| it.id >= *first) {
                     self.write(record)?;

@@ -1,4 +1,4 @@
-//! The first reading: which messages and collectives a location has in the span.
+//! The first pass: finds the messages and collectives of a location in the span.
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -15,11 +15,13 @@ use crate::error::Result;
 /// Messages and collectives of a location in the span.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Numbers of messages, as ranges that rise. A channel that was used before the span only has none.
+    /// Sequence numbers of the messages of each channel, as ascending ranges. A channel that was used only before the
+    /// span has an empty list.
     pub(super) messages: HashMap<Channel, Vec<Range<u64>>>,
-    /// Collectives in the order of their begins; `None` for one with a number of its own or without an end.
+    /// Collectives in the order in which they begin. `None` for a collective whose sequence number is in the archive,
+    /// and for one that does not end.
     pub(super) collectives: Vec<Option<(Gathering, u64)>>,
-    /// Numbers of the collectives of each communicator and window that the location has in the span.
+    /// Sequence numbers of the collectives of each communicator and window in the span.
     pub(super) gatherings: HashMap<Gathering, Range<u64>>,
 }
 
@@ -49,17 +51,18 @@ struct Counting<'a> {
     me: LocationNumber,
     calls: Calls,
     has_begun: bool,
-    /// Open collectives: whether the cut keeps each, and its place in the list if it is in the span.
+    /// Open collectives: whether the cut keeps each, and its index in [`Seen::collectives`] if it is in the span.
     begun: Vec<(bool, Option<usize>)>,
-    /// Numbers of the next collective and message.
+    /// Sequence number of the next collective of each communicator and window.
     numbers: HashMap<Gathering, u64>,
+    /// Sequence number of the next message of each channel.
     sent_or_received: Numbers,
     seen: Seen,
     events: u64,
 }
 
 impl Counting<'_> {
-    /// Begins the span: collectives that are open belong to it.
+    /// Begins the span. Collectives that are open at this time belong to it.
     fn begin(&mut self) {
         self.has_begun = true;
         for (_, place) in self.begun.iter_mut().filter(|it| it.0) {

@@ -71,20 +71,20 @@ impl Shape {
 /// calls need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Duty {
-    /// A call that is not recorded goes straight to the real function.
+    /// None: a call that is not recorded goes straight to the real function.
     None,
     /// The call starts the runtime, before anything is recorded.
     Start,
-    /// A blocking collective in which all processes may meet. Clocks are compared there.
+    /// The call is a blocking collective that may include all processes. Clocks are compared there.
     Meet,
-    /// The call duplicates a communicator, maybe that of all processes.
+    /// The call duplicates a communicator, possibly the one of all processes.
     Duplicate,
-    /// The call frees a communicator, maybe that of all processes.
+    /// The call frees a communicator, possibly the one of all processes.
     Free,
-    /// The call creates a communicator from the group that this argument names. Without a world, processes first meet
-    /// there.
+    /// The call creates a communicator from the group in this argument (`MPI_Comm_create_from_group`). In programs that
+    /// do not initialise `MPI_COMM_WORLD`, processes first synchronise there.
     Join(Arg),
-    /// The call creates memory or a group that later calls name. Some are made before the recording begins.
+    /// The call creates memory or a group that later calls use. Some of these are created before the recording begins.
     Remember,
 }
 
@@ -94,9 +94,10 @@ pub enum Duty {
 pub struct Fortran {
     /// `true` if the library has the function for Fortran programs.
     pub exists: bool,
-    /// Number of arguments at the beginning that only C has: those of `main` that `MPI_Init` takes.
+    /// Number of leading arguments that only the C function has, such as `argc` and `argv` of `MPI_Init`.
     pub omitted: u8,
-    /// `true` if the function takes texts. Fortran passes the length of each after all other arguments.
+    /// `true` if the function takes character strings. Fortran passes the length of each string after all other
+    /// arguments.
     pub texts: bool,
     /// `true` if the function returns the address of memory. The library then has a further name for programs that pass
     /// a variable of type `C_PTR`.

@@ -232,7 +232,8 @@ struct Maker {
 }
 
 impl Maker {
-    /// Returns the region of a function with its name, its file and the line where it begins.
+    /// Returns the region of a function, with the placeholders in its definition replaced by the name, the file and the
+    /// first line that `frame` has.
     fn renamed(&mut self, function: &SiteRegion, frame: &Frame) -> Result<Region> {
         let name = self.texts.id(frame.function.as_deref().unwrap_or("??"))?;
         let canonical_name = match &frame.linkage {

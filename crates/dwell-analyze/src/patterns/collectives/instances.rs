@@ -55,7 +55,7 @@ impl Instances {
     /// Judges instances that no process can join any more, because all others have ended.
     pub(super) fn close(&mut self, at: &Window<'_>, out: &mut Answering<'_, ()>) {
         let over = |key: &(ContextNumber, u64), it: &mut Instance| {
-            at.misses_nobody(key.0, it.arrivals.iter().map(|it| it.process))
+            at.others_have_ended(key.0, it.arrivals.iter().map(|it| it.process))
         };
         let closed: Vec<Instance> =
             self.open.extract_if(.., over).map(|(_, instance)| instance).collect();

@@ -10,8 +10,8 @@ use crate::engine::accounts::{Calls, ExpectedTimes, Sort};
 use crate::engine::paths::Path;
 use crate::engine::sequences::SequenceCounts;
 
-/// Size in bytes below which transfers take as long as the network needs for any one. It is a border between classes
-/// that are equal within a factor of 8.
+/// Size in bytes below which the time of a transfer is the latency of the network. It is a boundary between size
+/// classes, each of which spans a factor of 8.
 const SMALL: u64 = 4096;
 
 /// Facts about the whole run that estimates are based on.
@@ -27,8 +27,8 @@ impl Known<'_> {
         self.times.of(sort)
     }
 
-    /// Returns the time of a contiguous transfer of as many bytes. If there are none, larger transfers give an upper
-    /// bound.
+    /// Returns the time of a contiguous transfer of the same number of bytes. If the run has none, larger transfers
+    /// give an upper bound.
     fn in_one_piece(&self, sort: Sort) -> Option<Duration> {
         sort.in_one_piece().find_map(|sort| self.time(sort))
     }
@@ -64,7 +64,7 @@ pub(crate) struct Saving {
     /// them.
     pub(crate) compared: u64,
     pub(crate) instead: Duration,
-    /// Rests of strided calls for which the run has nothing to compare with.
+    /// Time without waits of strided calls for which the run has no contiguous calls to compare with.
     pub(crate) unknown: Duration,
     /// Lower and upper bound of the saving for all other calls.
     pub(crate) least: Duration,
@@ -88,7 +88,8 @@ impl Saving {
 pub(crate) struct Savings(BTreeMap<(Path, Waste), Saving>);
 
 impl Savings {
-    /// Estimates the saving in the calls of an account, given their rests and the part of the rests that is transfer.
+    /// Estimates the saving in the calls of an account, given their time without waits and the part of it that is
+    /// transfer.
     pub(crate) fn add(
         &mut self,
         calls: &Calls,
@@ -138,11 +139,11 @@ impl Savings {
     }
 }
 
-/// Time of the calls of an account beyond their waits.
+/// Time of the calls of an account without their waits.
 struct Rests {
     count: u64,
     all: Duration,
-    /// Part of the time that such calls need if nothing delays them.
+    /// Part of `all` that the calls would have needed if nothing had delayed them.
     transfer: Duration,
 }
 
@@ -152,8 +153,8 @@ impl Rests {
         part(of, (calls.min(self.count), self.count))
     }
 
-    /// Estimates the saving if each call were another one that takes `each` nanoseconds. The saving is 0 unless that is
-    /// at most half of the present time.
+    /// Estimates the saving if each call were replaced by one that takes the time `each`. The saving is 0 unless that
+    /// is at most half of the present time.
     fn otherwise(&self, each: Duration) -> Saving {
         let instead = each.times(self.count);
         let usual = if self.transfer > Duration::ZERO { self.transfer } else { self.all };
@@ -170,14 +171,16 @@ impl Rests {
         }
     }
 
-    /// Estimates the saving if the transfers of a row were one. That one takes at least as long as one of them does
-    /// now, and at most as long as moving the same bytes with any larger calls of this run.
+    /// Estimates the saving if all transfers of a row were merged into one, which would remove `again` calls. The
+    /// merged transfer takes at least as long as one of them does now, and at most as long as moving the same bytes
+    /// with any larger calls of this run.
     fn merged(&self, again: u64, sort: Sort, known: &Known<'_>) -> Saving {
         let rows = self.count.saturating_sub(again);
         let larger = (sort.size() + 1..).zip(1u32..).take(20);
         let in_larger = |(size, steps): (u64, u32)| {
             let each = known.time(sort.with_size(size))?;
-            // As many calls as the bytes need, and at least one for each row.
+            // Each step to a larger class is a factor of 8 in bytes. The number of calls is the one that the bytes
+            // need, and at least one for each row.
             let needed = self.count.checked_shr(3 * steps).unwrap_or(0).max(rows);
             Some(each.times(needed))
         };
@@ -199,8 +202,8 @@ impl Rests {
         Saving { calls, least, most, ..Saving::default() }
     }
 
-    /// Estimates the saving if one completion at the end of a row replaced all. For few bytes it takes as long as one
-    /// of them; many bytes may need the time.
+    /// Estimates the saving if one completion at the end of a row replaced all completions of the row. For few bytes it
+    /// takes as long as one of them; for many bytes it may take as long as all of them.
     fn completions(&self, calls: &Calls) -> Saving {
         let again = calls.in_sequence.again;
         let most = self.part(self.all, again);

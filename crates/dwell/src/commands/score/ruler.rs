@@ -37,14 +37,14 @@ impl Typical {
         let [puts, gets, atomics, ..] = call.counts;
         let Some(meaning) = Meaning::parse(call.description) else { return };
         self.operations += puts + gets + atomics;
-        let over = meaning.layer.ranks() == Ranks::Own
+        let is_complete = meaning.layer.ranks() == Ranks::Own
             && meaning.mode == Mode::Blocking
             && match meaning.operation {
                 Operation::Get => true,
                 Operation::Atomic(which) => which.fetches(),
                 _ => false,
             };
-        self.outstanding += if over { 0 } else { puts + gets + atomics };
+        self.outstanding += if is_complete { 0 } else { puts + gets + atomics };
         self.completing += if meaning.completes_remote { call.visits } else { 0 };
     }
 
@@ -53,7 +53,8 @@ impl Typical {
         self.operations / 2
     }
 
-    /// Returns how many of these calls complete operations: no more than there were operations to complete.
+    /// Returns the estimated number of these calls that complete operations. All of them together are not more than the
+    /// operations to complete.
     fn complete(&self, visits: u64) -> u64 {
         let share = self.outstanding as f64 / self.completing.max(1) as f64;
         (visits as f64 * share.min(1.0)) as u64
@@ -68,7 +69,7 @@ pub(super) struct Ruler {
 
 /// A typical address in the symmetric heap.
 const OFFSET: u64 = 1 << 20;
-/// Ids of the attributes of the recorder.
+/// Ids that the recorder gives to its attributes.
 const SITE: AttributeRef = AttributeRef(0);
 const PLACE: AttributeRef = AttributeRef(1);
 const SEQUENCE: AttributeRef = AttributeRef(3);
@@ -81,6 +82,7 @@ impl Ruler {
         Self { encoder, time: 1 << 40 }
     }
 
+    /// Returns the number of bytes that `write` adds to the chunk.
     fn written(
         &mut self,
         write: impl FnOnce(&mut Encoder<Vec<u8>>, Time) -> Result<(), EncodeError>,
@@ -89,7 +91,7 @@ impl Ruler {
             *self = Self { time: self.time, ..Self::new() };
         }
         let before = self.encoder.used();
-        // There is always room for one more.
+        // There is always room for one more record.
         let _ = write(&mut self.encoder, Time(self.time));
         (self.encoder.used() - before) as u64
     }
@@ -103,9 +105,9 @@ impl Ruler {
         })
     }
 
-    /// Returns the size of a record at the same time as another.
-    fn beside(&mut self, event: impl AnyEvent + Copy, tag: Option<Attribute>) -> u64 {
-        // After one that has the time of this one.
+    /// Returns the size of a record that has the same time as the record before it.
+    fn at_same_time(&mut self, event: impl AnyEvent + Copy, tag: Option<Attribute>) -> u64 {
+        // A record that advances the time.
         self.first(Leave { region: RegionRef(0) }, None);
         self.written(|out, time| match tag {
             Some(tag) => out.write_tagged(time, tag, event),
@@ -113,7 +115,7 @@ impl Ruler {
         })
     }
 
-    /// Returns the size of all calls of a call path.
+    /// Returns the size in bytes of the records of all calls on a call path.
     pub(super) fn calls(&mut self, call: &Calls<'_>, typical: &Typical) -> u64 {
         let value = [MetricValue::real(0.1)];
         let metric = Metric { metric: MetricRef(0), values: List::from(value.as_slice()) };
@@ -125,7 +127,7 @@ impl Ruler {
         values + self.records(call, typical)
     }
 
-    /// Returns the size of all calls of a call path without values of counters.
+    /// Returns the size in bytes of the records of all calls on a call path, except those with values of counters.
     fn records(&mut self, call: &Calls<'_>, typical: &Typical) -> u64 {
         let id = typical.id();
         let (region, site) = (RegionRef(call.local.0), call.local.1);
@@ -151,17 +153,17 @@ impl Ruler {
         match meaning.operation {
             Operation::Signal => {
                 let sync_type = RmaSyncType::NotifyOut;
-                self.beside(RmaSync { win, remote, sync_type }, place)
+                self.at_same_time(RmaSync { win, remote, sync_type }, place)
             }
-            Operation::WaitChange => self.beside(RmaWaitChange { win }, place),
+            Operation::WaitChange => self.at_same_time(RmaWaitChange { win }, place),
             Operation::Lock => {
                 let asked = RmaRequestLock { win, remote, lock_id, lock_type };
                 let got = RmaAcquireLock { win, remote, lock_id, lock_type };
-                self.beside(asked, None) + if mpi { 0 } else { self.beside(got, None) }
+                self.at_same_time(asked, None) + if mpi { 0 } else { self.at_same_time(got, None) }
             }
-            Operation::Unlock => self.beside(RmaReleaseLock { win, remote, lock_id }, None),
+            Operation::Unlock => self.at_same_time(RmaReleaseLock { win, remote, lock_id }, None),
             Operation::Receive if meaning.mode != Mode::Blocking => {
-                self.beside(MpiIrecvRequest { request_id: RequestId(id) }, None)
+                self.at_same_time(MpiIrecvRequest { request_id: RequestId(id) }, None)
             }
             _ => 0,
         }
@@ -173,9 +175,9 @@ impl Ruler {
             return 0;
         }
         let (win, matching_id) = (RmaWinRef(0), MatchingId(typical.id()));
-        let mut bytes = self.beside(RmaOpCompleteRemote { win, matching_id }, None);
+        let mut bytes = self.at_same_time(RmaOpCompleteRemote { win, matching_id }, None);
         if meaning.layer.has_messages() {
-            bytes += self.beside(RmaOpCompleteNonBlocking { win, matching_id }, None);
+            bytes += self.at_same_time(RmaOpCompleteNonBlocking { win, matching_id }, None);
         }
         typical.complete(call.visits) * bytes
     }
@@ -194,10 +196,10 @@ impl Ruler {
         let atomic = RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id };
         let complete = RmaOpCompleteBlocking { win, matching_id };
         let blocking = shmem && meaning.mode == Mode::Blocking;
-        let completion = if blocking { self.beside(complete, None) } else { 0 };
-        puts * self.beside(put, place.filter(|_| bytes <= SMALL))
-            + gets * self.beside(get, None)
-            + atomics * self.beside(atomic, place)
+        let completion = if blocking { self.at_same_time(complete, None) } else { 0 };
+        puts * self.at_same_time(put, place.filter(|_| bytes <= SMALL))
+            + gets * self.at_same_time(get, None)
+            + atomics * self.at_same_time(atomic, place)
             + (puts + gets + atomics) * completion
     }
 
@@ -212,11 +214,11 @@ impl Ruler {
             let (receiver, msg_length) = (partner, mean(sent, sends));
             bytes += sends
                 * if meaning.mode == Mode::Blocking {
-                    self.beside(MpiSend { receiver, communicator, msg_tag, msg_length }, None)
+                    self.at_same_time(MpiSend { receiver, communicator, msg_tag, msg_length }, None)
                 } else {
                     let event =
                         MpiIsend { receiver, communicator, msg_tag, msg_length, request_id };
-                    self.beside(event, None)
+                    self.at_same_time(event, None)
                 };
         }
         if receives > 0 {
@@ -224,15 +226,15 @@ impl Ruler {
             bytes += receives
                 * if waits {
                     let event = MpiIrecv { sender, communicator, msg_tag, msg_length, request_id };
-                    self.beside(event, None)
+                    self.at_same_time(event, None)
                 } else {
-                    self.beside(MpiRecv { sender, communicator, msg_tag, msg_length }, None)
+                    self.at_same_time(MpiRecv { sender, communicator, msg_tag, msg_length }, None)
                 };
         }
         if waits && meaning.layer.has_messages() {
-            // What was waited for and not received was sent.
+            // Requests that were waited for and are not receives are sends.
             let rest = call.visits.saturating_sub(receives);
-            bytes += rest * self.beside(MpiIsendComplete { request_id }, None);
+            bytes += rest * self.at_same_time(MpiIsendComplete { request_id }, None);
         }
         bytes
     }
@@ -252,7 +254,7 @@ impl Ruler {
                     size_sent,
                     size_received,
                 };
-                self.beside(MpiCollectiveBegin {}, None) + self.beside(end, sequence)
+                self.at_same_time(MpiCollectiveBegin {}, None) + self.at_same_time(end, sequence)
             } else {
                 let sync_level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
                 let (win, bytes_sent, bytes_received) = (RmaWinRef(0), 0, 0);
@@ -264,7 +266,7 @@ impl Ruler {
                     bytes_sent,
                     bytes_received,
                 };
-                self.beside(RmaCollectiveBegin {}, None) + self.beside(end, sequence)
+                self.at_same_time(RmaCollectiveBegin {}, None) + self.at_same_time(end, sequence)
             }
     }
 }
