@@ -42,7 +42,7 @@ pub use tree::{Collated, Heap, Write, collate};
 /// Bytes of parts that are worth a file of their own. A process that has gathered them writes a block.
 pub const ENOUGH: usize = 4 << 20;
 
-/// Largest file of rows of a thread that is read, in bytes. The recorder never writes so much.
+/// Limit for the size of a file of rows, in bytes. The recorder writes smaller files, so a larger one is damaged.
 pub const MOST_ROWS: u64 = 64 << 20;
 
 /// Memory that collation may take in a process, in bytes: two blocks of parts, their sorted lines, and the file.

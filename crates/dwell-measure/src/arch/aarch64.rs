@@ -116,9 +116,9 @@ pub(crate) unsafe extern "C-unwind" fn switch_stack(
     )
 }
 
-/// Reads the virtual counter. The processor may read it some instructions early or late, by less than the time that a
-/// call takes, as it may read the time stamp counter of x86-64: to wait for all earlier instructions costs more than
-/// that, and most of these belong to the program.
+/// Reads the virtual counter. The processor may reorder the read by a few instructions, which is less than the time of
+/// a call. An instruction barrier would prevent that, but it costs more time than it corrects. The time stamp counter of
+/// x86-64 is read in the same way.
 #[inline(always)]
 pub(crate) fn counter() -> u64 {
     let ticks: u64;

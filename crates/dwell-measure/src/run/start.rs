@@ -28,9 +28,10 @@ use crate::settings::Settings;
 use crate::sync;
 
 /// Begins the recording of this process, once its runtime has started. All processes of the run call it. `hook` is the
-/// call that started the runtime, and `began` its times; `open` makes the communication with the other processes within
-/// a deadline, and `about` describes the runtime, with the performance variables that are wanted. If another runtime has begun the recording already, the call is
-/// recorded like any other. A failure is reported on standard error, and the program continues.
+/// call that started the runtime, and `began` its times. `open` connects this process with the others within a deadline.
+/// `about` describes the runtime, and lists those of the wanted performance variables that it has. If another runtime has
+/// begun the recording already, the call is recorded like any other. A failure is reported on standard error, and the
+/// program continues.
 pub fn start<U: Upcalls>(
     hook: &'static Hook,
     began: Past,

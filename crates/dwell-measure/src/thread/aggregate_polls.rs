@@ -52,8 +52,8 @@ pub(super) struct AggregatedPolls {
 impl AggregatedPolls {
     pub(super) const NONE: Self = Self { read: (0, 0), until: 0, late: 0, count: 0, calls: 0 };
 
-    /// Returns `true` if a call at this time follows the last one of a region that began at `begin`, with hardly anything
-    /// between them but other threads.
+    /// Returns `true` if a call at `time` continues the polling region that began at `begin`: since its last call, this
+    /// thread has used hardly any processor time.
     #[inline]
     fn is_followed_at(&mut self, time: u64, begin: u64) -> bool {
         let gap = time - self.until;
