@@ -19,10 +19,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
+use dwell_model::archive::DAMAGED;
 use dwell_trace::channels::Channel;
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::layout::Layout;
 use dwell_trace::record::Gathering;
+use otf2::anchor::Anchor;
 use otf2::id::{LocationRef, Time};
 use otf2::read::Definitions;
 use otf2::write::{ArchiveWriter, Options};
@@ -33,6 +35,9 @@ use crate::error::{Error, Result};
 use crate::run::Damage;
 use calls::Chosen;
 use count::Seen;
+
+/// Largest number of damaged locations that the copy lists; further ones are counted.
+const LISTED: usize = 8;
 
 /// Selection of events to copy from an archive. The default is everything.
 #[derive(Clone, Debug, Default)]
@@ -85,13 +90,16 @@ pub fn cut(
     let seen = seen.collect::<Result<Vec<_>>>()?;
     let whole = Whole::of(&source, &seen);
     let anchor = archive.anchor();
+    let mut damage: Vec<String> =
+        definitions.warning().map(ToString::to_string).into_iter().collect();
+    damage.extend(source.damage.list());
     let options = Options {
         events_chunk: anchor.events_chunk,
         defs_chunk: anchor.defs_chunk,
         machine: anchor.machine.clone(),
         creator: anchor.creator.clone(),
         description: anchor.description.clone(),
-        properties: anchor.properties.clone(),
+        properties: properties(anchor, &damage),
         trace_id: anchor.trace_id,
         ..Options::default()
     };
@@ -112,8 +120,26 @@ pub fn cut(
         locations: copied.values().filter(|it| it.0 > 0).count() as u64,
         events: copied.values().map(|it| it.0).sum(),
         left_out: copied.values().map(|it| it.1).sum(),
-        damage: source.damage.list(),
+        damage,
     })
+}
+
+/// Returns the properties of the copy: those of the archive, and the damage of the archive as that of the copy, whose
+/// files are sound and would hide it.
+fn properties(anchor: &Anchor, damage: &[String]) -> Vec<(String, String)> {
+    let mut properties = anchor.properties.clone();
+    if damage.is_empty() {
+        return properties;
+    }
+    let mut text = damage.iter().take(LISTED).cloned().collect::<Vec<_>>().join("; ");
+    if damage.len() > LISTED {
+        text += &format!("; {} more", damage.len() - LISTED);
+    }
+    match properties.iter_mut().find(|it| it.0 == DAMAGED) {
+        Some((_, known)) => *known = format!("{known}; {text}"),
+        None => properties.push((DAMAGED.into(), text)),
+    }
+    properties
 }
 
 /// Data that both readings need.
@@ -208,7 +234,14 @@ fn write_definitions(
 ) -> Result<()> {
     let mut output = writer.global_definitions()?;
     let mut reader = archive.global_definitions()?;
-    while let Some(definition) = reader.next()? {
+    loop {
+        let definition = match reader.next() {
+            Ok(Some(definition)) => definition,
+            Ok(None) => break,
+            // The copy states the damage and has the definitions before it.
+            Err(error) if error.is_damage() => break,
+            Err(error) => return Err(error.into()),
+        };
         match definition {
             // The writer has no fields of records of later versions.
             Definition::Unknown(_) => {}

@@ -129,10 +129,11 @@ impl Run {
         self.events.iter().sum()
     }
 
-    /// Returns the damage that exports have found in the trace so far, by location. The events of a damaged location are exported
+    /// Returns the damage of the definitions, and the damage that exports have found in the trace so far, by location. The events of a damaged location are exported
     /// up to the damage.
     pub fn damage(&self) -> Vec<String> {
-        self.damage.list()
+        let definitions = self.definitions.warning().map(ToString::to_string);
+        definitions.into_iter().chain(self.damage.list()).collect()
     }
 
     /// Divides the locations into parts of consecutive ones with about equally many events.

@@ -7,6 +7,7 @@ use dwell_analyze::{Options, analyze};
 use dwell_log::read::DependencyLog;
 use otf2::Archive;
 
+use crate::damage;
 use crate::progress;
 use crate::terminal::note;
 
@@ -37,6 +38,8 @@ pub(crate) fn open(path: &Path, locations: usize) -> anyhow::Result<DependencyLo
     options.causes = false;
     let analysis = analyze(&archive, &options, &|events| bar.inc(events));
     bar.finish_and_clear();
-    std::mem::forget(analysis.with_context(|| path.display().to_string())?);
+    let analysis = analysis.with_context(|| path.display().to_string())?;
+    damage::report(analysis.damage());
+    std::mem::forget(analysis);
     Ok(DependencyLog::open(&log)?)
 }

@@ -5,6 +5,7 @@
 
 mod commands;
 mod config;
+mod damage;
 mod dependencies;
 mod elf;
 mod experiment;
@@ -113,7 +114,7 @@ fn main() -> ExitCode {
         Command::Man(args) => commands::man::run(&args, Cli::command()),
     };
     match result {
-        Ok(code) => code,
+        Ok(code) => damage::exit(code),
         // A reader that has seen enough, such as `head`, closes the pipe: that is not an error.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -9,6 +9,7 @@ use dwell_unify::collate::collate_files;
 use dwell_unify::experiment::PROFILE;
 use otf2::Archive;
 
+use crate::damage;
 use crate::sites;
 use crate::terminal::note;
 
@@ -21,7 +22,7 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Profile>> {
     let archive = Archive::open(directory)?;
     // What a killed run left, or one that could not put its rows together.
     for warning in collate_files(&archive, &rows).with_context(|| rows.display().to_string())? {
-        note!("{warning}");
+        damage::report([warning.to_string()]);
     }
     let profile = Profile::read(&archive, &rows).with_context(|| rows.display().to_string())?;
     Ok(Some(profile))
@@ -40,9 +41,7 @@ pub(crate) fn make(directory: &Path) -> Result<Option<PathBuf>> {
         for note in profile.notes() {
             note!("{note}");
         }
-        for damage in profile.write_report(&report)? {
-            note!("{damage}");
-        }
+        damage::report(profile.write_report(&report)?);
         // Whoever opens a large one next finds what was read of it here.
         Query::open(&report)?.keep_totals();
     }

@@ -55,6 +55,21 @@ pub enum ErrorKind {
     /// The file ends without its end mark, because its writer died or the file was cut. All records before the end are
     /// complete; [`close`](mod@crate::close) repairs such archives.
     Cut,
+    /// The event file of a location is complete, but does not hold as many events as the definition of the location
+    /// states. All events were read; some of them may be wrong.
+    Count {
+        /// Number of events that the definition states.
+        stated: u64,
+        /// Number of events in the file.
+        found: u64,
+    },
+    /// The file of global definitions is complete, but does not hold as many definitions as the anchor states.
+    DefinitionCount {
+        /// Number of definitions that the anchor states.
+        stated: u64,
+        /// Number of definitions in the file.
+        found: u64,
+    },
     /// The local definitions of a location hold a second mapping table for the same kind of id. The first table is
     /// used.
     DuplicateMap,
@@ -154,6 +169,8 @@ impl Error {
                 | ErrorKind::Control(_)
                 | ErrorKind::Record { .. }
                 | ErrorKind::Cut
+                | ErrorKind::Count { .. }
+                | ErrorKind::DefinitionCount { .. }
                 | ErrorKind::DuplicateMap
                 | ErrorKind::ClockOrder
         )
@@ -209,6 +226,15 @@ impl fmt::Display for ErrorKind {
             Self::Cut => f.write_str(
                 "the file ends without an end mark; what stands before is complete, and closing \
                  the archive mends it",
+            ),
+            Self::Count { stated, found } => write!(
+                f,
+                "its definition states {stated} events, its file holds {found}; the file is damaged"
+            ),
+            Self::DefinitionCount { stated, found } => write!(
+                f,
+                "the anchor states {stated} definitions, there are {found}; one of the files is \
+                 damaged"
             ),
             Self::DuplicateMap => f.write_str("a second mapping table for the same kind of id"),
             Self::ClockOrder => f.write_str("clock offsets whose times do not rise"),

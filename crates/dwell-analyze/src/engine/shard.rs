@@ -342,11 +342,11 @@ fn open(files: &Files<'_>, buffer: usize, location: &mut Location) {
     }
     let place = location.number.index().checked_sub(files.first.index());
     location.file = place.and_then(|place| files.list.get(place).copied());
-    let Some(EventFile { id, .. }) = location.file else { return };
+    let Some(EventFile { id, promised }) = location.file else { return };
     let tables = files.archive.local_tables(id);
     location.damage.errors.extend(tables.warnings.iter().map(ToString::to_string));
     location.source = match files.archive.events_with(id, &tables, buffer) {
-        Ok(reader) => Source::Open(Box::new(reader)),
+        Ok(reader) => Source::Open(Box::new(reader.expecting(promised))),
         Err(error) => {
             location.damage.errors.push(error.to_string());
             Source::Ended
@@ -393,8 +393,11 @@ impl<P: Pattern> Play<'_, P> {
                 return;
             };
             if location.first.is_none() {
-                let first =
-                    reader.peek_time().ok().flatten().map_or(otf2::id::Time(0), |time| time);
+                let first = reader.peek_time().unwrap_or_else(|error| {
+                    location.damage.errors.push(error.to_string());
+                    None
+                });
+                let first = first.unwrap_or(otf2::id::Time(0));
                 location.begin(self.world.clock.time(first));
             }
             let mut player = self.player(location);

@@ -99,7 +99,7 @@ impl Counts {
         self.excess += location.paths.excess;
         self.paused |= location.off.is_some() || !location.gaps.is_empty();
         self.cut.add(location.cut);
-        let (id, promised) = location.file.map_or((0, 0), |it| (it.id.0, it.promised));
+        let id = location.file.map_or(0, |it| it.id.0);
         let mut say = |text: &dyn Fn() -> String| {
             self.defects += 1;
             if self.first_defects.len() < LISTED {
@@ -115,9 +115,6 @@ impl Counts {
         if damage.undefined > 0 {
             let count = damage.undefined;
             say(&|| format!("location {id}: {count} records refer to what is not defined"));
-        }
-        if damage.errors.is_empty() && location.events < promised {
-            say(&|| format!("location {id}: {} events of {promised}", location.events));
         }
     }
 

@@ -13,6 +13,7 @@ use dwell_model::waits::Wait;
 use dwell_report::{Comparison, Run};
 
 use crate::commands::report;
+use crate::damage;
 use crate::terminal;
 
 /// Arguments of `dwell compare`.
@@ -26,7 +27,7 @@ runs or more on both sides, a rank-sum test decides what is chance (at most 1 in
 show); with fewer, differences up to 25 % of the run count as chance. The last line says which slowdown such runs show \
 in 19 of 20 cases.
 
-Exit code: 0 if the runs are not slower, 1 if they are, 2 if they cannot be compared.
+Exit code: 0 if the runs are not slower, 1 if they are or if one of them is damaged, 2 if they cannot be compared.
 
 Examples:
   dwell compare before after
@@ -135,6 +136,7 @@ fn open_all(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> anyhow::Result
             .file_name()
             .map_or_else(|| path.display().to_string(), |it| it.to_string_lossy().into_owned());
         let found = report::find(path)?;
+        damage::report_findings(&found);
         Run::open(name, &found).with_context(|| found.display().to_string())
     };
     paths.into_iter().map(|path| open(path.as_ref())).collect()

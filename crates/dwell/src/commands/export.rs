@@ -10,7 +10,6 @@ use std::process::ExitCode;
 
 use crate::commands::{analyze, view};
 use crate::runs;
-use crate::terminal::{note, visible};
 
 /// Arguments of `dwell export`.
 #[derive(Debug, clap::Args)]
@@ -104,12 +103,4 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return cut::run(&path, directory, &args.part);
     }
     html::run(&path, &args.page)
-}
-
-/// Tells the damage of a trace, and returns the exit code.
-fn told(damage: &[String]) -> ExitCode {
-    for text in damage {
-        note!("damaged: {}", visible(text));
-    }
-    ExitCode::from(u8::from(!damage.is_empty()))
 }

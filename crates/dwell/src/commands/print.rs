@@ -21,6 +21,7 @@ use otf2::marker::MarkerRecord;
 use otf2::read::SnapshotRecord;
 use otf2::{Anchor, Archive, Definition, EventRecord};
 
+use crate::damage;
 use crate::runs;
 use names::Names;
 use select::{Ids, Moment};
@@ -172,6 +173,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Format::Json => Box::new(json::Json),
     };
     let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    damage::report_recovered(&archive);
     let sound = run::Session::new(archive, args, printer, out)?.print()?;
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

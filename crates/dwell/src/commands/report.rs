@@ -11,6 +11,7 @@ use cubex::CnodeId;
 use dwell_report::Query;
 use dwell_report::transform::{self, CallTree};
 
+use crate::damage;
 use crate::listing::{self, Style};
 use crate::output;
 use crate::profile;
@@ -101,6 +102,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     profile::make(&run)?;
     let path = find(&run)?;
     let query = Query::open(&path)?;
+    damage::report_findings(&path);
     if let Some(output) = &args.write {
         return write(args, &query, output);
     }

@@ -15,6 +15,7 @@ use dwell_timeline::picture::{self, Names, Scene};
 use dwell_timeline::{CallPath, DIRECTORY, Index, Instance, Location, Span, Time, Trace};
 use otf2::Archive;
 
+use crate::damage;
 use crate::dependencies::{self, directory};
 use crate::format::{seconds, wrap};
 use crate::output;
@@ -166,7 +167,10 @@ fn with_operations(scene: Scene, path: &Path, index: &Index) -> Scene {
     match trace.operations(&rows, scene.span, &begin, READ) {
         Ok(operations) => scene.with_operations(&operations, ARROWS),
         // A picture without operations is better than none.
-        Err(_) => scene,
+        Err(error) => {
+            damage::report([error.to_string()]);
+            scene
+        }
     }
 }
 
@@ -287,6 +291,7 @@ fn open(path: &Path) -> anyhow::Result<(Index, Query)> {
         bail!("{path}: the archive was not analysed yet; next: dwell analyze {path}");
     }
     let query = Query::open(&report)?;
+    damage::report_findings(&report);
     let print =
         dwell_timeline::fingerprint(&report).with_context(|| report.display().to_string())?;
     let place = directory.join(DIRECTORY);

@@ -16,6 +16,7 @@ use dwell_model::waits::Wait;
 use serde::Serialize;
 
 use crate::commands::analyze::Input;
+use crate::damage;
 use crate::format::seconds;
 use crate::progress;
 use crate::runs;
@@ -173,6 +174,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let analysis = analyze(archive, &options, &progress);
     bar.finish_and_clear();
     let analysis = analysis.with_context(|| place.display().to_string())?;
+    damage::report(analysis.damage());
     let what_if = analysis.what_if(log.path())?;
     if args.progress {
         let cores = args.async_progress.and_then(|it| it.0);

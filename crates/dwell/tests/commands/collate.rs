@@ -96,7 +96,7 @@ fn damage_is_told_and_the_rest_shown() {
     bytes[head.tables() as usize..][..11].fill(0xff);
     fs::write(&blocks[1], &bytes).unwrap();
     let output = support::command("100").args(["report", path(folder.path())]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let said = text(&output.stderr);
     assert!(said.contains("the file has not the length that it says"), "{said}");
     assert!(said.contains("locations have no profile"), "{said}");
@@ -132,7 +132,7 @@ fn links_and_pipes_among_rows_are_not_followed_and_nobody_waits() {
     fs::remove_file(directory.join("profile.cubex")).unwrap();
     symlink(folder.path().join("nothing"), directory.join("profile.cubex")).unwrap();
     let output = support::command("100").args(["report", path(&directory)]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let said = text(&output.stderr);
     assert_eq!(said.matches("a named pipe, not a regular file").count(), 2, "{said}");
     assert!(said.contains("6.rows: this is a link, which is not followed"), "{said}");

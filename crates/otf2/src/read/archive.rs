@@ -1,7 +1,8 @@
 //! An archive, open for reading.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::anchor::{self, Anchor};
 use crate::error::{Error, ErrorKind, Result};
@@ -42,12 +43,23 @@ pub(crate) const THUMBNAIL_CHUNK: u64 = 1024 * 1024;
 pub struct Archive {
     store: Arc<dyn Store>,
     anchor: Arc<Anchor>,
+    /// Number of events that the definition of each location states, once the definitions were read.
+    stated: Arc<OnceLock<HashMap<LocationRef, u64>>>,
 }
 
 /// Finds the archive that a path names.
 fn directory(path: &Path) -> Result<Directory> {
     let found = store::find(path).map_err(|error| Error::new(ErrorKind::Io(error)).at(path));
     found.map(|(directory, name)| Directory::new(directory, name))
+}
+
+/// Returns the number of events that the definition of each location states. The first definition of a location counts.
+fn stated(definitions: &Definitions) -> HashMap<LocationRef, u64> {
+    let mut all = HashMap::new();
+    for location in definitions.locations() {
+        all.entry(location.id).or_insert(location.number_of_events);
+    }
+    all
 }
 
 impl Archive {
@@ -81,7 +93,7 @@ impl Archive {
             Anchor::read(&bytes)
         };
         let anchor = read().map_err(|error| error.at(store.describe(FileKind::Anchor)))?;
-        Ok(Self { store, anchor: Arc::new(anchor) })
+        Ok(Self { store, anchor: Arc::new(anchor), stated: Arc::default() })
     }
 
     /// Returns the contents of the anchor file, which were read when the archive was opened.
@@ -109,16 +121,29 @@ impl Archive {
     /// # Errors
     /// Fails if the file is missing or does not begin with a chunk header.
     pub fn global_definitions(&self) -> Result<DefReader> {
-        Ok(RecordReader::new(self.stream(FileKind::GlobalDefs, WINDOW)?, Scope::Global))
+        let reader = RecordReader::new(self.stream(FileKind::GlobalDefs, WINDOW)?, Scope::Global);
+        Ok(reader.expecting(self.anchor.definitions))
     }
 
     /// Reads all global definitions into memory, for look-ups by id. Damage ends the reading and becomes
     /// [`Definitions::warning`]; the definitions before it are kept.
     ///
+    /// Readers of events that are opened afterwards, from this archive or its clones, compare the number of their events
+    /// with the number that the definition of the location states.
+    ///
     /// # Errors
     /// Fails if the file is missing or does not begin with a chunk header.
     pub fn definitions(&self) -> Result<Definitions> {
-        Ok(Definitions::read(self.global_definitions()?))
+        let definitions = Definitions::read(self.global_definitions()?);
+        self.stated.get_or_init(|| stated(&definitions));
+        Ok(definitions)
+    }
+
+    /// Returns the number of events that the definition of a location states, or `u64::MAX` if it states none or the
+    /// definitions were not read.
+    fn stated(&self, location: LocationRef) -> u64 {
+        let all = self.stated.get();
+        all.and_then(|all| all.get(&location)).copied().unwrap_or(u64::MAX)
     }
 
     /// Opens a reader for the local definitions of a location, or returns `None` if the location has no such file. Use
@@ -167,7 +192,7 @@ impl Archive {
         window: usize,
     ) -> Result<EventReader> {
         let stream = self.stream(FileKind::Events(location), window)?;
-        Ok(EventReader::new(location, stream, tables))
+        Ok(EventReader::new(location, stream, tables, self.stated(location)))
     }
 
     /// Opens a reader that merges the events of several locations by time and takes about `memory` bytes in all, but at

@@ -99,13 +99,29 @@ pub struct EventReader {
 }
 
 impl EventReader {
-    pub(crate) fn new(location: LocationRef, stream: Stream, tables: &LocalTables) -> Self {
+    /// Makes a reader of a location for which the definitions state `stated` events, `u64::MAX` if that is not known.
+    pub(crate) fn new(
+        location: LocationRef,
+        stream: Stream,
+        tables: &LocalTables,
+        stated: u64,
+    ) -> Self {
+        let mut records = Stamped::new(stream, event_single);
+        records.stated = stated;
         Self {
             location,
-            records: Stamped::new(stream, event_single),
+            records,
             maps: (!tables.maps.is_empty()).then(|| Arc::clone(&tables.maps)),
             clock: (!tables.clock.is_identity()).then(|| tables.clock.clone()),
         }
+    }
+
+    /// Makes the reader fail after the last event if the location has another number of events than `stated`. Readers
+    /// know the number by themselves if [`Archive::definitions`](crate::Archive::definitions) was called before.
+    #[must_use]
+    pub fn expecting(mut self, stated: u64) -> Self {
+        self.records.stated = stated;
+        self
     }
 
     /// Returns the location whose events the reader gives.
@@ -116,7 +132,8 @@ impl EventReader {
     /// Returns the next event, or `None` after the last. The event borrows the reader.
     ///
     /// # Errors
-    /// Fails if the file is damaged or cannot be read. The next call then returns `None`.
+    /// Fails if the file is damaged or cannot be read. The next call then returns `None`. A file whose events are not
+    /// as many as the definitions state fails after its last event, with [`ErrorKind::Count`](crate::ErrorKind::Count).
     // Compiled once, and not into every crate that reads: the records of OTF2 make it a large function.
     #[inline(never)]
     #[allow(clippy::should_implement_trait)] // The event borrows the reader: no `Iterator` can.

@@ -27,6 +27,8 @@ pub(crate) struct Stamped {
     /// `true` if the end was reached or an error was found, so that this chunk gives no more records. It is atomic only so
     /// that threads may share what contains a reader.
     ended: AtomicBool,
+    /// Number of records that the definitions state, or `u64::MAX` if it is not known.
+    pub(crate) stated: u64,
     single: fn(u8) -> bool,
 }
 
@@ -42,6 +44,7 @@ impl Stamped {
             attributes: NO_ATTRIBUTES,
             found: None,
             ended: AtomicBool::new(false),
+            stated: u64::MAX,
             single,
         }
     }
@@ -137,7 +140,7 @@ impl Stamped {
                     self.stream.next_chunk()?;
                     (at, attributes) = (self.stream.pos, NO_ATTRIBUTES);
                 }
-                control::END_OF_FILE => return Ok(None),
+                control::END_OF_FILE => return self.check_count(at).map(|()| None),
                 control::TIMESTAMP => {
                     let bytes = self.stream.bytes();
                     let order = self.stream.header.order;
@@ -177,6 +180,16 @@ impl Stamped {
                 other => return Err(self.stream.error(at, ErrorKind::Control(other))),
             }
         }
+    }
+
+    /// Compares the number of the last record with the one that the definitions state. Damage can leave bytes that are
+    /// valid records, so that nothing else tells that some are missing.
+    fn check_count(&self, at: usize) -> Result<()> {
+        let (stated, found) = (self.stated, self.number);
+        if stated == u64::MAX || stated == found {
+            return Ok(());
+        }
+        Err(self.stream.error(at, ErrorKind::Count { stated, found }))
     }
 
     /// Makes an error from the fault in a record, and ends the chunk.

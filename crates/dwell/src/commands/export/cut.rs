@@ -9,6 +9,7 @@ use dwell_report::format;
 use otf2::Archive;
 
 use crate::commands::timeline::{numbers, time};
+use crate::damage;
 use crate::progress;
 use crate::terminal::{line, note};
 
@@ -51,5 +52,7 @@ pub(super) fn run(path: &Path, to: &Path, part: &Part) -> anyhow::Result<ExitCod
             "{left_out} records of messages and collectives that lie partly outside were left out"
         );
     }
-    Ok(super::told(&copied.damage))
+    damage::report_recovered(&archive);
+    damage::report(&copied.damage);
+    Ok(ExitCode::SUCCESS)
 }

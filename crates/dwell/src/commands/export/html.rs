@@ -8,15 +8,17 @@ use anyhow::Context;
 use dwell_report::format;
 
 use super::Page;
-use crate::commands::view;
+use crate::commands::{report, view};
+use crate::damage;
 use crate::output;
-use crate::terminal::{line, note, visible};
+use crate::terminal::{line, visible};
 
 pub(super) fn run(first: &Path, args: &Page) -> anyhow::Result<ExitCode> {
     let file_name = args.output.as_deref().context("name a file to write with -o")?;
     let mut runs = Vec::new();
     for path in std::iter::once(first).chain(args.compare.iter().map(AsRef::as_ref)) {
         runs.push(view::open(path, &args.sources)?);
+        damage::report_findings(&report::find(path)?);
     }
     let place = || output::cannot(file_name);
     let new = output::create(file_name)?;
@@ -40,8 +42,6 @@ pub(super) fn run(first: &Path, args: &Page) -> anyhow::Result<ExitCode> {
     for file in &exported.sources {
         line!("  {}", visible(&file.to_string_lossy()))?;
     }
-    for damage in &exported.damage {
-        note!("damaged: {damage}");
-    }
-    Ok(ExitCode::from(u8::from(!exported.damage.is_empty())))
+    damage::report(&exported.damage);
+    Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use dwell_report::format;
 
 use super::tables;
 use crate::terminal::line;
-use crate::{output, progress};
+use crate::{damage, output, progress};
 
 pub(super) fn run(path: &Path, file: &Path) -> anyhow::Result<ExitCode> {
     output::check(file)?;
@@ -16,5 +16,6 @@ pub(super) fn run(path: &Path, file: &Path) -> anyhow::Result<ExitCode> {
     let bytes = dwell_export::perfetto(&run, file, &|events| bar.inc(events));
     bar.finish_and_clear();
     line!("{}: {}", file.display(), format::bytes(bytes? as f64))?;
-    Ok(super::told(&run.damage()))
+    damage::report(run.damage());
+    Ok(ExitCode::SUCCESS)
 }

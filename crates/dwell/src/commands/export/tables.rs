@@ -9,6 +9,7 @@ use dwell_report::findings::Findings;
 use dwell_report::{Query, format};
 use otf2::Archive;
 
+use crate::damage;
 use crate::dependencies::{self, directory};
 use crate::progress;
 use crate::terminal::line;
@@ -22,7 +23,8 @@ pub(super) fn run(path: &Path, to: &Path, with_events: bool) -> anyhow::Result<E
         let file = to.join(it.table).with_extension("parquet");
         line!("{}: {} rows", file.display(), format::grouped(it.rows))?;
     }
-    Ok(super::told(&run.damage()))
+    damage::report(run.damage());
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Opens an archive that was analysed, with its report, findings and dependency log.
@@ -38,6 +40,7 @@ pub(super) fn open(path: &Path) -> anyhow::Result<Run> {
     let file = directory.join("findings.json");
     let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
     let findings = Findings::read(&bytes).with_context(|| file.display().to_string())?;
+    damage::report(&findings.damage);
     let log = dependencies::open(path, query.meta().locations().len())?;
     Ok(Run::new(archive, log, query, findings)?)
 }

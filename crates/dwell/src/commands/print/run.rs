@@ -130,6 +130,8 @@ impl<'a, W: Write> Session<'a, W> {
     }
 
     fn definitions(&mut self, print: bool) -> Result<()> {
+        // Readers of events compare their numbers with those that definitions state, once these were read.
+        self.archive.definitions()?;
         let mut reader = self.archive.global_definitions()?;
         if print {
             self.begin(Section::Definitions)?;

@@ -1,6 +1,9 @@
-//! Damaged reports: every command reports them by its exit code and in words.
+//! Damaged archives and reports: every command reports them by its exit code and in words.
 
 use std::fs;
+
+use dwell_model::archive::DAMAGED;
+use otf2::Archive;
 
 use super::{Home, said};
 
@@ -37,4 +40,79 @@ fn an_export_of_a_damaged_report_says_so() {
     let output = home.dwell(&["export", "good.cubex", "--html", "-o", "out.html"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(output.stderr.is_empty(), "{}", said(&output));
+}
+
+/// Deletes two bytes of the events of location 0 so that the rest of the file still consists of valid records, one fewer
+/// than there were.
+fn lose_an_event(home: &Home) {
+    let file = home.path("run/traces/0.evt");
+    let whole = fs::read(&file).unwrap();
+    // Few places are such that a reader does not stumble; the first of them is taken.
+    for at in 18..whole.len() - 2 {
+        let mut bytes = whole.clone();
+        bytes.drain(at..at + 2);
+        fs::write(&file, bytes).unwrap();
+        let archive = Archive::open(home.path("run")).unwrap();
+        let mut reader = archive.events(otf2::id::LocationRef(0)).unwrap();
+        let mut count = 0;
+        let end = loop {
+            match reader.next() {
+                Ok(Some(_)) => count += 1,
+                end => break end.map(drop),
+            }
+        };
+        let stated = archive.definitions().unwrap().locations().next().unwrap().number_of_events;
+        if end.is_ok() && count + 1 == stated {
+            return;
+        }
+    }
+    panic!("no two bytes hide an event");
+}
+
+#[test]
+fn every_command_says_that_events_are_missing() {
+    let home = Home::with_archive();
+    let analyzed = home.dwell(&["analyze", "run"]);
+    assert!(analyzed.status.success(), "{}", said(&analyzed));
+    lose_an_event(&home);
+    let missing = "its definition states";
+    let says = |args: &[&str]| {
+        let output = home.dwell(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {}", said(&output));
+        assert!(said(&output).contains(missing), "{args:?}: {}", said(&output));
+    };
+    says(&["info", "run"]);
+    says(&["print", "run"]);
+    says(&["print", "run", "--by-location"]);
+    says(&["whatif", "run"]);
+    says(&["export", "run", "--parquet", "tables"]);
+    says(&["export", "run", "--perfetto", "run.pftrace"]);
+    says(&["export", "run", "--otf2", "copy"]);
+    // The copy is sound by itself, and says of what it is one.
+    says(&["info", "copy"]);
+    let copy = Archive::open(home.path("copy")).unwrap();
+    assert!(copy.anchor().property(DAMAGED).is_some_and(|it| it.contains(missing)));
+    // Reports that are made from it keep the damage.
+    says(&["analyze", "run"]);
+    says(&["report", "run"]);
+    says(&["compare", "run", "run"]);
+    says(&["timeline", "run"]);
+    says(&["export", "run", "--html", "-o", "run.html"]);
+}
+
+#[test]
+fn lost_definitions_are_damage() {
+    let home = Home::with_archive();
+    let file = home.path("run/traces.def");
+    let mut bytes = fs::read(&file).unwrap();
+    // The second definition swallows the third: the length of a short record is its second byte.
+    let second = 18 + 2 + usize::from(bytes[19]);
+    let third = second + 2 + usize::from(bytes[second + 1]);
+    bytes[second + 1] += 2 + bytes[third + 1];
+    fs::write(&file, bytes).unwrap();
+    for args in [&["info", "run"][..], &["print", "run"], &["export", "run", "--otf2", "copy"]] {
+        let output = home.dwell(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {}", said(&output));
+        assert!(said(&output).contains("definitions, there are"), "{}", said(&output));
+    }
 }
