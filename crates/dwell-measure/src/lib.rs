@@ -9,6 +9,7 @@
 //! | `arch` | code that differs from processor to processor: x86-64 and AArch64 | the same items for each |
 //! | [`entry`] | the words and the switch that entry stubs know | off in forked children |
 //! | `faults` | the ways into the recorder, which a test build can make panic | known to locks and threads; knows neither |
+//! | `file_limit` | writing files without a SIGXFSZ for the program | around rare work only |
 //! | [`guard`] | the wall between panics of the recorder and the program | around recording only, never around the real function |
 //! | [`hook`] | the statements of a hook about a call | by generic operation, never by name |
 //! | [`recorder`] | the interface that every hook uses: the beginning and the end of a call, and records of generic operations | one function for each kind of record |
@@ -45,6 +46,7 @@ mod cost;
 pub mod counters;
 pub mod entry;
 mod faults;
+mod file_limit;
 pub mod filter;
 #[cfg(test)]
 #[path = "../../../tests/golden.rs"]

@@ -20,6 +20,8 @@ use std::os::unix::fs::FileExt;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
 
+use crate::file_limit::without_signal;
+
 /// A piece of mapped memory that this value owns and unmaps when it is dropped. It is readable and writable as a slice
 /// of bytes.
 #[derive(Debug)]
@@ -144,10 +146,9 @@ const COPIED: usize = 32 << 10;
 /// # Errors
 /// The error of the system. A part may have been copied.
 pub(crate) fn copy(bytes: &[u8], file: &File, offset: u64) -> io::Result<()> {
-    (offset..)
-        .step_by(COPIED)
-        .zip(bytes.chunks(COPIED))
-        .try_for_each(|(at, piece)| file.write_all_at(piece, at))
+    let pieces = (offset..).step_by(COPIED).zip(bytes.chunks(COPIED));
+    let write = |(at, piece)| file.write_all_at(piece, at);
+    without_signal(|| pieces.into_iter().try_for_each(write))
 }
 
 /// Memory in which the chunks of an event file are filled, after the first.
@@ -311,9 +312,14 @@ fn map(len: usize, flags: i32, file: i32, offset: u64) -> io::Result<Memory> {
 /// Reserves space with the system call. The function of the C library would write every block on file systems that
 /// cannot reserve. If there is no space, the length of the file stays as it is: ext4 would leave what it could reserve.
 pub(crate) fn reserve(file: &File, offset: u64, len: usize) -> io::Result<()> {
+    // Some file systems do not ask for the limit when they reserve.
     if offset.saturating_add(len as u64) > largest_file() {
         return Err(io::Error::from_raw_os_error(libc::EFBIG));
     }
+    without_signal(|| reserve_within(file, offset, len))
+}
+
+fn reserve_within(file: &File, offset: u64, len: usize) -> io::Result<()> {
     let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
     let len = libc::off_t::try_from(len).map_err(io::Error::other)?;
     let before = file.metadata()?.len();
@@ -349,7 +355,7 @@ fn write_zeros(file: &File, offset: u64, len: u64) -> io::Result<()> {
     })
 }
 
-/// Returns the largest size of a file of this process. A process that exceeds it is killed by a signal.
+/// Returns the largest size of a file of this process.
 fn largest_file() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `limit` is valid for writing.

@@ -14,12 +14,15 @@ use dwell_unify::unify::{Global, Process};
 
 use crate::cost;
 use crate::counters::Counting;
+use crate::file_limit::without_signal;
 use crate::guard;
 use crate::process;
 
 /// Says something, on standard error, as one write.
 pub(crate) fn say(text: &str) {
-    let _ = io::stderr().write_all(format!("dwell: {}\n", visible_lines(text)).as_bytes());
+    let line = format!("dwell: {}\n", visible_lines(text));
+    // Standard error may be a file, too.
+    let _ = without_signal(|| io::stderr().write_all(line.as_bytes()));
 }
 
 /// Name of this node.

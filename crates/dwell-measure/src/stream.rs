@@ -166,7 +166,7 @@ impl Stream {
             return Ok(());
         }
         let file = memory::open(&self.path, false)?;
-        std::os::unix::fs::FileExt::write_all_at(&file, &self.head.bytes(), 0)?;
+        memory::copy(&self.head.bytes(), &file, 0)?;
         self.block.save(&file, BLOCK)
     }
 

@@ -12,6 +12,7 @@ use super::conclude::Conclusion;
 use super::{COMPARISON, Ending, Part, STARTED, speaks, take_part};
 use crate::call;
 use crate::clock_rendezvous;
+use crate::file_limit::without_signal;
 use crate::guard::{self, Entry, guarded};
 use crate::hook::{CallArgs, Hook, Who};
 use crate::lease;
@@ -42,12 +43,13 @@ pub fn finish<U: Upcalls>(
         Ending::Alone => Deadline::from_now(Step::End, timeout),
     };
     let arrived = AtomicBool::new(false);
+    let open_once = || {
+        let up = open(arrival);
+        arrived.store(true, Ordering::Relaxed);
+        up
+    };
     let ended = guarded(Entry::Finish, || {
-        finish_together(part, hook, timeout, || {
-            let up = open(arrival);
-            arrived.store(true, Ordering::Relaxed);
-            up
-        })
+        without_signal(|| finish_together(part, hook, timeout, open_once))
     });
     ended.unwrap_or_else(|| {
         // The others wait for this process, if not for what it has recorded.
@@ -128,11 +130,13 @@ pub fn exit() {
     if !process.is_this() {
         return; // The files are its parent's.
     }
-    process.end();
-    let _ = process.define(&Fact::End { how: "exit" });
-    lease::release();
-    if process.rank() == 0 {
-        let why = io::Error::other("the program ended without ending its runtime");
-        recording.report_incomplete(&why);
-    }
+    without_signal(|| {
+        process.end();
+        let _ = process.define(&Fact::End { how: "exit" });
+        lease::release();
+        if process.rank() == 0 {
+            let why = io::Error::other("the program ended without ending its runtime");
+            recording.report_incomplete(&why);
+        }
+    });
 }

@@ -17,6 +17,7 @@ use crate::clock::{self, Sample};
 use crate::clock_rendezvous;
 use crate::control;
 use crate::counters::{Counting, Wanted};
+use crate::file_limit::without_signal;
 use crate::guard::{self, Entry, guarded};
 use crate::handshake::{self, Agreement};
 use crate::hook::{Hook, paradigm};
@@ -45,6 +46,16 @@ pub fn start<U: Upcalls>(
         }
         return;
     }
+    without_signal(|| start_first(hook, began, open, about));
+}
+
+/// Begins the recording of this process with the first of its runtimes.
+fn start_first<U: Upcalls>(
+    hook: &'static Hook,
+    began: Past,
+    open: impl FnOnce(Deadline) -> io::Result<U>,
+    about: impl FnOnce(&Wanted) -> Runtime,
+) {
     // Whatever goes wrong here, this process takes part in what follows, or others would wait for it.
     let read = guarded(Entry::Start, || {
         report::seen();

@@ -33,6 +33,7 @@ mod launched;
 #[allow(dead_code)] // Not every test program uses all of it.
 #[path = "../../../../tests/launchers.rs"]
 mod launchers;
+mod limits;
 mod linked;
 mod mpi;
 mod mpi_count;
