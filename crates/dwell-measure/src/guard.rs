@@ -22,6 +22,7 @@ use std::cell::Cell;
 use std::io;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arch;
 use crate::entry;
@@ -89,6 +90,32 @@ pub fn reason() -> Option<&'static str> {
 pub fn error() -> io::Error {
     io::Error::other(reason().unwrap_or("internal error"))
 }
+
+/// Ends the recording because there is no memory for the recorder. The allocator calls it, so it neither allocates nor
+/// waits for anything. What was recorded stays in its files, for `dwell recover`.
+#[cold]
+pub fn out_of_memory() {
+    if NO_MEMORY.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    entry::turn(false);
+    if let Some(process) = process::current().filter(|process| process.is_this()) {
+        process.head.loses_calls_uncounted();
+    }
+}
+
+/// Fails if the recorder has been [out of memory](out_of_memory), so that it should not begin anything.
+///
+/// # Errors
+/// That there is no memory.
+pub(crate) fn check_memory() -> io::Result<()> {
+    match NO_MEMORY.load(Ordering::Relaxed) {
+        true => Err(io::Error::from_raw_os_error(libc::ENOMEM)),
+        false => Ok(()),
+    }
+}
+
+static NO_MEMORY: AtomicBool = AtomicBool::new(false);
 
 /// Makes panics of this copy of the standard library silent, and keeps the place of the first one. Only for
 /// `libdwell.so`, whose copy is its own: a measured program that is written in Rust has another one.

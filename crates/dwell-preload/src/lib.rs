@@ -10,6 +10,7 @@
 //! | `entry` | one function: its hook, and the real one |
 //! | `real` | lookup of real functions |
 //! | `shmem` | OpenSHMEM: hooks made from its table, and messages of the recorder |
+//! | `allocator` | memory of the recorder, with a reserve |
 //! | `absent` | hiding hooks of functions that the runtime lacks |
 //! | `over_mpi` | coarrays, ARMCI and Global Arrays: layers whose calls contain calls of MPI |
 //! | `gasnet` | GASNet-EX: calls that a header in the program reports, and messages of the recorder |
@@ -25,6 +26,7 @@
 #[macro_use]
 mod arch;
 mod absent;
+mod allocator;
 mod control;
 mod entry;
 mod gasnet;

@@ -93,7 +93,11 @@ pub fn put_back(events: &Path, chunk_size: u64) -> io::Result<Staged> {
 
 /// Reads what is at a place of an event file, which may be less than a chunk at its end.
 fn at_place(file: &File, place: u64, chunk_size: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(chunk_size).unwrap_or_default()];
+    let size = usize::try_from(chunk_size).unwrap_or_default();
+    let mut bytes = Vec::new();
+    // The process that records calls this, too, and must not be aborted.
+    bytes.try_reserve_exact(size)?;
+    bytes.resize(size, 0);
     let mut length = 0;
     while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
         match file.read_at(rest, place * chunk_size + length as u64) {

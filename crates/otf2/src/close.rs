@@ -284,7 +284,11 @@ pub fn leave_open(
     // Behind the chunk that has the two end marks, which are no longer the end.
     let end = closed.bytes.saturating_sub(2);
     let next = end.div_ceil(chunk_size) * chunk_size;
-    let memory = vec![0; usize::try_from(chunk_size).unwrap_or_default()];
+    let size = usize::try_from(chunk_size).unwrap_or_default();
+    let mut memory = Vec::new();
+    // The process that records calls this, too, and must not be aborted.
+    memory.try_reserve_exact(size).map_err(|error| fail(error.into()))?;
+    memory.resize(size, 0);
     let mut encoder = Encoder::resume(memory, closed.events, last).map_err(full)?;
     let before = closed.events;
     while let Some(region) = closed.open.pop() {

@@ -41,7 +41,8 @@ impl Conclusion<'_> {
             Err(error) => (ProcessFacts::default(), Err(error)),
         };
         let unified = unify::unify(up, local.shared.clone(), local.process.clone());
-        recorder_collectives::agree(up, read.and(everyone_is_there(&unified)))?;
+        let there = read.and(everyone_is_there(&unified)).and(guard::check_memory());
+        recorder_collectives::agree(up, there)?;
         let unified = unified?;
         let collated = self.collate(up, &local, &unified);
         let placed = match &collated {
@@ -279,7 +280,8 @@ impl Conclusion<'_> {
 
 /// Runs a step of the end that concerns this process alone, behind a guard.
 fn own<T>(part: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    guarded(Entry::Close, part).unwrap_or_else(|| Err(guard::error()))
+    let made = guarded(Entry::Close, part).unwrap_or_else(|| Err(guard::error()))?;
+    guard::check_memory().map(|()| made)
 }
 
 /// Fails if rank 0 lacks the definitions of some process, or if another process did not get its answer.

@@ -115,6 +115,7 @@ fn start_together(
         if guard::reason().is_some() {
             return Err(guard::error());
         }
+        guard::check_memory()?;
         let (process, open_files) = begin(hook, &agreement, &settings, &*up, about)?;
         process.sample(began.enter);
         if let Ok(distance) = &distance {
@@ -125,7 +126,7 @@ fn start_together(
             control::pause();
         }
         call::past(hook, began);
-        Ok(open_files)
+        guard::check_memory().map(|()| open_files)
     });
     let (open_files, failure) = match begun.unwrap_or_else(|| Err(guard::error())) {
         Ok(open_files) => (open_files, None),

@@ -292,6 +292,9 @@ impl Process {
     /// inside the recorder. Returns the figures of each location, or the error with which it could not be closed.
     pub fn end(&self) -> Vec<io::Result<Closed>> {
         self.switch_off();
+        if let Err(error) = guard::check_memory() {
+            self.fail("no memory for the recorder", &error);
+        }
         guarded(guard::Entry::Sample, || self.sample_clock());
         // SAFETY: locations are never unmapped, recording is off, and processes end once.
         self.locations.all().map(|it| unsafe { close(Location::of(it)) }).collect()

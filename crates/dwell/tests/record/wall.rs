@@ -1,7 +1,7 @@
 //! The fault wall: wherever the recorder panics, the program goes on as without Dwell, and the reason is kept.
 //!
 //! The library with assertions panics where `DWELL_TEST_PANIC` says, at the last process, for which all others wait
-//! wherever processes wait for each other. The program goes through every entry into the recorder, on OpenSHMEM
+//! wherever processes wait for each other, or gets no memory from the allocation on that `DWELL_TEST_NO_MEMORY` says. The program goes through every entry into the recorder, on OpenSHMEM
 //! and on each MPI library.
 
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ const SOURCE: &str = "tests/programs/guarded.c";
 
 /// Shell script that sets the variable for the last process and then becomes the command.
 const ASK: &str = r#"rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
-if [ "$rank" = 1 ]; then export DWELL_TEST_PANIC="$1"; fi
+if [ "$rank" = 1 ]; then export "$1"; fi
 shift; exec "$@""#;
 
 impl Stage {
@@ -69,13 +69,27 @@ impl Stage {
 
     /// Records the program with a panic at a pass of an entry.
     fn with_panic(&self, entry: Entry, pass: u32) -> Run {
+        self.with_fault(&format!("DWELL_TEST_PANIC={}:{pass}", entry.name()))
+    }
+
+    /// Records the program with a variable set for its last process.
+    fn with_fault(&self, asked: &str) -> Run {
         let experiment = self.lab.experiment();
         let _ = std::fs::remove_dir_all(&experiment);
-        let asked = format!("{}:{pass}", entry.name());
-        let shell = ["sh", "-c", ASK, "sh", &asked].map(OsStr::new);
+        let shell = ["sh", "-c", ASK, "sh", asked].map(OsStr::new);
         let dwell = [env!("CARGO_BIN_EXE_dwell"), "run", "-o"].map(OsStr::new);
         let what = [experiment.as_os_str(), self.program.as_os_str()];
         self.run(&[&shell[..], &dwell, &what].concat())
+    }
+
+    /// Checks that the program is not affected if the recorder gets no memory from its `n`-th allocation on.
+    fn check_without_memory(&self, n: u32) {
+        let run = self.with_fault(&format!("DWELL_TEST_NO_MEMORY={n}"));
+        let told = format!("allocation {n} {:?}: {run:?}", self.mpi);
+        assert_eq!(run.code, self.bare.code, "{told}");
+        assert_eq!(program_said(&run), program_said(&self.bare), "{told}");
+        // The processes say it, unless the run needs fewer allocations.
+        assert!(run.stderr.contains("dwell:"), "{told}");
     }
 
     /// Checks that the program is not affected, and that the reason can be found.
@@ -195,6 +209,31 @@ fn panics_on_mpi() {
     ];
     for (mpi, entries) in Mpi::of_the_system().into_iter().zip(entries) {
         sample(&Stage::mpi(mpi), &entries);
+    }
+}
+
+/// Allocations of the recorder that fail in the sample, from its first to one at the end of the run.
+const FAILING: [u32; 5] = [1, 30, 120, 300, 700];
+
+#[test]
+fn no_memory_on_openshmem() {
+    let Some(stage) = Stage::shmem() else { return };
+    FAILING.iter().for_each(|n| stage.check_without_memory(*n));
+}
+
+#[test]
+fn no_memory_on_mpi() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let stage = Stage::mpi(mpi);
+    FAILING.iter().for_each(|n| stage.check_without_memory(*n));
+}
+
+#[test]
+#[ignore = "slow: cargo xtask proofs"]
+fn no_memory_from_any_allocation_on() {
+    let stages = Stage::shmem().into_iter();
+    for stage in stages.chain(Mpi::of_the_system().into_iter().map(Stage::mpi)) {
+        (1..200).chain((200..3000).step_by(10)).for_each(|n| stage.check_without_memory(n));
     }
 }
 
