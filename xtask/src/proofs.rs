@@ -11,7 +11,7 @@ use crate::ci::{self, gasnet, install, linkage, published};
 use crate::process::{self, cargo};
 use crate::steps::{self, Step};
 use crate::workspace::Workspace;
-use crate::{aarch64, bench, book, bounds, deny, dist, fuzz, sanitize, truth, web};
+use crate::{aarch64, bench, book, bounds, cluster, deny, dist, fuzz, sanitize, truth, web};
 
 /// Seconds for each fuzz target.
 const FUZZ_SECONDS: u32 = 30;
@@ -46,6 +46,7 @@ const STEPS: &[Step<Workspace>] = &[
     Step { name: "kills", run: kills },
     Step { name: "fault-wall", run: |it| test(it, &["-p", "dwell", "--test", "record", "wall::", "--", "--ignored"]) },
     Step { name: "launchers", run: |it| test(it, &["--release", "-p", "dwell", "--test", "record", "launched::", "--", "--ignored"]) },
+    Step { name: "cluster", run: |it| cluster::run(it, &cluster::Options::default()) },
     Step { name: "gasnet-counts", run: gasnet_counts },
     Step { name: "book-commands", run: |it| test(it, &["-p", "dwell", "--test", "book", "--", "--include-ignored"]) },
     Step { name: "bounds", run: |it| bounds::run(it, &bounds::Options::default()) },

@@ -285,7 +285,10 @@ fn wait_for_job(cluster: &Cluster, job: &str, limit: Duration) -> Result<()> {
     let began = Instant::now();
     loop {
         let output = cluster.on_login(&["squeue", "-h", "-j", job, "-o", "%i"]).output()?;
-        if output.stdout.is_empty() {
+        // Slurm forgets jobs some minutes after their end.
+        let forgotten = text(&output).contains("Invalid job id");
+        ensure!(output.status.success() || forgotten, "squeue: {}", text(&output));
+        if output.stdout.is_empty() || forgotten {
             return Ok(());
         }
         ensure!(began.elapsed() < limit, "job {job} does not end");
