@@ -8,7 +8,7 @@ use crate::record::{framed, write_body};
 use crate::value::{Attribute, List};
 use crate::wire::Wire;
 
-/// An event that can be written together with another by [`Encoder::write_both`]. The trait is sealed: its types are
+/// An event that can be written together with another by [`Encoder::write_both`](crate::encode::Encoder::write_both). The trait is sealed: its types are
 /// [`Plain`], [`Tagged`], references to [`Prepared`] events, and pairs of these.
 pub trait Part: sealed::Sealed + Copy {
     /// Number of events.
@@ -32,11 +32,11 @@ mod sealed {
     impl<A: Sealed, B: Sealed> Sealed for (A, B) {}
 }
 
-/// An event without attributes, for [`Encoder::write_both`]. An event of unknown kind is written as no bytes.
+/// An event without attributes, for [`Encoder::write_both`](crate::encode::Encoder::write_both). An event of unknown kind is written as no bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<E>(pub E);
 
-/// An event with one attribute, for [`Encoder::write_both`]. An event of unknown kind is written as no bytes.
+/// An event with one attribute, for [`Encoder::write_both`](crate::encode::Encoder::write_both). An event of unknown kind is written as no bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Tagged<E>(pub Attribute, pub E);
 
