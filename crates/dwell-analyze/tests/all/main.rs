@@ -19,6 +19,7 @@ mod outside;
 mod phases;
 mod ranking;
 mod ranks;
+mod reader;
 mod report;
 mod speed;
 mod spill;
