@@ -19,6 +19,7 @@
 //! | `control` | pausing and resuming, for programs |
 //! | `regions` | layers whose calls are recorded as regions only, such as UCX |
 //! | `user` | code of the program: instrumented functions, regions of `dwell.h` |
+//! | `exec` | keeping the library in a program that becomes another one |
 //! | `loading` | loading and unloading of the library |
 #![allow(unsafe_code)] // Every hook is called from C and calls C.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -29,6 +30,7 @@ mod absent;
 mod allocator;
 mod control;
 mod entry;
+mod exec;
 mod gasnet;
 mod gasp;
 mod loading;

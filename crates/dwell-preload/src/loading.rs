@@ -10,6 +10,7 @@ extern "C" fn loaded() {
     keep_panics_silent();
     guarded(Entry::Load, || {
         dwell_measure::clock::prepare();
+        crate::exec::prepare();
         // A library may test for functions of MPI before MPI is initialised.
         crate::mpi::hide_absent();
     });

@@ -108,6 +108,25 @@ fn a_script_that_starts_a_program_with_address_sanitizer() {
     }
 }
 
+/// A wrapper that replaces or clears `LD_PRELOAD` and then becomes the program: it is recorded all the same.
+#[test]
+fn a_wrapper_that_replaces_the_preloaded_library_is_followed() {
+    for mpi in Mpi::chosen_of_the_system() {
+        let lab = Lab::bare();
+        let program = mpi.compile(&lab, "tests/programs/mpi_ring.c", &[]);
+        for wrapper in [&["env", "LD_PRELOAD=libm.so.6"][..], &["env", "-u", "LD_PRELOAD"]] {
+            let wrapper: Vec<&OsStr> = wrapper.iter().map(OsStr::new).collect();
+            let command = [&wrapper[..], &[program.as_os_str()]].concat();
+            let plain = mpi.run(&lab, 2, &command);
+            let measured = mpi.measured(&lab, 2, &command);
+            assert_eq!(plain.code, Some(0), "{plain:?}");
+            assert_eq!(plain.code, measured.code, "{measured:?}");
+            assert_eq!(lines(&plain.stdout), lines(&measured.stdout), "{measured:?}");
+            assert!(calls(&lab) >= 4, "{measured:?}");
+        }
+    }
+}
+
 /// Compiles a program for musl, if there is a compiler for it.
 fn musl(lab: &Lab) -> Option<PathBuf> {
     if !needs::tools("MUSL", &["musl-gcc"]) {
