@@ -22,7 +22,7 @@ use dwell_measure::guard;
 
 /// Size of the reserve, in bytes. Small runs need some hundred KiB of it, and a large one ends with the exchange in which
 /// a process says that it has no memory.
-const RESERVE: usize = 8 << 20;
+const RESERVE: usize = 2 << 20;
 
 /// Pieces have sizes of powers of two, so that one that is given back serves the next. This is the exponent of the
 /// smallest.

@@ -63,13 +63,6 @@ pub enum ErrorKind {
         /// Number of events in the file.
         found: u64,
     },
-    /// The file of global definitions is complete, but does not hold as many definitions as the anchor states.
-    DefinitionCount {
-        /// Number of definitions that the anchor states.
-        stated: u64,
-        /// Number of definitions in the file.
-        found: u64,
-    },
     /// The local definitions of a location hold a second mapping table for the same kind of id. The first table is
     /// used.
     DuplicateMap,
@@ -170,7 +163,6 @@ impl Error {
                 | ErrorKind::Record { .. }
                 | ErrorKind::Cut
                 | ErrorKind::Count { .. }
-                | ErrorKind::DefinitionCount { .. }
                 | ErrorKind::DuplicateMap
                 | ErrorKind::ClockOrder
         )
@@ -230,11 +222,6 @@ impl fmt::Display for ErrorKind {
             Self::Count { stated, found } => write!(
                 f,
                 "its definition states {stated} events, its file holds {found}; the file is damaged"
-            ),
-            Self::DefinitionCount { stated, found } => write!(
-                f,
-                "the anchor states {stated} definitions, there are {found}; one of the files is \
-                 damaged"
             ),
             Self::DuplicateMap => f.write_str("a second mapping table for the same kind of id"),
             Self::ClockOrder => f.write_str("clock offsets whose times do not rise"),

@@ -224,7 +224,7 @@ mod tests {
             ("mpi_rma_synchronization", 1.5),
             ("mpi_rma_communication", 0.5),
             ("mpi_rma_sync_wait_for_progress", 0.25),
-            (AT_MOST, 0.5),
+            ("mpi_wait_for_progress_upper_bound", 0.5),
             ("mpi_barrier_wait", 0.75),
         ];
         let metrics = values.map(|(name, value)| (name.to_owned(), value)).into();

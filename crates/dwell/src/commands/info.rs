@@ -350,9 +350,13 @@ fn summarise(
     let (location_groups, system_tree_nodes) = (count("LocationGroup"), count("SystemTreeNode"));
 
     let anchor = archive.anchor();
-    let (stated, found) = (anchor.locations, definitions.locations().len() as u64);
-    if stated != found {
-        tally.report(&format_args!("the anchor states {stated} locations, there are {found}"));
+    for (what, stated, found) in [
+        ("locations", anchor.locations, definitions.locations().len() as u64),
+        ("definitions", anchor.definitions, definitions.len() as u64),
+    ] {
+        if stated != found {
+            tally.report(&format_args!("the anchor states {stated} {what}, there are {found}"));
+        }
     }
     let markers = count_markers(archive, &mut tally);
     let mut bytes = tally.bytes;

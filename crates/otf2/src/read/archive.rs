@@ -121,8 +121,7 @@ impl Archive {
     /// # Errors
     /// Fails if the file is missing or does not begin with a chunk header.
     pub fn global_definitions(&self) -> Result<DefReader> {
-        let reader = RecordReader::new(self.stream(FileKind::GlobalDefs, WINDOW)?, Scope::Global);
-        Ok(reader.expecting(self.anchor.definitions))
+        Ok(RecordReader::new(self.stream(FileKind::GlobalDefs, WINDOW)?, Scope::Global))
     }
 
     /// Reads all global definitions into memory, for look-ups by id. Damage ends the reading and becomes

@@ -61,10 +61,6 @@ pub struct RecordReader<C> {
     stream: Stream,
     scope: Scope,
     ended: bool,
-    /// Number of records that were read.
-    count: u64,
-    /// Number of records that the anchor states, or `u64::MAX` if it states none for this file.
-    stated: u64,
     content: PhantomData<C>,
 }
 
@@ -78,12 +74,7 @@ pub type ThumbnailReader = RecordReader<Thumbnails>;
 
 impl<C: Content> RecordReader<C> {
     pub(crate) fn new(stream: Stream, scope: Scope) -> Self {
-        Self { stream, scope, ended: false, count: 0, stated: u64::MAX, content: PhantomData }
-    }
-
-    /// Makes the reader fail at the end of the file if it holds another number of records.
-    pub(crate) fn expecting(self, stated: u64) -> Self {
-        Self { stated, ..self }
+        Self { stream, scope, ended: false, content: PhantomData }
     }
 
     /// Returns the next record, or `None` after the last. The record borrows the reader.
@@ -102,13 +93,8 @@ impl<C: Content> RecordReader<C> {
         }
         self.ended = true; // Until a record is found.
         let Some(frame) = self.find()? else {
-            let (stated, found) = (self.stated, self.count);
-            if stated == u64::MAX || stated == found {
-                return Ok(None);
-            }
-            return Err(self.error(ErrorKind::DefinitionCount { stated, found }));
+            return Ok(None);
         };
-        self.count += 1;
         self.stream.pos = frame.end;
         let order = self.stream.header.order;
         let bytes = self.stream.bytes();
