@@ -89,9 +89,8 @@ impl Agreement {
 
     /// Returns `true` if this process sees the experiment directory of rank 0, and not another one of the same name.
     pub(crate) fn sees_directory(&self) -> bool {
-        self.host == lease::host()
-            || lease::file(Path::new(&self.directory), &self.host).exists()
-            || run_is(Path::new(&self.directory), self.run)
+        let file = run_file(Path::new(&self.directory));
+        fs::read_to_string(file).is_ok_and(|text| text == self.run.to_string())
     }
 
     /// Returns a text that identifies the clock of this process: that of a node, in one of its boots.
@@ -110,11 +109,6 @@ impl Agreement {
 pub(crate) fn beside(directory: &Path, run: RunId) -> PathBuf {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     directory.with_file_name(format!("{name}-{run}"))
-}
-
-/// Returns `true` if the run file of a directory names the run.
-fn run_is(directory: &Path, run: RunId) -> bool {
-    fs::read_to_string(run_file(directory)).is_ok_and(|text| text == run.to_string())
 }
 
 /// Makes the directory that was asked for. If something is in it already, the next free name is taken, because a program
@@ -220,9 +214,8 @@ pub(crate) fn program() -> String {
 /// A boot of a node, and the namespace that says how far its clocks are ahead: containers of one node can
 /// differ in that.
 fn boot() -> String {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
-    format!("{} {}", text.trim(), namespace.display())
+    format!("{} {}", lease::boot(), namespace.display())
 }
 
 fn ahead() -> u64 {

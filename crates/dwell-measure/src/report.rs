@@ -25,20 +25,6 @@ pub(crate) fn say(text: &str) {
     let _ = without_signal(|| io::stderr().write_all(line.as_bytes()));
 }
 
-/// Name of this node.
-pub(crate) fn host() -> String {
-    lease::host()
-}
-
-/// Writes names as a list for people.
-pub(crate) fn list(names: &BTreeSet<String>) -> String {
-    let names: Vec<_> = names.iter().map(|name| visible(name).to_string()).collect();
-    match names.as_slice() {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        all => all.join(""),
-    }
-}
-
 /// The cores that this process may use, as the system lists them; empty if it does not say.
 pub(crate) fn cores() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -154,7 +140,8 @@ pub(crate) fn incomplete(directory: &str, scratch: Option<&Path>, why: &io::Erro
 /// Reports that `nodes` keep their files in `kept`, because the experiment directory is another one there.
 pub(crate) fn apart(directory: &str, nodes: &BTreeSet<String>, kept: &Path) {
     let (shown, kept) = (shown(directory), visible(&kept.to_string_lossy()).to_string());
-    let nodes = list(nodes);
+    let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    let nodes = lease::list(&nodes);
     say(&format!(
         "the trace in {shown} is not complete: {nodes} keep their files in {kept}. Copy that directory of each of them \
          to one place here. Next: dwell recover {shown} --from THAT_PLACE"

@@ -303,11 +303,10 @@ impl fmt::Display for Signs {
         write!(f, "{known} on ")?;
         match names.as_slice() {
             [] => f.write_str("a node")?,
-            [one] => f.write_str(one)?,
-            [first @ .., last] if names.len() <= NAMED => {
-                write!(f, "{} and {last}", first.join(", "))?;
+            [first, ..] if names.len() > NAMED => {
+                write!(f, "{first} and {} other nodes", names.len() - 1)?;
             }
-            [first, ..] => write!(f, "{first} and {} other nodes", names.len() - 1)?,
+            all => f.write_str(&list(all))?,
         }
         if let Some(node) = self.nodes.iter().find(|node| !node.job.is_empty()) {
             write!(f, ", job {}", node.job)?;
@@ -320,6 +319,14 @@ impl fmt::Display for Signs {
             write!(f, "; its files were last written at {}", moment(last))?;
         }
         Ok(())
+    }
+}
+
+/// Writes names for people: `n1, n2 and n3`.
+pub fn list(names: &[&str]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        all => all.join(""),
     }
 }
 

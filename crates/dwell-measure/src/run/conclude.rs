@@ -207,7 +207,7 @@ impl Conclusion<'_> {
         let Recording { agreement, open_files, chunk, .. } = self.recording;
         let directory = Path::new(&agreement.directory);
         if !agreement.sees_directory() {
-            let (host, path) = (report::host(), open_files.display());
+            let (host, path) = (lease::host(), open_files.display());
             return Err(io::Error::other(format!("{host} keeps its files in {path}")));
         }
         let options = assemble::options(*chunk, unified.locations);
@@ -271,7 +271,7 @@ impl Conclusion<'_> {
             let how = format!("{rounds} rounds, {received} bytes received by rank 0");
             options.properties.push(("DWELL::COLLATION".into(), how));
         }
-        options.machine = report::host();
+        options.machine = lease::host();
         options.description = local.program.clone();
         assemble::complete(global, directory, options, agreement.ahead)
             .map_err(|error| io::Error::other(error.to_string()))

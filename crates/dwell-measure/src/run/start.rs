@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use dwell_unify::deadline::{Deadline, Step};
 use dwell_unify::experiment;
 use dwell_unify::facts::Fact;
+use dwell_unify::lease;
 use dwell_unify::unify::Upcalls;
 
 use super::{COMPARISON, Part, Recording, Runtime, STARTED, set_part, speaks};
@@ -21,7 +22,6 @@ use crate::file_limit::without_signal;
 use crate::guard::{self, Entry, guarded};
 use crate::handshake::{self, Agreement};
 use crate::hook::{Hook, paradigm};
-use crate::lease;
 use crate::process::{self, Plan, Process};
 use crate::recorder_collectives;
 use crate::report;
@@ -151,7 +151,7 @@ fn start_together(
 /// Collects the names of the nodes on which the experiment directory is another one than at rank 0, which reports them.
 /// A process other than rank 0 learns of those in its subtree.
 fn nodes_without_directory(up: &mut impl Upcalls, agreement: &Agreement) -> BTreeSet<String> {
-    let own = (!agreement.sees_directory()).then(report::host);
+    let own = (!agreement.sees_directory()).then(lease::host);
     // If a message does not arrive, the end of the run will report it.
     let names = recorder_collectives::collect(up, own).unwrap_or_default();
     if up.rank() == 0 && !names.is_empty() {
@@ -159,7 +159,7 @@ fn nodes_without_directory(up: &mut impl Upcalls, agreement: &Agreement) -> BTre
         report::say(&format!(
             "{directory} is not the same directory on all nodes: {} cannot write to the one of {}. Their files stay with \
              them. Name a directory that all nodes share with --output",
-            report::list(&names),
+            lease::list(&names.iter().map(String::as_str).collect::<Vec<_>>()),
             agreement.host
         ));
     }
@@ -177,7 +177,7 @@ fn begin(
     let sees_directory = agreement.sees_directory();
     if sees_directory && up.rank() > 0 {
         // Without a lease, recovery asks its user whether the run has ended.
-        let _ = lease::hold(directory, Some(&agreement.host));
+        let _ = crate::lease::hold(directory, Some(&agreement.host));
     }
     let elsewhere = match &settings.scratch {
         Some(scratch) => Some(scratch.join(directory.file_name().unwrap_or_default())),
@@ -218,7 +218,7 @@ fn begin(
         rank,
         size,
         pid: std::process::id().into(),
-        host: &report::host(),
+        host: &lease::host(),
         program: &program,
         layer: u8::from(paradigm(hook.layer)).into(),
     })?;
