@@ -22,7 +22,7 @@ pub(crate) struct Anchor {
     pub(crate) next_free: AtomicPtr<Anchor>,
 }
 
-/// The words of a thread that entry stubs write. A stub stores all but the first before it jumps to its hook.
+/// The words of a thread. A stub stores the second to the fourth before it jumps to its hook.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Words {

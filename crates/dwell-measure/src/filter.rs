@@ -402,6 +402,9 @@ pub struct Selection {
     /// Part of the time that recording may take, in parts of 10,000, or 0 if there is no bound. To keep it, short calls are
     /// aggregated where no other process depends on each of them.
     pub overhead: u32,
+    /// Set if calls that a runtime makes again and again inside a call of another runtime are counted, and not recorded
+    /// one by one.
+    pub counts_inner: bool,
     /// Details of GASNet that are recorded.
     pub details: Details,
 }

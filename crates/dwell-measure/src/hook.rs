@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use dwell_model::archive::Meaning;
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Atomic, Collective, Operation, Shape};
-use dwell_model::table::{Row, Table};
+use dwell_model::table::{self, Row, Table};
 use otf2::enums::{CollectiveOp, Paradigm, RegionRole, RmaAtomicType};
 pub use otf2::id::Rank;
 
@@ -32,6 +32,8 @@ pub struct Hook {
     /// Row of the table, which describes the function and its arguments.
     pub row: &'static Row,
     pub(crate) meaning: Meaning,
+    /// Set if calls may be counted inside calls of other layers.
+    countable: bool,
     /// Id of its region plus one; 0 before its first recorded call.
     region: AtomicU32,
 }
@@ -48,6 +50,7 @@ impl Hook {
             layer_bit: 1 << table.layer as u32,
             row,
             meaning,
+            countable: is_countable(table.layer, row),
             region: AtomicU32::new(0),
         }
     }
@@ -77,6 +80,18 @@ impl Hook {
     /// Returns `true` if some calls are recorded and others are not.
     pub(crate) fn is_sampled(&self) -> bool {
         self.partial.load(Ordering::Relaxed) == SAMPLED
+    }
+
+    /// Returns `true` if no call is recorded, and calls are only followed.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.partial.load(Ordering::Relaxed) == FOLLOWED
+    }
+
+    /// Returns `true` if a call inside a call of another layer changes nothing that the recorder has to follow, so that
+    /// it may be counted.
+    #[inline(always)]
+    pub(crate) fn is_countable(&self) -> bool {
+        self.countable
     }
 
     /// Returns `true` if calls are aggregated when they are short.
@@ -152,6 +167,25 @@ impl Hook {
             _ => RegionRole::Function,
         }
     }
+}
+
+/// Returns `true` for one-sided operations of MPI without a request, and for calls that complete, order or lock. An
+/// operation that fetches another number of bytes than it sends is not countable: there is one count of bytes.
+const fn is_countable(layer: Layer, row: &Row) -> bool {
+    let alone = matches!(
+        row.operation,
+        Operation::Put
+            | Operation::Get
+            | Operation::Atomic(_)
+            | Operation::Order
+            | Operation::CompleteLocal
+            | Operation::CompleteRemote
+            | Operation::Lock
+            | Operation::Unlock
+            | Operation::Query
+    );
+    let one_count = !matches!(row.places.received, table::Bytes::Typed { .. });
+    layer.has_messages() && alone && one_count && row.places.handle.is_none()
 }
 
 /// Returns the paradigm of OTF2 for a layer, or [`Paradigm::User`] for layers that OTF2 has no paradigm for, such as

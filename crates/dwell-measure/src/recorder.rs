@@ -70,7 +70,14 @@ impl Recorder {
     /// or the thread is inside another call of the same layer.
     #[inline(always)]
     pub fn enter(hook: &'static Hook) -> Option<Self> {
-        let (thread, held) = enter(hook)?;
+        Self::enter_to_move(hook, || 0)
+    }
+
+    /// Begins a call as [`enter`](Self::enter) does. If the call is only counted, it counts for the number of bytes that
+    /// `bytes` returns.
+    #[inline(always)]
+    pub fn enter_to_move(hook: &'static Hook, bytes: impl FnOnce() -> u64) -> Option<Self> {
+        let (thread, held) = enter(hook, bytes)?;
         let time = thread.time();
         Some(Self { thread, time, held })
     }

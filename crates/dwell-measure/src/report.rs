@@ -12,11 +12,8 @@ use dwell_unify::lease;
 use dwell_unify::statistics::{self, Statistic};
 use dwell_unify::unify::{Global, Process};
 
-use crate::cost;
-use crate::counters::Counting;
 use crate::file_limit::without_signal;
 use crate::guard;
-use crate::process;
 
 /// Says something, on standard error, as one write.
 pub(crate) fn say(text: &str) {
@@ -223,6 +220,10 @@ pub(crate) fn end(directory: &str, global: &Global, next: NextStep, overhead: Ov
         text += &format!(
             "\ndwell: {summed} more calls took less than {short:.1} \u{b5}s and were summed up"
         );
+    }
+    let inner = statistics::total(global, Statistic::Inner);
+    if inner > 0 {
+        text += &format!("\ndwell: {inner} more calls inside these were counted");
     }
     if let Some(asked) = asked.filter(|asked| reached > *asked) {
         text += &format!(

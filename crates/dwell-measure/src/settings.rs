@@ -261,6 +261,7 @@ impl Values {
                 .unwrap_or_default(),
             every: self.text("every").and_then(|text| text.trim().parse().ok()).unwrap_or(1),
             overhead: self.text("overhead").and_then(parse_share).unwrap_or(0),
+            counts_inner: self.text("inner-calls") != Some("all"),
             details: Details {
                 handlers: Detail::of(self.text("handlers")),
                 locks: Detail::of(self.text("handler-locks")),

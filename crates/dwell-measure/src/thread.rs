@@ -255,6 +255,10 @@ pub(crate) struct Thread {
     stretch: Stretch,
     /// Number of calls that were aggregated.
     summed: u64,
+    /// Calls inside the open call that are counted.
+    inner: InnerCalls,
+    /// Number of calls inside calls of other layers that were counted.
+    summed_inside: u64,
     /// Set if operations on the window of the last operation were outstanding before it.
     was_outstanding: bool,
     /// Number and bytes of operations that are only counted.

@@ -167,6 +167,10 @@ pub const SHORT: &str = "DWELL::SHORT";
 /// Property of an archive in addition to [`SHORT`]: the number of calls that were summed up, of all processes.
 pub const SUMMED_CALLS: &str = "DWELL::SUMMED_CALLS";
 
+/// Property of an archive: number of calls inside calls of other layers that have no records of their own. The region that
+/// stands for such calls states their number, time and bytes.
+pub const INNER_CALLS: &str = "DWELL::INNER_CALLS";
+
 /// Property of an archive, in percent: the share of the time that recording took, estimated from the number of calls.
 pub const OVERHEAD: &str = "DWELL::OVERHEAD";
 

@@ -594,13 +594,18 @@ impl Paths {
         node.account
     }
 
-    /// Adds operations that were summed up, with the bytes that they moved together.
-    pub(crate) fn count_all(&mut self, path: Path, what: Quantity, count: u64, bytes: u64) {
+    /// Adds operations that were summed up, with the bytes that they sent and received together.
+    pub(crate) fn count_all(
+        &mut self,
+        path: Path,
+        what: Quantity,
+        count: u64,
+        (sent, received): (u64, u64),
+    ) {
         if let Some(node) = self.nodes.get_mut(path.0 as usize) {
             node.add(what, count);
-            let moved =
-                if what == Quantity::Gets { Quantity::BytesGet } else { Quantity::BytesPut };
-            node.add(moved, bytes);
+            node.add(Quantity::BytesPut, sent);
+            node.add(Quantity::BytesGet, received);
         }
     }
 

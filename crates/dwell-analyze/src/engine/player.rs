@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use dwell_log::needs::Need;
 use dwell_log::quantity::Quantity;
 use dwell_model::layer::Ranks;
-use dwell_model::operation::Operation;
+use dwell_model::operation::{Atomic, Operation};
 use dwell_trace::roles::Traits;
 use dwell_trace::time::{Duration, Time};
 use dwell_trace::world::number;
@@ -216,18 +216,25 @@ impl<P: Pattern> Player<'_, P> {
             let time = number(attributes, known.time_in_calls);
             location.in_short_calls = time.map(Duration);
             let operation = self.here.world.roles.get(region).meaning.map(|it| it.operation);
-            let what = match operation {
-                Some(Operation::Get) => Quantity::Gets,
-                Some(Operation::Put) => Quantity::Puts,
+            let Some(bytes) = number(attributes, known.bytes_in_calls) else { return };
+            let (what, sent, received) = match operation {
+                Some(Operation::Get) => (Quantity::Gets, 0, bytes),
+                Some(Operation::Put) => (Quantity::Puts, bytes, 0),
+                // It sends two values and fetches one.
+                Some(Operation::Atomic(Atomic::CompareSwap)) => {
+                    (Quantity::Atomics, bytes, bytes / 2)
+                }
+                Some(Operation::Atomic(which)) if which.fetches() => {
+                    (Quantity::Atomics, bytes, bytes)
+                }
+                Some(Operation::Atomic(_)) => (Quantity::Atomics, bytes, 0),
                 _ => return,
             };
-            if let Some(bytes) = number(attributes, known.bytes_in_calls) {
-                location.paths.count_all(frame.path, what, calls, bytes);
-            }
+            location.paths.count_all(frame.path, what, calls, (sent, received));
         }
     }
 
-    /// Ends a stretch of short calls, which took so long together. Between them the process computed, so the rest of the
+    /// Ends a stretch of short calls, which took so long together, calls inside them included. Between them the process computed, so the rest of the
     /// stretch belongs to the region around it. No wait is judged: none of the calls was long enough to be recorded. The
     /// process served others throughout, since it was never away for longer than a call is short.
     #[cold]

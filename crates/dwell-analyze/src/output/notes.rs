@@ -180,6 +180,13 @@ pub(crate) fn collect(
         );
         add("inefficient_communication", calls, &reason);
     }
+    if let (Some(calls), Some(layer)) = (property(archive::INNER_CALLS), world.layer) {
+        let reason = format!(
+            "calls of {layer} inside calls of other layers were counted, and not recorded one by one; record them with \
+             --inner-calls all"
+        );
+        add("all", calls, &reason);
+    }
     let mut by_place: BTreeMap<u8, Unjudged> = BTreeMap::new();
     for one in unjudged.iter().filter(|it| counts.paused || !it.only_if_paused) {
         let of = || Unjudged { calls: 0, ..one.clone() };

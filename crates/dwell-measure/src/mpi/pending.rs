@@ -36,6 +36,11 @@ pub(super) struct Pending {
 }
 
 impl Pending {
+    /// Returns `true` if all operations are complete.
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Returns the number for an operation on a window and target: that of others outstanding there, or `new`.
     #[inline]
     pub(super) fn add(

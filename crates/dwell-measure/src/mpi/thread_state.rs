@@ -32,6 +32,11 @@ impl ThreadState {
         }
     }
 
+    /// Returns `true` if this thread has operations that are not complete.
+    pub(crate) fn has_outstanding(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     /// Returns a new number for a request or operation.
     pub(super) fn number(&mut self) -> u64 {
         self.next += 1;

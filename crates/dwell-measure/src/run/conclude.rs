@@ -13,9 +13,10 @@ use dwell_unify::process_facts::ProcessFacts;
 use dwell_unify::stage;
 use dwell_unify::statistics::{self, Statistic};
 use dwell_unify::unify::{self, Property, Upcalls};
-use otf2::id::LocationRef;
+use otf2::id::{LocationRef, RegionRef};
 
 use super::Recording;
+use crate::cost;
 use crate::guard::{self, Entry, guarded};
 use crate::process::Process;
 use crate::recorder_collectives;
@@ -258,6 +259,10 @@ impl Conclusion<'_> {
         if short > 0 {
             options.properties.push((archive::SHORT.into(), short.to_string()));
             options.properties.push((archive::SUMMED_CALLS.into(), summed.to_string()));
+        }
+        let inner = statistics::total(global, Statistic::Inner);
+        if inner > 0 {
+            options.properties.push((archive::INNER_CALLS.into(), inner.to_string()));
         }
         if let Some(asked) = overhead.asked {
             let reached = format!("{:.2}", overhead.reached);

@@ -141,6 +141,16 @@ pub const TABLE: &[Setting] = &[
                the count of them and their bytes, by call path. They take nanoseconds, and their events take longer",
     },
     Setting {
+        name: "inner-calls",
+        letter: None,
+        kind: Kind::Choice(&["first", "all"]),
+        default: "first",
+        section: FILTERS,
+        help: "Calls of MPI that another runtime makes inside one of its own calls: the first from each place, with a count \
+               of the others and their bytes, or all. Waits are judged at the outer call, unless dwell analyze --layer \
+               chooses another layer",
+    },
+    Setting {
         name: "overhead",
         letter: None,
         kind: Kind::Share,

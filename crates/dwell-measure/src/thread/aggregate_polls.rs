@@ -161,6 +161,7 @@ impl Thread {
     #[inline(never)]
     pub(super) fn settle(&mut self) {
         self.flags.unsettled = false;
+        self.end_inner();
         if self.polls.until != 0 {
             self.end_polls();
         }

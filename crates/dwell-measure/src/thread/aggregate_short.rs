@@ -24,6 +24,7 @@ use otf2::event::{AnyEvent, Leave, RmaGet, RmaOpCompleteBlocking, RmaPut};
 use otf2::id::{AttributeRef, MatchingId, Rank, RegionRef, Time};
 use otf2::{Attribute, AttributeValue, List};
 
+use super::inner::Inside;
 use super::{
     AtTarget, Busy, Call, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, Place, Thread,
     place_of,
@@ -158,7 +159,11 @@ struct Sum {
     calls: u64,
     time: u64,
     bytes: u64,
+    /// Number plus one of the place inside whose calls these were made; 0 for calls of the program.
+    outer: usize,
 }
+
+const NO_SUM: Sum = Sum { site: 0, region: 0, calls: 0, time: 0, bytes: 0, outer: 0 };
 
 impl Stretch {
     pub(super) const NONE: Self = Self {
@@ -167,22 +172,34 @@ impl Stretch {
         calls: 0,
         first: Single { operation: None, blocking: false },
         kept: None,
-        sums: [Sum { site: 0, region: 0, calls: 0, time: 0, bytes: 0 }; PLACES],
+        sums: [NO_SUM; PLACES],
         places: 0,
     };
 
     /// Returns the number of a place of the program, or `None` if there is no room for a further one.
     #[inline]
-    fn place(&mut self, site: usize, region: u32) -> Option<usize> {
+    fn place(&mut self, site: usize, region: u32, outer: usize) -> Option<usize> {
         let known = self.sums.get(..self.places).unwrap_or_default();
-        let found = known.iter().position(|sum| sum.site == site && sum.region == region);
+        let is_it = |sum: &Sum| sum.site == site && sum.region == region && sum.outer == outer;
+        let found = known.iter().position(is_it);
         if found.is_some() {
             return found;
         }
         let new = self.places;
-        *self.sums.get_mut(new)? = Sum { site, region, calls: 0, time: 0, bytes: 0 };
+        *self.sums.get_mut(new)? = Sum { site, region, outer, ..NO_SUM };
         self.places += 1;
         Some(new)
+    }
+
+    /// Adds calls that were made inside a call of the place `outer`.
+    fn add_inside(&mut self, outer: usize, inside: &Inside) {
+        let Inside { site, region, calls, time, bytes } = *inside;
+        let place = self.place(site, region, outer + 1);
+        if let Some(sum) = place.and_then(|place| self.sums.get_mut(place)) {
+            sum.calls += calls;
+            sum.time += time;
+            sum.bytes += bytes;
+        }
     }
 }
 
@@ -220,6 +237,9 @@ impl Thread {
     #[inline(never)]
     pub(super) fn settle_unless_short(&mut self, hook: &Hook) {
         if self.stretch.calls == 0 || !hook.is_aggregated() || self.layers != 0 {
+            if self.inner.are_pending() {
+                self.now();
+            }
             self.settle();
         }
     }
@@ -243,9 +263,13 @@ impl Thread {
     pub(super) fn write_aggregated(&mut self) {
         self.aggregated = false;
         self.set_muted(false);
+        // Calls inside it follow its enter event.
+        let inside = self.inner.keep();
         if self.flags.unsettled {
             self.settle();
         }
+        self.flags.unsettled = inside > 0;
+        self.inner.put_back(inside);
         let Frame { enter, region, site, id, .. } = *self.frame();
         if !self.enter_region(enter, region, site) {
             self.frame().muted = true;
@@ -280,7 +304,12 @@ impl Thread {
     }
 
     /// Writes an event past the profile, which has counted it already.
-    fn write_event(&mut self, time: u64, tags: List<'_, Attribute>, event: impl AnyEvent + Copy) {
+    pub(super) fn write_event(
+        &mut self,
+        time: u64,
+        tags: List<'_, Attribute>,
+        event: impl AnyEvent + Copy,
+    ) {
         let Some(encoder) = &mut self.encoder else { return };
         if encoder.write_with(Time(time), tags, event).is_err() {
             self.again(|encoder| encoder.write_with(Time(time), tags, event));
@@ -308,7 +337,15 @@ impl Thread {
             }
         }
         self.book(operation, time);
+        if self.inner.are_pending() && self.stretch.places + 1 + self.inner.places() > PLACES {
+            let inside = self.inner.keep();
+            self.settle();
+            self.inner.put_back(inside);
+        }
         let place = self.place_in_stretch(site, region);
+        if self.inner.are_pending() {
+            self.take_inner(length, |thread, inside| thread.stretch.add_inside(place, &inside));
+        }
         if self.stretch.calls == 0 {
             self.stretch.from = enter;
             self.stretch.first = Single { operation, blocking };
@@ -322,11 +359,11 @@ impl Thread {
     /// Returns the number of a place of the program in the stretch. If the stretch has no room for it, another one begins.
     #[inline]
     fn place_in_stretch(&mut self, site: usize, region: u32) -> usize {
-        if let Some(place) = self.stretch.place(site, region) {
+        if let Some(place) = self.stretch.place(site, region, 0) {
             return place;
         }
         self.settle();
-        self.stretch.place(site, region).unwrap_or(0)
+        self.stretch.place(site, region, 0).unwrap_or(0)
     }
 
     /// Adds a call that ends now to the stretch, which has to know its first call already.
@@ -432,14 +469,18 @@ impl Thread {
             self.summed -= 1;
             return self.write_single(*sum, first, from, until);
         }
-        // Each place has a part of the stretch, as long as its calls took in proportion.
-        let all: u64 = sums.iter().map(|sum| sum.time).sum();
+        self.write_sums(sums, 0, (from, until));
+    }
+
+    /// Writes the places inside `outer`, each with a part of the time that is as long as its calls took in proportion.
+    fn write_sums(&mut self, sums: &[Sum], outer: usize, (from, until): (u64, u64)) {
+        let all: u64 = sums.iter().filter(|sum| sum.outer == outer).map(|sum| sum.time).sum();
         let (mut begin, mut before) = (from, 0);
-        for sum in sums {
+        for (place, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.outer == outer) {
             before += sum.time;
             let part = u128::from(until - from) * u128::from(before) / u128::from(all.max(1));
             let end = if before == all { until } else { from + part as u64 };
-            self.write_sum(*sum, begin, end);
+            self.write_sum(sums, place, (begin, end));
             begin = end;
         }
     }
@@ -468,21 +509,31 @@ impl Thread {
         self.write_event(until, none, Leave { region: RegionRef(region) });
     }
 
-    fn write_sum(&mut self, sum: Sum, begin: u64, end: u64) {
-        let Sum { site, region, calls, time, bytes } = sum;
+    fn write_sum(&mut self, sums: &[Sum], place: usize, (begin, end): (u64, u64)) {
+        let Some(Sum { site, region, calls, time, bytes, outer }) = sums.get(place).copied() else {
+            return;
+        };
         if !self.enter_region(begin, region, site) {
             return self.process.head.loses_call();
         }
+        if outer == 0 {
+            self.write_sums(sums, place + 1, (begin, end.min(begin + time)));
+        }
+        self.leave_sum(end, Inside { site, region, calls, time, bytes });
+    }
+
+    /// Leaves a region that stands for several calls, and states their number, time and bytes.
+    pub(super) fn leave_sum(&mut self, end: u64, sum: Inside) {
         let number = |attribute: AttributeRef, number| Attribute {
             attribute,
             value: AttributeValue::Uint64(number),
         };
         let attributes = [
-            number(attribute::CALLS, calls),
-            number(attribute::TIME_IN_CALLS, time),
-            number(attribute::BYTES_IN_CALLS, bytes),
+            number(attribute::CALLS, sum.calls),
+            number(attribute::TIME_IN_CALLS, sum.time),
+            number(attribute::BYTES_IN_CALLS, sum.bytes),
         ];
         let attributes = List::from(attributes.as_slice());
-        self.write_event(end, attributes, Leave { region: RegionRef(region) });
+        self.write_event(end, attributes, Leave { region: RegionRef(sum.region) });
     }
 }

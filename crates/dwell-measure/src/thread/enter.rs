@@ -14,17 +14,25 @@ use crate::hook::Hook;
 use crate::modulo::Modulo;
 use crate::process;
 
-/// Enters a call: the thread is busy until what is returned is released. `None` if the call is not to be recorded. If the
-/// enter event is held back, [`Thread::write_held`] or [`Thread::write_held_and`] must write it before the thread is
+/// Enters a call: the thread is busy until what is returned is released. `None` if the call is not to be recorded, or is
+/// one of many inside a call of another layer and only counted, with the number of `bytes` that it moves. If the enter
+/// event is held back, [`Thread::write_held`] or [`Thread::write_held_and`] must write it before the thread is
 /// released.
 #[inline(always)]
-pub(crate) fn enter(hook: &'static Hook) -> Option<(Busy, Option<Held>)> {
+pub(crate) fn enter(
+    hook: &'static Hook,
+    bytes: impl FnOnce() -> u64,
+) -> Option<(Busy, Option<Held>)> {
     let words = words();
     let Some(mut thread) = take_as_it_is(words) else { return missed().map(|it| (it, None)) };
-    match thread.enter_plain(hook, words) {
-        Some(held) => Some((thread, Some(held))),
-        None => enter_slowly(thread, hook, words),
+    if let Some(held) = thread.enter_plain(hook, words) {
+        return Some((thread, Some(held)));
     }
+    if thread.depth != 0 && hook.is_countable() && thread.counts_inside(hook, words, bytes) {
+        thread.release();
+        return None;
+    }
+    enter_slowly(thread, hook, words)
 }
 
 /// Enters a call that takes more than the usual steps.

@@ -32,7 +32,7 @@ impl Thread {
             return false;
         }
         let muted = self.frame().muted;
-        if muted | self.flags.aside {
+        if muted | self.flags.aside | self.flags.unsettled {
             self.return_aside(muted);
         }
         true

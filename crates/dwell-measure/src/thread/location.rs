@@ -128,6 +128,8 @@ impl Location {
             unframed: None,
             stretch: Stretch::NONE,
             summed: 0,
+            inner: InnerCalls::NONE,
+            summed_inside: 0,
             was_outstanding: false,
             counted: [(0, 0); 3],
             skipped: 0,

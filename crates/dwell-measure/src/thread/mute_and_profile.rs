@@ -37,7 +37,8 @@ impl Thread {
         self.flags.aside = muted | self.profile.is_some() | self.process.counting.get().is_some();
     }
 
-    /// Continues a call that is muted or may be aggregated, or was called by such a call, or that is added to a profile.
+    /// Continues a call that is muted or may be aggregated, or was called by such a call, or that is added to a profile, or
+    /// inside which calls were counted.
     #[inline(never)]
     pub(super) fn return_aside(&mut self, muted: bool) {
         if muted != self.flags.muted {
@@ -45,6 +46,10 @@ impl Thread {
         }
         if self.aggregated {
             self.write_aggregated_if_long();
+        }
+        if self.inner.are_pending() && !self.aggregated {
+            self.now();
+            self.settle();
         }
     }
 
@@ -60,6 +65,7 @@ impl Thread {
             self.sample(time);
         }
         self.leave_path(time);
+        self.end_inner();
         false
     }
 

@@ -36,7 +36,7 @@ impl Shape for Move {
         words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let mut recorder = Recorder::enter(hook)?;
+        let mut recorder = Recorder::enter_to_move(hook, || amounts(&Args::of(words)).0)?;
         let started = moved(&Args::of(words), &mut recorder);
         Some((recorder.entered(), started))
     }
@@ -58,12 +58,7 @@ fn moved(args: &Args<'_>, recorder: &mut Recorder) -> Started {
     let operation = args.operation();
     let target = args.rank(args.places.target).map(Rank)?;
     let window = window(args, recorder).filter(|window| target.0 < window.comm.size)?;
-    let bytes = args.bytes(args.places.bytes, 0);
-    let (bytes, fetched) = match operation {
-        Operation::Atomic(Atomic::CompareSwap) => (2 * bytes, bytes),
-        Operation::Atomic(which) if which.fetches() => (bytes, fetched(args, bytes)),
-        _ => (bytes, 0),
-    };
+    let (bytes, fetched) = amounts(args);
     let has_request = args.places.handle.is_some();
     let it = Transfer { window, target, bytes, fetched };
     let numbering = if has_request { Numbering::Own } else { Numbering::Shared };
@@ -74,6 +69,18 @@ fn moved(args: &Args<'_>, recorder: &mut Recorder) -> Started {
         _ => false,
     };
     has_request.then(|| Request::started(What::Transfer { window, both }, id.0))
+}
+
+/// Returns the number of bytes that an operation sends, or that a get fetches, and the number that an atomic operation
+/// fetches.
+#[inline(always)]
+fn amounts(args: &Args<'_>) -> (u64, u64) {
+    let bytes = args.bytes(args.places.bytes, 0);
+    match args.operation() {
+        Operation::Atomic(Atomic::CompareSwap) => (2 * bytes, bytes),
+        Operation::Atomic(which) if which.fetches() => (bytes, fetched(args, bytes)),
+        _ => (bytes, 0),
+    }
 }
 
 /// Returns the number of bytes that a fetching operation returns, which may differ from the number sent.

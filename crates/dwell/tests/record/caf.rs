@@ -153,6 +153,57 @@ fn mpi_is_inside() {
     assert!(value("comms_rma_gets") >= 10.0, "{report}");
 }
 
+/// Returns the rows of a tree in a report: a name and a value of each, sorted.
+fn rows(lab: &Lab, view: &[&str], list: &str, [name, value]: [&str; 2]) -> Vec<(String, String)> {
+    let experiment = lab.experiment();
+    let words = ["report", "--json"].iter().chain(view).map(OsStr::new);
+    let words: Vec<&OsStr> = words.chain([experiment.as_os_str()]).collect();
+    let output = lab.dwell(&words);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let row = |(_, row): (usize, &Value)| (row[name].to_string(), row[value].to_string());
+    let mut rows: Vec<_> = rows_of_tree(&report[list]).into_iter().map(row).collect();
+    rows.sort();
+    rows
+}
+
+/// A statement that becomes thousands of calls of MPI is recorded as one call of the coarray runtime with a few below it,
+/// and all counts are those of a recording of every call.
+#[test]
+fn calls_inside_a_statement_are_counted() {
+    let Some((mpi, lab)) = open() else { return };
+    let program = compile(&lab, "tests/programs/caf_elements.f90");
+    let command = [program.as_os_str(), OsStr::new("80"), OsStr::new("2")];
+    let recorded = |inner: &str| {
+        let run = mpi.measured_with(&lab, 2, &[OsStr::new(inner)], &command);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(run.stdout.contains("sum 9600\n"), "{run:?}");
+        lab.accepted_by_otf2_print(&lab.experiment());
+        analysed(&lab, &lab.experiment());
+        let tree = ["--tree", "visits", "--depth", "9", "--top", "1000"];
+        let visits = rows(&lab, &tree, "tree", ["call_path", "own"]);
+        let mut metrics = rows(&lab, &["--metrics"], "metrics", ["metric", "value"]);
+        metrics.retain(|(name, _)| name.contains("comms_rma") || name.contains("bytes"));
+        let trace = Trace::read(&lab.experiment());
+        let mut events = 0;
+        for (location, _) in trace.locations() {
+            let mut reader = trace.archive.events(location).unwrap();
+            while reader.next().unwrap().is_some() {
+                events += 1;
+            }
+        }
+        (events, visits, metrics, run.stderr)
+    };
+    let (all_events, all_visits, all_metrics, _) = recorded("DWELL_INNER_CALLS=all");
+    let (events, visits, metrics, said) = recorded("DWELL_INNER_CALLS=first");
+    // 40 times 40 elements of the other image, by two images in two rounds.
+    let gets = visits.iter().filter(|(name, _)| name.ends_with("MPI_Get\""));
+    assert_eq!(gets.map(|(_, calls)| calls.parse().unwrap_or(0.0)).sum::<f64>(), 6_400.0);
+    assert!(!metrics.is_empty());
+    assert_eq!((visits, metrics), (all_visits, all_metrics));
+    assert!(events * 20 < all_events, "{events} and {all_events} events");
+    assert!(said.contains("more calls inside these were counted"), "{said}");
+}
+
 /// Calls `then` with the program that waits, on this many images.
 fn delays<T>(lab: &Lab, mpi: &Mpi, images: u32, then: impl FnOnce(&Program<'_>) -> T) -> T {
     let names = ["tests/programs/caf_delays.F90", "tests/programs/caf_delays.c"];
