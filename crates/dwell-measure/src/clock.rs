@@ -154,6 +154,13 @@ impl Clock {
     }
 }
 
+/// Returns the length of a tick of the counter in nanoseconds, from its readings since the library was loaded.
+pub(crate) fn tick() -> f64 {
+    let (first, now) = (*FIRST.get_or_init(sample), sample());
+    let ticks = now.ticks.saturating_sub(first.ticks).max(1) as f64;
+    now.monotonic.saturating_sub(first.monotonic).max(1) as f64 / ticks
+}
+
 /// Reads both clocks several times and returns the reading with the least distance between them. An interruption by the
 /// system between the two readings would make a single attempt useless.
 pub fn sample() -> Sample {

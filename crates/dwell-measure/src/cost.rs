@@ -9,10 +9,6 @@ use otf2::{Attribute, AttributeValue};
 
 use crate::clock::{Clock, Source};
 
-/// Cost of a call that is aggregated, as a part of that of a call that is recorded: by instructions, as the example
-/// `record_cost` counts them.
-pub(crate) const OF_A_SHORT_CALL: f64 = 0.5;
-
 /// Number of calls that are tried.
 const CALLS: u32 = 5_000;
 

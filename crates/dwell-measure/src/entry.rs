@@ -1,4 +1,4 @@
-//! State that entry stubs and the recorder share: the switch, and four words of each thread.
+//! State that entry stubs and the recorder share: the switch, and a few words of each thread.
 //!
 //! Stubs are written in assembly, so these have fixed names and layouts. They are defined in assembly too, in
 //! `arch`, because Rust's thread-locals go through a function call and Rust has no way to say that a variable has a
@@ -34,6 +34,8 @@ pub struct Words {
     pub(crate) stack: Cell<usize>,
     /// The frame pointer of the caller, if it has one; a register like others if not.
     pub(crate) frame: Cell<usize>,
+    /// Number of passes through a guard until one is [timed](crate::spent). No stub touches it.
+    pub(crate) untimed: Cell<u32>,
 }
 
 unsafe extern "C" {

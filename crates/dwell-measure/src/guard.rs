@@ -29,6 +29,7 @@ use crate::entry;
 pub use crate::faults::Entry;
 use crate::faults::pass;
 use crate::process::{self, Failure};
+use crate::spent;
 use crate::stack;
 use crate::text::Text;
 
@@ -38,7 +39,13 @@ use crate::text::Text;
 pub fn guarded<T>(entry: Entry, action: impl FnOnce() -> T) -> Option<T> {
     walled(move || {
         pass(entry);
-        action()
+        if !matches!(entry, Entry::Before | Entry::After | Entry::User) {
+            return action();
+        }
+        let began = spent::begin();
+        let result = action();
+        spent::end(began);
+        result
     })
 }
 

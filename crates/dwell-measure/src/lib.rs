@@ -71,6 +71,7 @@ pub mod run;
 pub mod settings;
 mod sites;
 mod slot;
+mod spent;
 pub mod stack;
 pub mod stream;
 mod symmetric;

@@ -154,26 +154,27 @@ pub(crate) fn shown(directory: &str) -> String {
     }
 }
 
+/// Name of the property with the functions whose calls made the trace large.
+pub(crate) const LARGEST: &str = "LARGEST";
+
 /// Share of the time that recording took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Overhead {
     /// Share that was asked for at most, in percent, if any was.
     pub(crate) asked: Option<f64>,
-    /// Share that was reached, in percent, estimated from the number of calls.
+    /// Share that was reached, in percent, as it was measured now and then.
     pub(crate) reached: f64,
 }
 
 impl Overhead {
-    /// Estimates the overhead of a run, of which `asked` was asked for, in parts of 10,000; 0 means that nothing was.
+    /// Returns the overhead of a run, of which `asked` was asked for, in parts of 10,000; 0 means that nothing was.
     pub(crate) fn of(global: &Global, asked: u32) -> Self {
-        let calls = statistics::total(global, Statistic::Calls) as f64;
-        let summed = statistics::total(global, Statistic::Summed) as f64;
+        let spent = statistics::total(global, Statistic::Spent) as f64;
         let length = |(_, it): (_, Process)| it.end.0.saturating_sub(it.begin.0);
         let longest = global.processes().map(length).max().unwrap_or(0);
-        let cost = estimate(calls + cost::OF_A_SHORT_CALL * summed);
         Self {
             asked: (asked > 0).then(|| f64::from(asked) / 100.0),
-            reached: 100.0 * cost / (longest.max(1) as f64 * global.size().max(1) as f64),
+            reached: 100.0 * spent / (longest.max(1) as f64 * global.size().max(1) as f64),
         }
     }
 }
@@ -192,13 +193,12 @@ pub(crate) fn end(directory: &str, global: &Global, next: NextStep, overhead: Ov
     let shown = shown(directory);
     let calls = statistics::total(global, Statistic::Calls);
     let processes = global.size();
-    let stopped: Vec<&str> = global
-        .shared()
-        .properties()
-        .iter()
-        .filter(|property| property.name == "STOPPED")
-        .map(|property| property.value.as_str())
-        .collect();
+    let said = |name: &str| -> Vec<&str> {
+        let properties = global.shared().properties().iter();
+        let named = properties.filter(|property| property.name == name);
+        named.map(|property| property.value.as_str()).collect()
+    };
+    let stopped = said("STOPPED");
     if calls == 0 {
         let why = if stopped.is_empty() { "no call was made" } else { &stopped.join("; ") };
         return say(&format!("nothing was recorded in {shown}: {why}"));
@@ -230,6 +230,17 @@ pub(crate) fn end(directory: &str, global: &Global, next: NextStep, overhead: Ov
             "\ndwell: that is more than the {asked} % asked for; dwell info {shown} says by which calls"
         );
     }
+    let large = said(LARGEST);
+    if !large.is_empty() {
+        let (list, with) = (
+            lease::list(&large),
+            match asked {
+                Some(_) => "--calls or --filter leaves them out",
+                None => "--overhead 2% sums up the short ones, --calls or --filter leaves them out",
+            },
+        );
+        text += &format!("\ndwell: the trace is large because of calls of {list}; {with}");
+    }
     let left_out = statistics::total(global, Statistic::LeftOut);
     if left_out > 0 {
         text += &format!("\ndwell: {left_out} more calls were seen and left out, as was asked");
@@ -244,11 +255,4 @@ pub(crate) fn end(directory: &str, global: &Global, next: NextStep, overhead: Ov
         text += &format!("\ndwell: not recorded: {unrecorded}");
     }
     say(&text);
-}
-
-/// Nanoseconds that recording so many calls took, from what recording some takes here and now. Counters are sampled twice a
-/// call.
-fn estimate(calls: f64) -> f64 {
-    let sample = process::current().and_then(|process| process.counting.get()).map(Counting::cost);
-    calls * (cost::of_a_call() + 2.0 * sample.unwrap_or(0.0))
 }

@@ -9,6 +9,8 @@
 //! | `chunks` | memory for events, chunk after chunk |
 //! | `enter`, `leave` | calls are entered, continued after the real function, and left |
 //! | `frame` | an open call |
+//! | `largest` | the function whose calls fill the trace |
+//! | `inner` | counting of calls inside calls of other layers |
 //! | `location` | life of a location |
 //! | `aggregate_polls` | aggregation of polls that find nothing |
 //! | `mute_and_profile` | calls that write nothing, the profile, counters |
@@ -38,6 +40,8 @@ mod aggregate_short;
 mod chunks;
 mod enter;
 mod frame;
+mod inner;
+mod largest;
 mod leave;
 mod location;
 mod mute_and_profile;
@@ -66,6 +70,7 @@ use crate::modulo::Modulo;
 use crate::process::Process;
 use crate::profile::{Counted, Profile};
 use crate::reentrancy::{Flag, Taken};
+use crate::spent;
 use crate::unwind::Stack;
 
 use aggregate_polls::AggregatedPolls;
@@ -77,6 +82,8 @@ pub(crate) use enter::{Held, enter, enter_at};
 use enter::{Opened, missed};
 pub(crate) use frame::Frame;
 use frame::NO_FRAME;
+use inner::InnerCalls;
+use largest::FullChunks;
 pub use leave::Call;
 pub use location::Closed;
 use location::{FilePath, register};
@@ -283,6 +290,7 @@ pub(crate) struct Thread {
     /// Path of the file of its events. Here and not on the stack, where there may be no room for it.
     path: FilePath,
     chunks: u64,
+    full_chunks: FullChunks,
     calls: u64,
     /// Calls that were muted.
     left_out: u64,
@@ -455,10 +463,13 @@ impl Thread {
     /// Continues in another chunk, or ends the recording if there is none.
     fn turn(&mut self) {
         keeping_errno(|| {
-            if let Err(error) = self.next_chunk() {
-                self.process.fail("no space for events", &error);
-            }
-            self.process.sample_clock();
+            self.count_full_chunk();
+            spent::in_chunk(|| {
+                if let Err(error) = self.next_chunk() {
+                    self.process.fail("no space for events", &error);
+                }
+                self.process.sample_clock();
+            });
         });
     }
 }

@@ -336,7 +336,7 @@ impl ProcessFacts {
     }
 
     /// Returns the name of a region by the id that the events of this process use.
-    pub(crate) fn region_name(&self, region: RegionRef) -> Option<String> {
+    pub fn region_name(&self, region: RegionRef) -> Option<String> {
         let global = self.regions.get(usize::try_from(region.0).ok()?)?;
         let known = self.shared.regions().get(usize::try_from(*global).ok()?)?;
         Some(known.name.clone())

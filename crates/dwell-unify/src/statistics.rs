@@ -33,10 +33,14 @@ pub enum Statistic {
     Summed = 10,
     /// Length in nanoseconds from which calls were not summed up; 0 if none was.
     Short = 11,
+    /// Number of calls inside calls of other layers that were counted.
+    Inner = 12,
+    /// Nanoseconds that recording took.
+    Spent = 13,
 }
 
 /// Number of entries in the list.
-const COUNT: usize = Statistic::Short as usize + 1;
+const COUNT: usize = Statistic::Spent as usize + 1;
 
 /// Makes the list of numbers of a process, in the order of [`Statistic`], from those that are known. All others are 0.
 pub fn list(known: &[(Statistic, u64)]) -> Vec<u64> {

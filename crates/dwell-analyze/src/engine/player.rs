@@ -243,7 +243,7 @@ impl<P: Pattern> Player<'_, P> {
         let location = &mut *self.here.location;
         let Some(frame) = location.stack.pop() else { return };
         let spent = spent.min(time - frame.enter);
-        location.paths.visit(frame.path, spent);
+        location.paths.visit(frame.path, spent.saturating_sub(frame.inside));
         if let Some(above) = location.stack.last_mut() {
             above.inside += spent;
         }

@@ -24,8 +24,8 @@ std::arch::global_asm!(
     ".globl dwell_words",
     ".hidden dwell_words",
     ".type dwell_words,%object",
-    ".size dwell_words,32",
-    "dwell_words: .zero 32",
+    ".size dwell_words,40",
+    "dwell_words: .zero 40",
     ".popsection",
     // A page of its own, however large, which the kernel wipes in a forked child: there recording is off.
     ".pushsection .bss.dwell_switch,\"aw\",%nobits",

@@ -1,8 +1,6 @@
 //! Reading of counters: what a process samples, and the state of a thread that is needed for it.
 #![allow(unsafe_code)] // System calls.
 
-use std::time::Instant;
-
 use dwell_unify::unify::Member;
 use otf2::value::MetricValue;
 
@@ -35,21 +33,6 @@ impl Counting {
             }
         }
         (Self { class: 0, counters, variables }, complaints)
-    }
-
-    /// Returns the nanoseconds that a sample takes, measured now.
-    pub(crate) fn cost(&self) -> f64 {
-        const TRIES: u32 = 50;
-        let (mut of, mut values) = (Readings::new(), [MetricValue::unsigned(0); MOST]);
-        // The first sample opens counters of the kernel.
-        self.read(&mut of, &mut values);
-        let began = Instant::now();
-        for _ in 0..TRIES {
-            self.read(&mut of, &mut values);
-        }
-        let took = began.elapsed().as_nanos() as f64;
-        of.hand_over();
-        took / f64::from(TRIES)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

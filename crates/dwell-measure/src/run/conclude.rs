@@ -1,5 +1,6 @@
 //! The archive of a run that ended well, made by all processes together.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,8 @@ use crate::cost;
 use crate::guard::{self, Entry, guarded};
 use crate::process::Process;
 use crate::recorder_collectives;
-use crate::report::{self, NextStep, Overhead};
+use crate::report::{self, LARGEST, NextStep, Overhead};
+use crate::spent;
 use crate::thread::Closed;
 
 /// The steps that processes take together after the recording has ended.
@@ -183,7 +185,15 @@ impl Conclusion<'_> {
             (Statistic::UnrecordedCalls, unseen),
             (Statistic::Summed, sum(|closed| closed.summed)),
             (Statistic::Short, process.map_or(0, |process| process.short)),
+            (Statistic::Inner, sum(|closed| closed.summed_inside)),
+            (Statistic::Spent, spent(calls)),
         ]);
+        let large = self.closed.iter().flatten().filter_map(|closed| closed.largest);
+        let large: BTreeSet<String> =
+            large.filter_map(|region| local.region_name(RegionRef(region))).collect();
+        for value in large {
+            local.shared.add_property(Property { name: LARGEST.into(), value });
+        }
         let stopped = process.and_then(Process::failure).map(|failure| failure.to_string());
         for value in stopped.into_iter().chain(failure) {
             local.shared.add_property(Property { name: "STOPPED".into(), value });
@@ -281,6 +291,11 @@ impl Conclusion<'_> {
         assemble::complete(global, directory, options, agreement.ahead)
             .map_err(|error| io::Error::other(error.to_string()))
     }
+}
+
+/// Returns the nanoseconds that recording took in this process: measured, or by what one call costs if there were few.
+fn spent(calls: u64) -> u64 {
+    spent::total().unwrap_or_else(|| (calls as f64 * cost::of_a_call()) as u64)
 }
 
 /// Runs a step of the end that concerns this process alone, behind a guard.

@@ -39,8 +39,8 @@ use crate::reentrancy::Taken;
 
 /// Number of calls of each place that are recorded before the first one is aggregated.
 const FIRST: u32 = 100;
-/// Largest number of places of the program whose calls are in one stretch.
-const PLACES: usize = 8;
+/// Largest number of places whose calls are in one stretch, calls inside them included.
+const PLACES: usize = 24;
 /// Largest length of a stretch, as a multiple of the time up to which calls are short. A process that is killed loses at
 /// most one stretch.
 const LONGEST: u64 = 100;

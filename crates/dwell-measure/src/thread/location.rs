@@ -17,8 +17,8 @@ use otf2::event::Leave;
 use otf2::id::{LocationRef, MatchingId, RegionRef, RmaWinRef, Time};
 
 use super::{
-    AggregatedPolls, Busy, DEPTH, Flags, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES,
-    Stretch, Thread, WINDOWS, abandon,
+    AggregatedPolls, Busy, DEPTH, Flags, Frame, FullChunks, InnerCalls, Location, NO_FRAME,
+    NO_PLACE, NOT_RECORDED, SITES, Stretch, Thread, WINDOWS, abandon,
 };
 use crate::counters::Readings;
 use crate::entry::{self, Anchor, keeping_errno, words};
@@ -49,6 +49,10 @@ pub struct Closed {
     pub left_out: u64,
     /// Number of calls that were aggregated because they were short.
     pub summed: u64,
+    /// Number of calls inside calls of other layers that were counted.
+    pub summed_inside: u64,
+    /// Region of the function that made a large trace large, if there is one.
+    pub largest: Option<u32>,
 }
 
 /// Gives the calling thread a location. If that panics, the thread is not recorded.
@@ -145,6 +149,7 @@ impl Location {
             id,
             path,
             chunks: 0,
+            full_chunks: FullChunks::NONE,
             calls: 0,
             left_out: 0,
             unleft: [process::PROGRAM; DEPTH],
@@ -187,9 +192,10 @@ impl Location {
 impl Thread {
     /// Returns the figures of the calls of the location, without events.
     fn told(&self, location: &Location) -> Closed {
-        let Self { id, calls, left_out, summed, .. } = *self;
+        let Self { id, calls, left_out, summed, summed_inside, .. } = *self;
         let bypassed = location.bypassed.load(Ordering::Relaxed);
-        Closed { id, calls, events: 0, bypassed, left_out, summed }
+        let largest = self.full_chunks.largest();
+        Closed { id, calls, events: 0, bypassed, left_out, summed, summed_inside, largest }
     }
 
     /// Closes the event file and returns the figures of the location. Only for the thread that has ended the recording

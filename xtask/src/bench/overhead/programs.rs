@@ -49,6 +49,7 @@ const CASES: &[Case] = &[
     Case { name: "armci-sor", layers: "ARMCI, MPI", launcher: "mpirun.openmpi", arguments: &["512"], few: 50, part: 0.5 },
     Case { name: "ga-dgemm", layers: "Global Arrays, ARMCI, MPI", launcher: "mpirun.openmpi", arguments: &["768"], few: 1, part: 1.0 },
     Case { name: "halo", layers: "coarrays, MPI", launcher: "mpirun.openmpi", arguments: &["neighbours"], few: 50, part: 0.2 },
+    Case { name: "caf_elements", layers: "coarrays, MPI", launcher: "mpirun.openmpi", arguments: &["400"], few: 5, part: 0.5 },
 ];
 
 /// Measures all programs in turn and prints a table.
@@ -204,10 +205,14 @@ fn compile(bench: &Bench, name: &str) -> Result<()> {
         "sor" => Program::Sor,
         "ga-dgemm" => Program::GaDgemm,
         "armci-sor" => Program::ArmciSor,
-        "halo" => {
+        "halo" | "caf_elements" => {
+            let source = match name {
+                "halo" => "examples/halo/halo.f90",
+                _ => "tests/programs/caf_elements.f90",
+            };
             let mut gfortran = Command::new("gfortran");
-            gfortran.args(["-O2", "-g", "-fcoarray=lib", "examples/halo/halo.f90", "-J"]);
-            gfortran.arg(folder).arg("-o").arg(folder.join("halo")).arg("-lcaf_openmpi");
+            gfortran.args(["-O2", "-g", "-fcoarray=lib", source, "-J"]);
+            gfortran.arg(folder).arg("-o").arg(folder.join(name)).arg("-lcaf_openmpi");
             let needs = "`apt-get install gfortran libcoarrays-openmpi-dev`";
             return process::output(&mut gfortran).map(|_| ()).context(needs);
         }
