@@ -29,6 +29,7 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build");
     let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let write = |name: &str, code: &str| fs::write(folder.join(name).with_extension("rs"), code);
+    let mut of_regions = Vec::new();
     let (mut regions, mut linked, mut included) = (String::new(), String::new(), String::new());
     for table in registry::TABLES {
         // Each table is in a module of the name of its layer.
@@ -43,6 +44,7 @@ fn main() -> io::Result<()> {
             Hooks::OverMpi => write(name, &module(path, table, words::over_mpi))?,
             Hooks::Regions => {
                 let hooks = module(path, table, words::over_mpi);
+                of_regions.push(format!("&{name}::ENTRIES"));
                 regions += &format!("mod {name} {{\nregion_hooks!({name:?});\n{hooks}}}\n");
             }
             Hooks::LinkedOverMpi => linked += &words::linked(path, table, &name.to_uppercase()),
@@ -52,6 +54,10 @@ fn main() -> io::Result<()> {
             Hooks::LinkedRegions => linked += &words::linked(path, table, "REGIONS"),
         }
     }
+    let (count, of_regions) = (of_regions.len(), of_regions.join(", "));
+    let doc = "/// The entries of all tables.";
+    let list = format!("pub(crate) static TABLES: [&[Entry]; {count}] = [{of_regions}];\n");
+    regions += &format!("{doc}\n{list}");
     write("regions", &regions)?;
     write("included", &included)?;
     write("link", &linked)

@@ -57,6 +57,11 @@ impl Entry {
         if real.is_null() { self.find() } else { Some(real) }
     }
 
+    /// Returns the symbol of the function.
+    pub(crate) fn symbol(&self) -> &'static CStr {
+        self.symbol
+    }
+
     #[cold]
     #[inline(never)]
     fn find(&self) -> Option<*mut ()> {

@@ -11,6 +11,9 @@
 //! | `real` | lookup of real functions |
 //! | `shmem` | OpenSHMEM: hooks made from its table, and messages of the recorder |
 //! | `allocator` | memory of the recorder, with a reserve |
+//! | `dlsym` | the real `dlsym` |
+//! | `elf` | loaded files: their symbols and references |
+//! | `loader` | programs that ask the loader for functions themselves |
 //! | `absent` | hiding hooks of functions that the runtime lacks |
 //! | `over_mpi` | coarrays, ARMCI and Global Arrays: layers whose calls contain calls of MPI |
 //! | `gasnet` | GASNet-EX: calls that a header in the program reports, and messages of the recorder |
@@ -29,10 +32,13 @@ mod arch;
 mod absent;
 mod allocator;
 mod control;
+mod dlsym;
+mod elf;
 mod entry;
 mod exec;
 mod gasnet;
 mod gasp;
+mod loader;
 mod loading;
 mod mpi;
 mod over_mpi;

@@ -27,6 +27,7 @@ mod variables;
 mod world_comms;
 
 pub(crate) use groups::comm_of;
+pub(crate) use hooks::{ENTRIES, FORTRAN};
 pub(crate) use startup::hide_absent;
 
 use dwell_measure::hook::Passed;

@@ -28,6 +28,7 @@ use dwell_model::operation::{Atomic, Mode, Operation};
 use dwell_model::table::{Bytes, Group};
 
 pub(crate) use arguments::Arguments;
+pub(crate) use caf::CAF_ENTRIES;
 
 /// The ways in which layers over MPI differ from each other, beyond the rows of their tables.
 pub(crate) struct Runtime {

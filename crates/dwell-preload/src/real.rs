@@ -4,6 +4,8 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 
 use dwell_measure::stack;
 
+use crate::dlsym;
+
 /// Largest number of loaded libraries that are searched one by one.
 const LIBRARIES: usize = 512;
 
@@ -13,7 +15,7 @@ const LIBRARIES: usize = 512;
 /// A runtime that was loaded by `dlopen` with local scope is not in that order; then all loaded libraries are searched.
 pub(crate) fn find(name: &CStr) -> Option<*mut ()> {
     // SAFETY: the name ends in zero; looking it up changes nothing.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    let next = unsafe { dlsym::symbol(libc::RTLD_NEXT, name) };
     if next.is_null() {
         // The list of libraries is too large for the stack of a small thread.
         stack::apart(stack::FOR_A_THREAD, || find_anywhere(name))
@@ -36,7 +38,7 @@ fn find_anywhere(name: &CStr) -> Option<*mut ()> {
             if handle.is_null() {
                 return None;
             }
-            let found = libc::dlsym(handle, name.as_ptr());
+            let found = dlsym::symbol(handle, name);
             libc::dlclose(handle); // It was loaded before and stays so.
             (!found.is_null() && found != here).then_some(found.cast())
         }
@@ -51,7 +53,7 @@ pub(crate) fn hook(name: &CStr) -> usize {
 /// Returns the first symbol of this name in the global scope, which is the hook.
 fn here(name: &CStr) -> *mut c_void {
     // SAFETY: as above.
-    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    unsafe { dlsym::symbol(libc::RTLD_DEFAULT, name) }
 }
 
 struct Names {

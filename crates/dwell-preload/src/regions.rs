@@ -32,6 +32,8 @@ mod hooks {
     include!(concat!(env!("OUT_DIR"), "/regions.rs"));
 }
 
+pub(crate) use hooks::TABLES;
+
 /// Records the beginning of a call, as a region.
 fn begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
     crate::over_mpi::begin(&REGIONS, hook, words)

@@ -2,7 +2,9 @@
 //!
 //! The registers `x16` and `x17` are free between a caller and the function that it calls.
 
+use crate::dlsym::{DLSYM, find_dlsym};
 use crate::gasp::gasp_event_notifyVA;
+use crate::loader::{DEEP, DLOPEN, dlsym_of_library, find_dlopen};
 
 /// Types of relocations that store the address of a function: `ABS64`, `GLOB_DAT` and `JUMP_SLOT`.
 pub(crate) const ADDRESSES: [u64; 3] = [257, 1025, 1026];
@@ -229,5 +231,84 @@ unsafe extern "C-unwind" fn gasp_event_notify() {
         "ret",
         ".cfi_endproc",
         to = sym gasp_event_notifyVA,
+    )
+}
+
+/// Hook of the function of the C library. The handles `RTLD_NEXT`, which is -1, and `RTLD_DEFAULT`, which is 0, are left to
+/// the real function by a jump, because their meaning depends on the return address.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dlsym() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "add x16, x0, #1",
+        "cmp x16, #1",
+        "b.ls 2f",
+        "b {library}",
+        "2:",
+        "adrp x16, {real}",
+        "add x16, x16, :lo12:{real}",
+        "ldr x16, [x16]",
+        "cbnz x16, 3f",
+        "stp x29, x30, [sp, #-32]!",
+        ".cfi_def_cfa_offset 32",
+        ".cfi_offset x29, -32",
+        ".cfi_offset x30, -24",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]",
+        "bl {find}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #32",
+        ".cfi_def_cfa_offset 0",
+        ".cfi_restore x29",
+        ".cfi_restore x30",
+        "3:",
+        "br x16",
+        ".cfi_endproc",
+        library = sym dlsym_of_library,
+        real = sym DLSYM,
+        find = sym find_dlsym,
+    )
+}
+
+/// Hook of the function of the C library, which remembers whether the flag `RTLD_DEEPBIND` was ever used. It jumps to the
+/// real function, because the path on which that searches depends on the return address.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dlopen() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "tst w1, #{deep_flag}",
+        "b.eq 2f",
+        "adrp x16, {deep}",
+        "add x16, x16, :lo12:{deep}",
+        "mov w17, #1",
+        "strb w17, [x16]",
+        "2:",
+        "adrp x16, {real}",
+        "add x16, x16, :lo12:{real}",
+        "ldr x16, [x16]",
+        "cbnz x16, 3f",
+        "stp x29, x30, [sp, #-32]!",
+        ".cfi_def_cfa_offset 32",
+        ".cfi_offset x29, -32",
+        ".cfi_offset x30, -24",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]",
+        "bl {find}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #32",
+        ".cfi_def_cfa_offset 0",
+        ".cfi_restore x29",
+        ".cfi_restore x30",
+        "3:",
+        "br x16",
+        ".cfi_endproc",
+        deep_flag = const libc::RTLD_DEEPBIND,
+        deep = sym DEEP,
+        real = sym DLOPEN,
+        find = sym find_dlopen,
     )
 }

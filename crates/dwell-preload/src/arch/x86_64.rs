@@ -1,6 +1,8 @@
 //! x86-64 with the System V calling convention.
 
+use crate::dlsym::{DLSYM, find_dlsym};
 use crate::gasp::gasp_event_notifyVA;
+use crate::loader::{DEEP, DLOPEN, dlsym_of_library, find_dlopen};
 
 /// Types of relocations that store the address of a function: `64`, `GLOB_DAT` and `JUMP_SLOT`.
 pub(crate) const ADDRESSES: [u64; 3] = [1, 6, 7];
@@ -205,5 +207,77 @@ unsafe extern "C-unwind" fn gasp_event_notify() {
         "ret",
         ".cfi_endproc",
         to = sym gasp_event_notifyVA,
+    )
+}
+
+/// Hook of the function of the C library. The handles `RTLD_NEXT`, which is -1, and `RTLD_DEFAULT`, which is 0, are left to
+/// the real function by a jump, because their meaning depends on the return address.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dlsym() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "lea rax, [rdi + 1]",
+        "cmp rax, 1",
+        "ja {library}",
+        "mov rax, qword ptr [rip + {real}]",
+        "test rax, rax",
+        "jnz 2f",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "push rsi",
+        ".cfi_adjust_cfa_offset 8",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "call {find}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rsi",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "2:",
+        "jmp rax",
+        ".cfi_endproc",
+        library = sym dlsym_of_library,
+        real = sym DLSYM,
+        find = sym find_dlsym,
+    )
+}
+
+/// Hook of the function of the C library, which remembers whether the flag `RTLD_DEEPBIND` was ever used. It jumps to the
+/// real function, because the path on which that searches depends on the return address.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dlopen() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "test esi, {deep_flag}",
+        "jz 2f",
+        "mov byte ptr [rip + {deep}], 1",
+        "2:",
+        "mov rax, qword ptr [rip + {real}]",
+        "test rax, rax",
+        "jnz 3f",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "push rsi",
+        ".cfi_adjust_cfa_offset 8",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "call {find}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rsi",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "3:",
+        "jmp rax",
+        ".cfi_endproc",
+        deep_flag = const libc::RTLD_DEEPBIND,
+        deep = sym DEEP,
+        real = sym DLOPEN,
+        find = sym find_dlopen,
     )
 }

@@ -29,6 +29,8 @@ mod hooks {
     include!(concat!(env!("OUT_DIR"), "/caf.rs"));
 }
 
+pub(crate) use hooks::ENTRIES as CAF_ENTRIES;
+
 /// Coarrays: ranks are images of a team, and a token identifies memory.
 static CAF: Runtime = Runtime {
     comm: |arguments| Some(group(arguments)),

@@ -35,6 +35,7 @@ mod launched;
 mod launchers;
 mod limits;
 mod linked;
+mod loaders;
 mod mpi;
 mod mpi_count;
 mod mpi_crash;
