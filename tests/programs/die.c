@@ -20,6 +20,7 @@
  *   segfault     every PE writes to address 0                  139
  *   abort        every PE calls abort()                        134
  *   global_exit  PE 0 calls shmem_global_exit(7)               7
+ *   exit_by_all  every PE calls shmem_global_exit(7)           7
  *   _exit        every PE calls _exit(5)                       5
  *   exit         every PE calls exit(6), not shmem_finalize    6
  *   hang         PE 0 computes for ever, others in barrier     kill it
@@ -155,6 +156,9 @@ static void end(const char *mode) {
     if (me != 0) wait_for_ever();
     give_others_time();
     shmem_global_exit(7);
+  } else if (strcmp(mode, "exit_by_all") == 0) {
+    give_others_time();
+    shmem_global_exit(7);
   } else if (strcmp(mode, "_exit") == 0) {
     give_others_time();
     _exit(5);
@@ -176,7 +180,7 @@ static void end(const char *mode) {
 static int known(const char *mode) {
   static const char *const modes[] = {
       "normal", "kill-one", "kill-all", "segfault", "abort",
-      "global_exit", "_exit", "exit", "hang", "busy"};
+      "global_exit", "exit_by_all", "_exit", "exit", "hang", "busy"};
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
     if (strcmp(mode, modes[i]) == 0) return 1;
   return 0;

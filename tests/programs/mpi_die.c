@@ -13,6 +13,7 @@
  *   segfault    rank 1 writes to address 0, others are in a barrier
  *   abort       rank 1 calls abort(), others are in a barrier
  *   MPI_Abort   rank 0 calls MPI_Abort with 7, others are in a barrier
+ *   abort-all   every rank calls MPI_Abort with 7
  *   _exit       rank 1 calls _exit(5), others are in a barrier
  *   exit        rank 1 calls exit(6), not MPI_Finalize, others are in a barrier
  *   fatal       rank 1 sends to a rank that is not there, others in a barrier
@@ -124,7 +125,7 @@ static void end(const char *mode) {
     *nowhere = 1;
   } else if (strcmp(mode, "abort") == 0) {
     abort();
-  } else if (strcmp(mode, "MPI_Abort") == 0) {
+  } else if (strcmp(mode, "MPI_Abort") == 0 || strcmp(mode, "abort-all") == 0) {
     MPI_Abort(MPI_COMM_WORLD, 7);
   } else if (strcmp(mode, "_exit") == 0) {
     _exit(5);

@@ -25,7 +25,7 @@ mod conclude;
 mod finish;
 mod start;
 
-pub use finish::{exit, finish};
+pub use finish::{ends_program, exit, finish};
 pub use start::start;
 
 /// Description of a runtime, as it reports itself. The archive has its fields as properties of the run.

@@ -6,6 +6,10 @@
 
 use dwell_model::table::{Duty, Row, Shape};
 
+/// Statement before a call that ends the program at once, on all processes.
+pub(crate) const ENDS_PROGRAM: &str =
+    "guard::walled_apart(|| dwell_measure::run::ends_program(&entry.hook));\n    ";
+
 /// A hook, in the terms of its language and of the way in which its runtime passes arguments. All texts are source code.
 pub(crate) struct Hook {
     /// Name that the stub exports.

@@ -2,9 +2,10 @@
 
 use std::env;
 
+use dwell_model::operation::Operation;
 use dwell_model::table::{Absent, Arg, Bytes, CType, Duty, Group, Members, Row, Shape};
 
-use crate::emit::Hook;
+use crate::emit::{ENDS_PROGRAM, Hook};
 
 /// Returns the code of the stub and the hook for a row of the table.
 pub(crate) fn of(_: &str, index: usize, row: &Row) -> String {
@@ -73,6 +74,7 @@ fn duty(row: &Row) -> (String, String) {
     }"
             .into(),
         ),
+        _ if row.operation == Operation::Exit => (ENDS_PROGRAM.into(), String::new()),
         _ => (String::new(), String::new()),
     }
 }

@@ -3,9 +3,10 @@
 //! Each handle, number or pointer has a register or a place on the stack to itself, however wide it is, and is passed on
 //! unchanged. Functions of MPI have a second hook for each name under which Fortran programs call them.
 
+use dwell_model::operation::Operation;
 use dwell_model::table::{Absent, CType, Duty, Row, Shape, Table};
 
-use crate::emit::Hook;
+use crate::emit::{ENDS_PROGRAM, Hook};
 
 /// Number of words that the hook of a variadic function passes on: as many as x86-64 has registers for integer
 /// arguments. AArch64 has two more.
@@ -137,6 +138,7 @@ fn mpi_duty(row: &Row) -> (String, String) {
         Duty::Join(group) => {
             (format!("guard::walled_apart(|| meet(a{}));\n    ", group.0), String::new())
         }
+        _ if row.operation == Operation::Exit => (ENDS_PROGRAM.into(), String::new()),
         Duty::None | Duty::Start | Duty::Remember => (String::new(), String::new()),
     }
 }

@@ -17,6 +17,12 @@ pub fn run_file(directory: &Path) -> PathBuf {
     open_files(directory).join("run")
 }
 
+/// Returns the path of the file that the first process creates that ends the program from inside a call, such as
+/// `MPI_Abort`, and tells the user. Others that do the same find it and stay silent.
+pub fn told_file(directory: &Path) -> PathBuf {
+    open_files(directory).join("told")
+}
+
 /// Beginning of the names of files by which the processes of a launch recognise the experiment directory as theirs.
 const LAUNCH: &str = "launch.";
 

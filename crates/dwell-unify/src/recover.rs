@@ -264,6 +264,7 @@ pub fn recover(directory: &Path, from: &[PathBuf], caution: Caution) -> Result<R
     }
     lease::remove(directory);
     let _ = fs::remove_file(experiment::run_file(directory));
+    let _ = fs::remove_file(experiment::told_file(directory));
     let _ = fs::remove_dir(experiment::open_files(directory));
     recovered.damage = notes.all();
     Ok(recovered)

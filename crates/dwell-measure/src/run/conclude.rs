@@ -75,6 +75,7 @@ impl Conclusion<'_> {
             let directory = &self.recording.agreement.directory;
             lease::remove(Path::new(directory));
             let _ = fs::remove_file(experiment::run_file(Path::new(directory)));
+            let _ = fs::remove_file(experiment::told_file(Path::new(directory)));
             let _ = fs::remove_dir(experiment::open_files(Path::new(directory)));
             // Empty, if there is only a profile.
             let _ = fs::remove_dir(Path::new(directory).join("traces"));

@@ -1,15 +1,18 @@
 //! The end of a recording, from the arrival at it to its conclusion.
 
+use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dwell_model::layer::Ranks;
 use dwell_unify::deadline::{Deadline, Step};
+use dwell_unify::experiment;
 use dwell_unify::facts::Fact;
 use dwell_unify::unify::Upcalls;
 
 use super::conclude::Conclusion;
-use super::{COMPARISON, Ending, Part, STARTED, speaks, take_part};
+use super::{COMPARISON, Ending, PART, Part, Recording, STARTED, speaks, take_part};
 use crate::call;
 use crate::clock_rendezvous;
 use crate::file_limit::without_signal;
@@ -118,6 +121,31 @@ fn finish_together<U: Upcalls>(
     false
 }
 
+/// Tells the user where the trace is and what to do with it, before a call that ends the program at once, on all
+/// processes. Of several that make such a call one speaks. What was recorded is in the files already.
+pub fn ends_program(hook: &'static Hook) {
+    guarded(Entry::Exit, || {
+        let Ok(part) = PART.try_lock() else { return };
+        let Some(Part::Recorder(recording)) = &*part else { return };
+        if process::current().is_some_and(Process::is_this) && !is_told(recording) {
+            let why = format!("the program was ended by {}", hook.row.name());
+            without_signal(|| recording.report_incomplete(&io::Error::other(why)));
+        }
+    });
+}
+
+/// Set once this process has told the user that the trace is not complete.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+/// Returns `true` if this or another process has told the user already, and otherwise notes that it is told now.
+fn is_told(recording: &Recording) -> bool {
+    let told = experiment::told_file(Path::new(&recording.agreement.directory));
+    // Others can write to the directory: a link there is not followed.
+    let created = || fs::File::options().write(true).create_new(true).open(told);
+    let exists = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
+    TOLD.swap(true, Ordering::Relaxed) || created().err().as_ref().is_some_and(exists)
+}
+
 /// Ends the recording of a process that exits without having ended its runtime. Its files are kept for `dwell recover`,
 /// and rank 0 tells the user how to complete the archive.
 pub fn exit() {
@@ -135,7 +163,7 @@ pub fn exit() {
         process.end();
         let _ = process.define(&Fact::End { how: "exit" });
         lease::release();
-        if process.rank() == 0 {
+        if process.rank() == 0 && !is_told(&recording) {
             let why = io::Error::other("the program ended without ending its runtime");
             recording.report_incomplete(&why);
         }

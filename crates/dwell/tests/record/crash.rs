@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
+use crate::faults::messages;
 use crate::lab::{Lab, Run};
 use crate::trace::{Counts, Trace, said};
 
@@ -80,6 +81,16 @@ pub(crate) fn recovered(lab: &Lab, processes: u64, more: u64, run: &Run) -> Trac
     trace
 }
 
+/// Checks that one line says where the trace of a run is that the program ended by this function, and what to do.
+pub(crate) fn told_once(lab: &Lab, run: &Run, function: &str) {
+    let said = messages(run);
+    assert_eq!(said.len(), 1, "{run:?}");
+    let directory = lab.experiment();
+    let directory = directory.file_name().unwrap().to_str().unwrap();
+    let next = format!("ended by {function}. Next: dwell recover {directory}");
+    assert!(said[0].ends_with(&next), "{run:?}");
+}
+
 fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("tests/programs/die.c", &[]);
@@ -89,6 +100,9 @@ fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
     let measured = lab.measured(2, &[], &command);
     assert_eq!(plain.code, measured.code, "{plain:?}\n{measured:?}");
     assert!(expected(measured.code), "{measured:?}");
+    if ["global_exit", "exit_by_all"].contains(&mode) {
+        told_once(&lab, &measured, "shmem_global_exit");
+    }
     // A PE that waits for a dead one is inside a call that it did not count.
     let trace = recovered(&lab, 2, 1, &measured);
     if mode == "kill-one" || mode == "global_exit" {
@@ -100,6 +114,7 @@ fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
 deaths_of_any_runtime!();
 deaths! {
     global_exit: "global_exit" => Some(7),
+    global_exit_of_all: "exit_by_all" => Some(7),
 }
 
 /// Stops the launcher by a signal, as at the end of a job's time limit.

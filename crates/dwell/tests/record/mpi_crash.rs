@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::crash::{deaths, deaths_of_any_runtime, dying, recovered};
+use crate::crash::{deaths, deaths_of_any_runtime, dying, recovered, told_once};
 use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, analysed};
 
@@ -39,10 +39,13 @@ fn die_on(mpi: &Mpi, mode: &str) -> (Run, Run) {
     let command = dying(&program, mode, ITERATIONS, &reports);
     let plain = mpi.run(&lab, RANKS, &command);
     let measured = mpi.measured(&lab, RANKS, &command);
+    if ["MPI_Abort", "abort-all"].contains(&mode) {
+        told_once(&lab, &measured, "MPI_Abort");
+    }
     // A rank that waits for a dead one is inside a call that it did not count.
     let trace = recovered(&lab, u64::from(RANKS), 1, &measured);
     analysed(&lab, &lab.experiment());
-    if !["normal", "kill-all"].contains(&mode) {
+    if !["normal", "kill-all", "abort-all"].contains(&mode) {
         // A barrier, and the program itself around it.
         assert!(trace.cut >= 2, "{mpi:?}: someone was inside a barrier");
     }
@@ -52,6 +55,7 @@ fn die_on(mpi: &Mpi, mode: &str) -> (Run, Run) {
 deaths_of_any_runtime!();
 deaths! {
     mpi_abort: "MPI_Abort" => Some(7),
+    mpi_abort_of_all: "abort-all" => Some(7),
     error_that_is_fatal: "fatal" => None | Some(1..),
 }
 
