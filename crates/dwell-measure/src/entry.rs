@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
 use crate::arch::{self, PAGE};
 use crate::reentrancy::Switch;
@@ -20,6 +20,18 @@ use crate::reentrancy::Switch;
 pub(crate) struct Anchor {
     /// The next in a list of states without a thread.
     pub(crate) next_free: AtomicPtr<Anchor>,
+    /// Number of calls of this thread that bypassed their hooks, as the user asked. Stubs count here, without atomic
+    /// operations: the thread is alone.
+    pub(crate) filtered: AtomicU64,
+}
+
+/// Offset of the counter of bypassed calls in the state of a thread, for stubs.
+pub const FILTERED: usize = std::mem::offset_of!(Anchor, filtered);
+
+/// Returns the number of bypassed calls of threads that had no state. Stubs count them.
+pub(crate) fn filtered_elsewhere() -> u64 {
+    // SAFETY: a word that stubs define as zero and only change by atomic additions.
+    unsafe { &dwell_filtered }.load(Ordering::Relaxed)
 }
 
 /// The words of a thread. A stub stores the second to the fourth before it jumps to its hook.
@@ -40,6 +52,7 @@ pub struct Words {
 
 unsafe extern "C" {
     static dwell_switch: [AtomicU8; 3];
+    static dwell_filtered: AtomicU64;
 }
 
 /// Returns the words of the calling thread.

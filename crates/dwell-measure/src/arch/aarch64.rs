@@ -27,6 +27,15 @@ std::arch::global_asm!(
     ".size dwell_words,40",
     "dwell_words: .zero 40",
     ".popsection",
+    // The number of bypassed calls of threads that have no state.
+    ".pushsection .bss.dwell_filtered,\"aw\",%nobits",
+    ".balign 8",
+    ".globl dwell_filtered",
+    ".hidden dwell_filtered",
+    ".type dwell_filtered,%object",
+    ".size dwell_filtered,8",
+    "dwell_filtered: .zero 8",
+    ".popsection",
     // A page of its own, however large, which the kernel wipes in a forked child: there recording is off.
     ".pushsection .bss.dwell_switch,\"aw\",%nobits",
     ".balign 65536",

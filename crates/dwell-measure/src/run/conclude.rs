@@ -18,6 +18,7 @@ use otf2::id::{LocationRef, RegionRef};
 
 use super::Recording;
 use crate::cost;
+use crate::entry;
 use crate::guard::{self, Entry, guarded};
 use crate::process::Process;
 use crate::recorder_collectives;
@@ -170,6 +171,7 @@ impl Conclusion<'_> {
         local.process.stand_in();
         let sum = |of: fn(&Closed) -> u64| self.closed.iter().flatten().map(of).sum();
         let (calls, left_out) = (sum(|closed| closed.calls), sum(|closed| closed.left_out));
+        let left_out = left_out + entry::filtered_elsewhere();
         let [residual, half, near] = local.doubt();
         let (threads, unseen) = process.map(Process::unrecorded).unwrap_or_default();
         let (lost, uncounted) = process.map(|process| process.head.lost()).unwrap_or_default();

@@ -195,6 +195,7 @@ impl Thread {
         let Self { id, calls, left_out, summed, summed_inside, .. } = *self;
         let bypassed = location.bypassed.load(Ordering::Relaxed);
         let largest = self.full_chunks.largest();
+        let left_out = left_out + location.anchor.filtered.load(Ordering::Relaxed);
         Closed { id, calls, events: 0, bypassed, left_out, summed, summed_inside, largest }
     }
 

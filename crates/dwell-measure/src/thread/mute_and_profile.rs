@@ -116,7 +116,11 @@ impl Thread {
             return self.open(time, frame).into();
         }
         let muted = self.flags.off || !hook.is_sampled() || self.skips(region, site);
-        (!(muted && hook.is_bypassed()) && self.open(time, Frame { muted, ..frame })).into()
+        if muted && hook.is_bypassed() {
+            self.left_out += 1;
+            return Opened::No;
+        }
+        self.open(time, Frame { muted, ..frame }).into()
     }
 
     /// Returns `true` if this call of a function of which every Nth call is recorded is not recorded.

@@ -82,6 +82,10 @@ fn a_filter_removes_exactly_what_it_names() {
     let gone = |name: &str| name == "shmem_double_iget" || name.starts_with("shmem_barrier");
     assert!(!only(&whole.counts, gone).is_empty());
     assert_eq!(part.counts, only(&whole.counts, |name| !gone(name)));
+    // Also those that bypass their hooks, as gets do.
+    let calls: u64 = only(&whole.counts, gone).values().map(|count| count.calls).sum();
+    let left_out = part.archive.anchor().property("DWELL::LEFT_OUT").map(ToString::to_string);
+    assert_eq!(left_out, Some(format!("{calls} calls")));
     // Collectives that stayed have the numbers that they would have had.
     for (pe, list) in numbers(&part) {
         let left: Vec<_> = before[&pe].iter().filter(|it| !gone(&it.0)).cloned().collect();
