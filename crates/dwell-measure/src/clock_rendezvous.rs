@@ -24,6 +24,7 @@ use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use dwell_model::archive::COMPARES_CLOCKS;
 use dwell_model::layer::Layer;
 use dwell_unify::deadline::{Deadline, Step};
 use dwell_unify::unify::Upcalls;
@@ -85,7 +86,7 @@ pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce(Deadline) 
         // Until all have left it, since it serves others.
         let deadline = Deadline::from_now(Step::CompareClocks, TIMEOUT.load(Ordering::Relaxed));
         let met = || meet(&mut open(deadline)?, count);
-        let met = as_region(REGION, layer, || stack::apart(stack::FOR_A_RUNTIME, met));
+        let met = as_region(COMPARES_CLOCKS, layer, || stack::apart(stack::FOR_A_RUNTIME, met));
         if let Err(error) = met {
             entry::count(false);
             if process::current().is_some_and(|process| process.rank() == 0) {
@@ -175,9 +176,6 @@ fn meet(up: &mut impl Upcalls, count: u64) -> io::Result<()> {
     }
     Ok(())
 }
-
-/// Name of the region in the archive for the time that comparisons take from the program.
-const REGION: &str = "Dwell compares clocks";
 
 /// Message of rank 0 at a meeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -88,12 +88,12 @@ pub use leave::Call;
 pub use location::Closed;
 use location::{FilePath, register};
 pub(crate) use operations::AtTarget;
-pub(crate) use user::as_region;
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
     enter_reported, handler_event, leave_function, leave_named, leave_phase, leave_reported, set,
     set_inside,
 };
+pub(crate) use user::{as_region, start_region};
 
 /// Calls inside calls that are kept apart.
 const DEPTH: usize = 256;

@@ -171,7 +171,14 @@ pub const SUMMED_CALLS: &str = "DWELL::SUMMED_CALLS";
 /// stands for such calls states their number, time and bytes.
 pub const INNER_CALLS: &str = "DWELL::INNER_CALLS";
 
-/// Property of an archive, in percent: the share of the time that recording took, estimated from the number of calls.
+/// Name of the region for the time that the start of the recording takes from the program, after the call that started
+/// the runtime. The analysis counts it as start-up.
+pub const STARTS_RECORDING: &str = "Dwell starts recording";
+
+/// Name of the region for the time that a comparison of clocks takes from the program.
+pub const COMPARES_CLOCKS: &str = "Dwell compares clocks";
+
+/// Property of an archive, in percent: the share of the time that recording took, as it was measured now and then.
 pub const OVERHEAD: &str = "DWELL::OVERHEAD";
 
 /// Property of an archive in addition to [`OVERHEAD`], in percent: the share that the user asked for at most.

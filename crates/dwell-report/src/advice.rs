@@ -11,6 +11,7 @@
 //! from their documentation. Open MPI's `spml_ucx_async_progress` was tried too and removed no wait, so no row names
 //! it.
 
+use dwell_model::archive::{COMPARES_CLOCKS, STARTS_RECORDING};
 use dwell_model::layer::Layer;
 use dwell_model::waits::Wait;
 
@@ -120,6 +121,12 @@ impl Facts<'_> {
             && !self.calls_itself()
     }
 
+    /// Returns `true` if the process that was waited for spent that time in the recorder and not in the program.
+    fn was_in_recorder(&self) -> bool {
+        let own = [STARTS_RECORDING, COMPARES_CLOCKS];
+        self.meanwhile.is_some_and(|it| own.contains(&it.call))
+    }
+
     /// Returns `true` if the process that was waited for made calls whose target was itself.
     fn calls_itself(&self) -> bool {
         self.meanwhile.is_some_and(|it| !it.on_itself.is_empty())
@@ -142,9 +149,15 @@ const ROWS: &[Row] = &[
     },
     Row {
         applies: |it| {
-            it.was_in_calls() && it.meanwhile.is_some_and(|it| !it.same && it.finding.is_none())
+            it.was_in_calls()
+                && !it.was_in_recorder()
+                && it.meanwhile.is_some_and(|it| !it.same && it.finding.is_none())
         },
         text: "{partner} itself spent most of that time in {call}: make these calls shorter or fewer.",
+    },
+    Row {
+        applies: |it| it.was_in_calls() && it.was_in_recorder(),
+        text: "{partner} was busy with the recording, and not with the program ({call}): without Dwell there is no such wait.",
     },
     // Memory.
     Row {
@@ -414,6 +427,10 @@ mod tests {
         let said = balanced(Some(held));
         assert!(said.contains("MPI_Win_unlock at rma.c:20: see finding 1 first"), "{said}");
         assert!(!said.contains("Balance"), "{said}");
+        let recorder = Meanwhile { call: STARTS_RECORDING, finding: None, ..held };
+        let said = balanced(Some(recorder));
+        assert!(said.contains("without Dwell there is no such wait"), "{said}");
+        assert!(!said.contains("fewer") && !said.contains("Balance"), "{said}");
         let said = balanced(Some(Meanwhile { same: true, finding: None, ..held }));
         assert!(said.contains("passed on") && !said.contains("Balance"), "{said}");
     }

@@ -88,11 +88,16 @@ impl Process {
     }
 
     /// Returns the id of a region in which the recorder communicates through a runtime. Requests of other processes
-    /// make progress meanwhile.
-    pub(crate) fn talking_region(&self, name: &str, layer: Layer) -> Option<u32> {
+    /// make progress meanwhile. The analysis counts [`Operation::Initialise`] as start-up, and not as time of the run.
+    pub(crate) fn talking_region(
+        &self,
+        name: &str,
+        layer: Layer,
+        operation: Operation,
+    ) -> Option<u32> {
         let meaning = Meaning {
             layer,
-            operation: Operation::Other,
+            operation,
             mode: Mode::Blocking,
             progress: Progress::Always,
             completes_remote: false,

@@ -27,6 +27,7 @@ use crate::recorder_collectives;
 use crate::report;
 use crate::settings::Settings;
 use crate::sync;
+use crate::thread::start_region;
 
 /// Begins the recording of this process, once its runtime has started. All processes of the run call it. `hook` is the
 /// call that started the runtime, and `began` its times. `open` connects this process with the others within a deadline.
@@ -39,6 +40,8 @@ pub fn start<U: Upcalls>(
     open: impl FnOnce(Deadline) -> io::Result<U>,
     about: impl FnOnce(&Wanted) -> Runtime,
 ) {
+    let called = clock::sample();
+    let began = Past { leave: Some(began.leave.unwrap_or(called)), ..began };
     if STARTED.swap(true, Ordering::Relaxed) {
         if let Some(process) = process::current().filter(|process| process.is_this()) {
             process.joins(hook);
@@ -47,6 +50,9 @@ pub fn start<U: Upcalls>(
         return;
     }
     without_signal(|| start_first(hook, began, open, about));
+    if process::current().is_some_and(Process::is_this) {
+        start_region(hook.layer, called.skewed());
+    }
 }
 
 /// Begins the recording of this process with the first of its runtimes.

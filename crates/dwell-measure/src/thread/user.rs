@@ -9,8 +9,9 @@
 //! A parameter that is set is kept among the open calls, as a step of the call path. It ends with the region that it
 //! was set in, or when it is set again there, which also ends those that were set after it.
 
-use dwell_model::archive::{INSTANCE, PHASE};
+use dwell_model::archive::{INSTANCE, PHASE, STARTS_RECORDING};
 use dwell_model::layer::Layer;
+use dwell_model::operation::Operation;
 use dwell_unify::definitions::attribute;
 use otf2::List;
 use otf2::enums::{ParameterType, RmaSyncType};
@@ -19,6 +20,7 @@ use otf2::id::{MetricRef, ParameterRef, Rank, StringRef};
 use otf2::value::MetricValue;
 
 use super::{DEPTH, Frame, NO_FRAME, Thread, take};
+use crate::clock::Sample;
 use crate::entry::{self, words};
 use crate::guard::{self, guarded};
 use crate::mpi::Window;
@@ -182,10 +184,32 @@ pub(crate) fn as_region<T>(name: &str, layer: Layer, action: impl FnOnce() -> T)
     }
     let here = 0_usize;
     let stack = std::ptr::from_ref(&here).addr();
-    enter(|process| process.talking_region(name, layer), 0, stack, |_| stack, |_| ());
+    let region = |process: &Process| process.talking_region(name, layer, Operation::Other);
+    enter(region, 0, stack, |_| stack, |_| ());
     let result = action();
-    leave(|process| process.talking_region(name, layer));
+    leave(region);
     result
+}
+
+/// Records the start of the recording as a region, from `since` until now: a time at which the thread could not record yet,
+/// and which is not the program's. It is not counted as a call.
+pub(crate) fn start_region(layer: Layer, since: Sample) {
+    guarded(guard::Entry::User, || {
+        let Some(mut thread) = take(words()) else { return };
+        let here = 0_usize;
+        let stack = std::ptr::from_ref(&here).addr();
+        let time = thread.process.clock.of(since).max(thread.time);
+        let region = thread.process.talking_region(STARTS_RECORDING, layer, Operation::Initialise);
+        let region = region.filter(|_| !thread.flags.off);
+        let frame = |region| Frame { stack, region, own_code: true, ..NO_FRAME };
+        if region.is_some_and(|region| thread.open(time, frame(region))) {
+            thread.calls -= 1;
+            let now = thread.now();
+            thread.leave(now);
+        } else {
+            thread.release();
+        }
+    });
 }
 
 /// Largest depth of functions of the program. The remaining frames are for calls of runtimes, which are recorded at any

@@ -56,6 +56,7 @@ mod same;
 mod select;
 mod sites;
 mod stacks;
+mod starts;
 mod sums;
 #[path = "../support/mod.rs"]
 mod support;

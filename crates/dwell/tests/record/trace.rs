@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use dwell_model::archive::STARTS_RECORDING;
 use otf2::enums::CollectiveOp;
 use otf2::id::{AttributeRef, LocationRef, RegionRef, RmaWinRef};
 use otf2::read::Definitions;
@@ -92,7 +93,10 @@ impl Trace {
                 Event::Enter(enter) if open.is_empty() => open.push(self.region(enter.region)),
                 Event::Enter(enter) => {
                     let name = self.region(enter.region);
-                    counts.entry((pe, name.clone())).or_default().calls += 1;
+                    // The recorder's own start is not a call of the program.
+                    if name != STARTS_RECORDING {
+                        counts.entry((pe, name.clone())).or_default().calls += 1;
+                    }
                     open.push(name);
                 }
                 Event::Leave(leave) => {
