@@ -254,7 +254,8 @@ pub struct Past {
 /// the call is left now. Does nothing if the recording is off.
 pub fn past(hook: &'static Hook, past: Past) {
     guarded(Entry::Before, || {
-        let entered = enter_at(hook, |thread| thread.process.clock.of(past.enter));
+        let entered =
+            enter_at(hook, |thread| thread.process.clock.of(past.enter).max(thread.time()));
         let Some(mut thread) = entered else { return };
         let time = match past.leave {
             Some(leave) => thread.process.clock.of(leave).max(thread.time()),

@@ -35,6 +35,7 @@ use crate::guard::{Entry, guarded};
 use crate::process;
 use crate::recorder_collectives::{broadcast, numbers, reduce};
 use crate::report;
+use crate::silence::Silent;
 use crate::stack;
 use crate::sync;
 use crate::thread::as_region;
@@ -85,7 +86,7 @@ pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce(Deadline) 
     entry::keeping_errno(|| {
         // Until all have left it, since it serves others.
         let deadline = Deadline::from_now(Step::CompareClocks, TIMEOUT.load(Ordering::Relaxed));
-        let met = || meet(&mut open(deadline)?, count);
+        let met = || meet(&mut Silent::open(|| open(deadline))?, count);
         let met = as_region(COMPARES_CLOCKS, layer, || stack::apart(stack::FOR_A_RUNTIME, met));
         if let Err(error) = met {
             entry::count(false);

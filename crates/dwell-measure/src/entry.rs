@@ -28,6 +28,10 @@ pub(crate) struct Anchor {
 /// Offset of the counter of bypassed calls in the state of a thread, for stubs.
 pub const FILTERED: usize = std::mem::offset_of!(Anchor, filtered);
 
+/// Largest value of the word of a thread that stands for its state and is not the address of one, for stubs: see
+/// `NOT_RECORDED` in [`crate::thread`].
+pub const NO_STATE: usize = 2;
+
 /// Returns the number of bypassed calls of threads that had no state. Stubs count them.
 pub(crate) fn filtered_elsewhere() -> u64 {
     // SAFETY: a word that stubs define as zero and only change by atomic additions.

@@ -23,6 +23,7 @@
 //! | [`process`] | the state that all threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
 //! | [`clock_rendezvous`] | barriers and other collectives over all processes, at which clocks of nodes are compared | counted alike by all, whatever is recorded |
+//! | `silence` | messages of the recorder, of which nothing is recorded | at any layer, whatever a runtime is built on |
 //! | `recorder_collectives` | collective operations of the recorders, made of messages | within a deadline, by polling |
 //! | [`memory`], [`stream`] | files that survive the process | readable at any instant |
 //! | [`settings`] | the table of everything that can be set | flags, environment, file and properties come from it |
@@ -69,6 +70,7 @@ mod reentrancy;
 mod report;
 pub mod run;
 pub mod settings;
+mod silence;
 mod sites;
 mod slot;
 mod spent;

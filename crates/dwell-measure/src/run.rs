@@ -23,9 +23,11 @@ use crate::settings::Settings;
 
 mod conclude;
 mod finish;
+mod outer;
 mod start;
 
 pub use finish::{ends_program, exit, finish};
+pub use outer::before_start;
 pub use start::start;
 
 /// Description of a runtime, as it reports itself. The archive has its fields as properties of the run.

@@ -70,6 +70,7 @@ use crate::modulo::Modulo;
 use crate::process::Process;
 use crate::profile::{Counted, Profile};
 use crate::reentrancy::{Flag, Taken};
+use crate::silence::SILENT;
 use crate::spent;
 use crate::unwind::Stack;
 
@@ -324,7 +325,7 @@ const NO_PLACE: Place =
     Place { return_address: 0, region: 0, skipped: 0, row: 0, parent: 0, events: None };
 
 /// Stands for the location of a thread that is being registered, or cannot be.
-const NOT_RECORDED: *const Anchor = ptr::without_provenance(1);
+const NOT_RECORDED: *const Anchor = ptr::without_provenance(entry::NO_STATE);
 
 /// Makes the state of the calling thread busy and returns it. Returns `None` if the thread is busy already, or if
 /// nothing is recorded.
@@ -362,7 +363,7 @@ fn take_as_it_is(words: &Words) -> Option<Busy> {
 pub fn is_inside(layer: Layer) -> bool {
     let location = words().location.get();
     if location.addr() <= NOT_RECORDED.addr() {
-        return false;
+        return location == SILENT;
     }
     // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
     let location = unsafe { Location::of(location) };

@@ -81,7 +81,7 @@ unsafe extern \"C-unwind\" fn {function}({declared}) -> {returns} {{
         let (mut before, mut after) = self.duty.clone();
         match row.shape {
             Shape::Initialise if row.duty == Duty::Start => {
-                before += "let began = before_start();";
+                before += "let began = before_start(&entry.hook);";
                 let start = "guard::walled_apart(|| start(&entry.hook, began));";
                 after = format!("if {succeeded} {{ {start} }}") + &after;
             }

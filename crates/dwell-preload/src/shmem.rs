@@ -23,7 +23,7 @@ use dwell_measure::guard;
 use dwell_measure::hook::{
     Address, Bytes, CallArgs, Context, Hook, Made, Passed, Rank, Transfer, Who,
 };
-use dwell_measure::run::{self, Ending, Runtime};
+use dwell_measure::run::{self, Ending, Runtime, before_start};
 use dwell_measure::thread;
 use dwell_model::layer::Layer;
 
@@ -44,11 +44,6 @@ mod hooks {
     };
 
     include!(concat!(env!("OUT_DIR"), "/shmem.rs"));
-}
-
-/// Takes the time before the call that initialises the runtime.
-fn before_start() -> Sample {
-    dwell_measure::clock::sample()
 }
 
 /// Begins the recording after the runtime was initialised.

@@ -23,6 +23,7 @@ use crate::mpi;
 use crate::process::{self, Process};
 use crate::recorder_collectives;
 use crate::report;
+use crate::silence::Silent;
 use crate::sync;
 
 /// Ends the recording while the runtime still runs, and makes the archive together with all other processes. `hook` is
@@ -37,6 +38,7 @@ pub fn finish<U: Upcalls>(
     open: impl Fn(Deadline) -> io::Result<U>,
 ) -> bool {
     let Some(part) = take_part() else { return true };
+    let open = |deadline| Silent::open(|| open(deadline));
     let timeout = match &part {
         Part::Bystander { timeout } => *timeout,
         Part::Recorder(recording) => recording.settings.peer_timeout,

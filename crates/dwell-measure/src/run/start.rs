@@ -12,7 +12,7 @@ use dwell_unify::facts::Fact;
 use dwell_unify::lease;
 use dwell_unify::unify::Upcalls;
 
-use super::{COMPARISON, Part, Recording, Runtime, STARTED, set_part, speaks};
+use super::{COMPARISON, Part, Recording, Runtime, STARTED, outer, set_part, speaks};
 use crate::call::{self, Past};
 use crate::clock::{self, Sample};
 use crate::clock_rendezvous;
@@ -26,6 +26,7 @@ use crate::process::{self, Plan, Process};
 use crate::recorder_collectives;
 use crate::report;
 use crate::settings::Settings;
+use crate::silence::{Silent, silently};
 use crate::sync;
 use crate::thread::start_region;
 
@@ -45,7 +46,9 @@ pub fn start<U: Upcalls>(
     if STARTED.swap(true, Ordering::Relaxed) {
         if let Some(process) = process::current().filter(|process| process.is_this()) {
             process.joins(hook);
-            call::past(hook, began);
+            if !outer::leave(hook) {
+                call::past(hook, began);
+            }
         }
         return;
     }
@@ -69,7 +72,7 @@ fn start_first<U: Upcalls>(
     });
     let (settings, complaints) = read.unwrap_or_else(|| Settings::read(|_| None));
     let timeout = settings.peer_timeout;
-    let mut up = match open(Deadline::from_now(Step::Start, timeout)) {
+    let mut up = match Silent::open(|| open(Deadline::from_now(Step::Start, timeout))) {
         Ok(up) => up,
         Err(error) => {
             // Others may have got through, and will wait for this process at the end.
@@ -131,6 +134,7 @@ fn start_together(
         if settings.paused {
             control::pause();
         }
+        outer::enter(hook);
         call::past(hook, began);
         guard::check_memory().map(|()| open_files)
     });
@@ -228,7 +232,7 @@ fn begin(
         program: &program,
         layer: u8::from(paradigm(hook.layer)).into(),
     })?;
-    let runtime = about(&settings.counters);
+    let runtime = silently(|| about(&settings.counters));
     if settings.trace && !settings.counters.is_empty() {
         let (counting, mut complaints) = Counting::choose(&settings.counters, runtime.variables);
         complaints.extend(runtime.complaints);

@@ -59,8 +59,9 @@ pub struct Closed {
 #[cold]
 #[inline(never)]
 pub(super) fn register(now: *const Anchor) -> Option<*const Anchor> {
-    // A signal handler that comes while its thread is being registered, or a thread without a location.
-    if now == NOT_RECORDED {
+    // A signal handler that comes while its thread is being registered, a thread without a location, or a call of the
+    // recorder itself.
+    if !now.is_null() {
         return None;
     }
     let words = words();

@@ -42,7 +42,7 @@ macro_rules! stub {
                     "ldr x17, [x17, :gottprel_lo12:dwell_words]",
                     "mrs x16, tpidr_el0",
                     "ldr x16, [x16, x17]",
-                    "cmp x16, #1", // The thread has no state yet, or will never have one.
+                    "cmp x16, #{none}", // The thread has no state yet, or will never have one.
                     "b.ls 4f",
                     "ldr x17, [x16, #{filtered}]",
                     "add x17, x17, #1",
@@ -64,6 +64,7 @@ macro_rules! stub {
                     hook = sym $hook,
                     entries = sym $entries,
                     filtered = const dwell_measure::entry::FILTERED,
+                    none = const dwell_measure::entry::NO_STATE,
                     offset = const $index * size_of::<$crate::entry::Entry>(),
                     bypass = const $index * size_of::<$crate::entry::Entry>()
                         + $crate::entry::Entry::BYPASS,

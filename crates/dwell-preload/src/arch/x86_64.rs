@@ -29,7 +29,7 @@ macro_rules! stub {
                     "3:",
                     "mov r11, qword ptr [rip + dwell_words@GOTTPOFF]",
                     "mov r11, qword ptr fs:[r11]",
-                    "cmp r11, 1", // The thread has no state yet, or will never have one.
+                    "cmp r11, {none}", // The thread has no state yet, or will never have one.
                     "jbe 4f",
                     "inc qword ptr [r11 + {filtered}]",
                     "2:",
@@ -40,6 +40,7 @@ macro_rules! stub {
                     hook = sym $hook,
                     entries = sym $entries,
                     filtered = const dwell_measure::entry::FILTERED,
+                    none = const dwell_measure::entry::NO_STATE,
                     offset = const $index * size_of::<$crate::entry::Entry>(),
                     bypass = const $index * size_of::<$crate::entry::Entry>()
                         + $crate::entry::Entry::BYPASS,

@@ -25,12 +25,12 @@ static WORLD: AtomicBool = AtomicBool::new(false);
 
 /// Prepares the hook of a function that initialises MPI. The returned time and number of earlier calls are passed to
 /// [`start`].
-pub(super) fn before_start() -> (Sample, u32) {
+pub(super) fn before_start(hook: &'static Hook) -> (Sample, u32) {
     let starts = STARTS.load(Ordering::Relaxed);
     if starts == 0 {
         guarded(Entry::Load, hide_absent);
     }
-    (dwell_measure::clock::sample(), starts)
+    (run::before_start(hook), starts)
 }
 
 /// Hides hooks of functions that no loaded library has.

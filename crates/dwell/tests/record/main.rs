@@ -55,6 +55,7 @@ mod profile;
 mod same;
 mod select;
 mod sites;
+mod stacked;
 mod stacks;
 mod starts;
 mod sums;
