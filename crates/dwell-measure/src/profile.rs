@@ -8,6 +8,9 @@
 use std::ffi::CString;
 use std::io;
 
+use dwell_model::profile::check::{
+    self, ANNOUNCED, CHANGING, CONFIRMED, OTHERS, RECORDS, of_record, weight,
+};
 use dwell_model::profile::{
     FIRST_COUNT, MAGIC, NUMBERS, RECORD, Setting, VALUES, Words, counter_key, is_path,
     parameter_key, partner_key, path_key,
@@ -212,8 +215,25 @@ impl Profile {
         let recent = [(0, 0, 0); RECENT];
         let mut profile =
             Self { path, blocks, first: at, recent, count: 1, index, program: 0, values: 0 };
-        profile.record(0)[0] = MAGIC;
+        let header = profile.record(0);
+        header[RECORDS] = 1;
+        in_order();
+        header[0] = MAGIC;
         Ok(profile)
+    }
+
+    /// Changes records such that the sum over the file grows by `by`, which the header announces before and confirms
+    /// afterwards; [`check`] says what for.
+    #[inline(always)]
+    fn grow<T>(&mut self, by: u64, change: impl FnOnce(&mut Self) -> T) -> T {
+        let header = self.record(0);
+        let sum = header[CONFIRMED].wrapping_add(by);
+        header[ANNOUNCED] = sum;
+        in_order();
+        let result = change(self);
+        in_order();
+        self.record(0)[CONFIRMED] = sum;
+        result
     }
 
     #[inline(always)]
@@ -270,22 +290,22 @@ impl Profile {
             return self.no_row();
         }
         self.count += 1;
-        let record = self.record(number as u32);
-        // No visit of a path has ended yet, so any visit is shorter.
-        (record[1], record[4]) = (second, if is_path(first) { u64::MAX } else { 0 });
-        // It is there for a reader when the first word is. Readers come when the process has ended, and then all that
-        // it stored is there on every processor, however weakly that orders stores: a kill interrupts a thread between
-        // two instructions, and the stores before are complete when the kernel has ended the thread. So only the order
-        // that the compiler chooses matters.
-        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
-        record[0] = first;
+        self.grow(check::key(number as u32, first, second), |profile| {
+            profile.record(0)[RECORDS] = number as u64 + 1;
+            in_order();
+            let record = profile.record(number as u32);
+            // No visit of a path has ended yet, so any visit is shorter.
+            (record[1], record[4]) = (second, if is_path(first) { u64::MAX } else { 0 });
+            in_order();
+            record[0] = first;
+        });
         self.set_indexed(place, number as u32);
         number as u32
     }
 
     /// Counts a call or value that has no row.
     fn no_row(&mut self) -> u32 {
-        self.record(0)[3] += 1;
+        self.grow(weight(0, 3), |profile| profile.record(0)[3] += 1);
         0
     }
 
@@ -313,12 +333,24 @@ impl Profile {
     pub(crate) fn program(&mut self, time: u64, region: u32) -> u32 {
         if self.program == 0 {
             self.program = self.find(path_key(0, region, None));
-            let number = self.program;
-            self.record(number)[2] = 1;
-            self.record(0)[1] = time;
-            self.record(0)[2] = time;
+            self.begin(time);
         }
         self.program
+    }
+
+    /// Begins the visit of the program.
+    #[cold]
+    fn begin(&mut self, time: u64) {
+        let number = self.program;
+        let times = time.wrapping_mul(weight(0, 1) + weight(0, 2));
+        let visit = if number == 0 { 0 } else { weight(number, 2) };
+        self.grow(times.wrapping_add(visit), |profile| {
+            if number != 0 {
+                profile.record(number)[2] = 1;
+            }
+            profile.record(0)[1] = time;
+            profile.record(0)[2] = time;
+        });
     }
 
     /// The row of a path.
@@ -373,13 +405,27 @@ impl Profile {
                 (value < number(least), value > number(largest), sum.wrapping_add(bits))
             }
         };
-        (record[2], record[3]) = (values + 1, sum);
+        let mut changed = *record;
+        (changed[2], changed[3]) = (values + 1, sum);
         if is_less || values == 0 {
-            record[4] = bits;
+            changed[4] = bits;
         }
         if is_more || values == 0 {
-            record[5] = bits;
+            changed[5] = bits;
         }
+        let before = check::values(row, record);
+        let header = self.record(0);
+        let others = header[CONFIRMED].wrapping_sub(before);
+        header[OTHERS] = others;
+        in_order();
+        header[CHANGING] = row.into();
+        in_order();
+        *self.record(row) = changed;
+        let header = self.record(0);
+        let sum = others.wrapping_add(check::values(row, &changed));
+        (header[CONFIRMED], header[ANNOUNCED]) = (sum, sum);
+        in_order();
+        header[CHANGING] = 0;
     }
 
     /// The row of a partner, which is often one of the last.
@@ -398,53 +444,96 @@ impl Profile {
     /// Adds what an event counts for. Returns the row of the partner, if it has one.
     #[inline(always)]
     pub(crate) fn add(&mut self, row: u32, amount: &Amount) -> u32 {
-        let record = self.record(row);
-        if row != 0 {
-            *record.modulo_mut(amount.operations) += 1;
-            *record.modulo_mut(amount.first.0) += amount.first.1;
-            // Place 0 of an amount is none: nothing is added to the first word.
-            *record.modulo_mut(amount.second.0) += amount.second.1;
-        }
         let (kind, context, rank) = amount.partner;
-        if kind == 0 {
-            return 0;
+        let partner = match kind {
+            0 => 0,
+            _ => self.partner(partner_key(kind - 1, context, rank)),
+        };
+        let Amount { operations, first, second, .. } = *amount;
+        let bytes = first.1 + second.1;
+        let mut by = 0_u64;
+        if row != 0 {
+            by = of_record(row).wrapping_mul(bytes.wrapping_add(1));
         }
-        let partner = self.partner(partner_key(kind - 1, context, rank));
         if partner != 0 {
-            let record = self.record(partner);
-            record[2] += 1;
-            record[3] += amount.first.1 + amount.second.1;
+            let counted = bytes.wrapping_mul(weight(0, 3)).wrapping_add(weight(0, 2));
+            by = by.wrapping_add(of_record(partner).wrapping_mul(counted));
         }
+        self.grow(by, |profile| {
+            if row != 0 {
+                let record = profile.record(row);
+                *record.modulo_mut(operations) += 1;
+                *record.modulo_mut(first.0) += first.1;
+                // Place 0 of an amount is none: nothing is added to the first word.
+                *record.modulo_mut(second.0) += second.1;
+            }
+            if partner != 0 {
+                let record = profile.record(partner);
+                record[2] += 1;
+                record[3] += bytes;
+            }
+        });
         partner
     }
 
     /// A call ends: how long it took by itself, and all of it for its partner.
     #[inline(always)]
     pub(crate) fn leave(&mut self, row: u32, own: u64, partner: u32, length: u64, time: u64) {
+        let mut by = time.wrapping_sub(self.record(0)[2]).wrapping_mul(weight(0, 2));
         if row != 0 {
-            let record = self.record(row);
-            record[2] += 1;
-            record[3] += own;
-            record[4] = record[4].min(own);
-            record[5] = record[5].max(own);
+            let counted = own.wrapping_mul(weight(0, 3)).wrapping_add(weight(0, 2));
+            by = by.wrapping_add(of_record(row).wrapping_mul(counted));
         }
         if partner != 0 {
-            self.record(partner)[4] += length;
+            let counted = length.wrapping_mul(weight(0, 4));
+            by = by.wrapping_add(of_record(partner).wrapping_mul(counted));
         }
-        self.record(0)[2] = time;
+        self.grow(by, |profile| {
+            if row != 0 {
+                let record = profile.record(row);
+                record[2] += 1;
+                record[3] += own;
+            }
+            if partner != 0 {
+                profile.record(partner)[4] += length;
+            }
+            profile.record(0)[2] = time;
+        });
+        let record = self.record(row);
+        if row != 0 && (own < record[4] || own > record[5]) {
+            self.extreme(row, own);
+        }
+    }
+
+    /// Notes a visit that is shorter or longer than all before.
+    #[cold]
+    #[inline(never)]
+    fn extreme(&mut self, row: u32, own: u64) {
+        let [_, _, _, _, shortest, longest, ..] = *self.record(row);
+        // One word at a time: a step of one word is never seen half done, so its sum may wrap around.
+        if own < shortest {
+            let by = (shortest - own).wrapping_mul(weight(row, 4));
+            self.grow(by, |profile| profile.record(row)[4] = own);
+        }
+        if own > longest {
+            let by = (own - longest).wrapping_mul(weight(row, 5));
+            self.grow(by, |profile| profile.record(row)[5] = own);
+        }
     }
 
     /// Adds calls to a row that are part of the last one, whose time is counted there.
     pub(crate) fn repeat(&mut self, row: u32, calls: u64) {
         if row != 0 {
-            self.record(row)[2] += calls;
+            let by = calls.wrapping_mul(weight(row, 2));
+            self.grow(by, |profile| profile.record(row)[2] += calls);
         }
     }
 
     /// Ends the profile at a time: cuts the file to what it holds, and writes what is not there.
     pub(crate) fn close(mut self, time: u64) -> io::Result<()> {
         if self.program != 0 {
-            self.record(0)[2] = time;
+            let by = time.wrapping_sub(self.record(0)[2]).wrapping_mul(weight(0, 2));
+            self.grow(by, |profile| profile.record(0)[2] = time);
         }
         let file = memory::open(&self.path, false)?;
         for block in self.blocks.iter().flatten() {
@@ -454,167 +543,15 @@ impl Profile {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use dwell_model::profile::{Row, header, rows};
-    use otf2::id::{MatchingId, Rank, RmaWinRef};
-
-    use super::*;
-
-    #[test]
-    fn rows_survive_without_being_closed() -> io::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let path = folder.path().join("0.0.rows");
-        let name = CString::new(path.to_str().unwrap()).unwrap();
-        let mut profile = Profile::create(name)?;
-        let program = profile.program(100, 0);
-        // More than a block, each from another place.
-        for site in 0..2000 {
-            let row = profile.path(program, 7, Some(site));
-            let event = RmaGet {
-                win: RmaWinRef(0),
-                remote: Rank(site % 3),
-                bytes: 8,
-                matching_id: MatchingId(0),
-            };
-            let partner = profile.add(row, &event.amount().unwrap());
-            profile.leave(row, 10, partner, 10, 100 + u64::from(site));
-            assert_eq!(profile.path(program, 7, Some(site)), row);
-        }
-        let bytes = std::fs::read(&path)?;
-        let head = header(&bytes).unwrap();
-        assert_eq!((head.first, head.last, head.dropped), (100, 2099, 0));
-        let (mut visits, mut partners) = (0, Vec::new());
-        for (_, row) in rows(&bytes) {
-            match row {
-                Row::Path(row) if row.parent == program => {
-                    assert_eq!(
-                        (row.region, row.visits, row.counts[1], row.counts[4]),
-                        (7, 1, 1, 8)
-                    );
-                    assert_eq!((row.time, row.shortest, row.longest), (10, 10, 10));
-                    visits += row.visits;
-                }
-                Row::Path(row) => assert_eq!((row.region, row.visits), (0, 1)),
-                Row::Counter(row) => panic!("{row:?}"),
-                Row::Partner(row) => partners.push((row.rank, row.operations, row.bytes, row.time)),
-            }
-        }
-        assert_eq!(visits, 2000);
-        partners.sort_unstable();
-        assert_eq!(partners, [(0, 667, 5336, 6670), (1, 667, 5336, 6670), (2, 666, 5328, 6660)]);
-        profile.close(5000)?;
-        let bytes = std::fs::read(&path)?;
-        assert_eq!(header(&bytes).map(|head| head.last), Some(5000));
-        assert_eq!(bytes.len(), (1 + 1 + 2000 + 3) * RECORD);
-        Ok(())
-    }
-
-    #[test]
-    fn too_many_values_are_one() -> io::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let path = folder.path().join("0.0.rows");
-        let mut profile = Profile::create(CString::new(path.to_str().unwrap()).unwrap())?;
-        let program = profile.program(0, 0);
-        let rows: Vec<u32> = (0..VALUES as u64 + 10)
-            .map(|value| profile.parameter(program, 3, value, ValueKind::Number))
-            .collect();
-        let (apart, together) = rows.split_at(VALUES);
-        assert!(apart.is_sorted_by(|a, b| a < b));
-        assert!(together.iter().all(|row| *row == together[0] && *row > apart[VALUES - 1]));
-        // Those that are known stay, and another parameter has a rest of its own.
-        assert_eq!(profile.parameter(program, 3, 0, ValueKind::Number), apart[0]);
-        assert_ne!(profile.parameter(program, 4, 0, ValueKind::Number), together[0]);
-        Ok(())
-    }
-
-    /// Rows have 24 bits for the numbers of parameters and counters. One with a larger number gets no row, and is not
-    /// mistaken for another with the same lower bits.
-    #[test]
-    fn numbers_beyond_those_that_rows_have_room_for_are_counted() -> io::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let path = folder.path().join("0.0.rows");
-        let mut profile = Profile::create(CString::new(path.to_str().unwrap()).unwrap())?;
-        let program = profile.program(0, 0);
-        let last = (1 << 24) - 1;
-        let number = profile.parameter(program, last, 0, ValueKind::Number);
-        assert_ne!(number, 0);
-        assert_ne!(profile.parameter(program, 0, 0, ValueKind::Number), 0);
-        for beyond in [1 << 24, 1 << 25 | last, u32::MAX] {
-            assert_eq!(profile.parameter(program, beyond, 0, ValueKind::Number), 0);
-            assert_eq!(profile.parameter(program, beyond, 0, ValueKind::Text), 0);
-        }
-        profile.value(number, last, MetricValue::signed(3));
-        profile.value(number, 1 << 24 | last, MetricValue::signed(1000));
-        profile.close(10)?;
-        let bytes = std::fs::read(&path)?;
-        assert_eq!(header(&bytes).map(|it| it.dropped), Some(7));
-        let found: Vec<_> = rows(&bytes)
-            .filter_map(|(_, row)| match row {
-                Row::Path(it) => it.parameter.map(|it| (it.parameter, 0, 0)),
-                Row::Counter(it) => Some((it.counter, it.values, it.sum)),
-                Row::Partner(_) => None,
-            })
-            .collect();
-        assert_eq!(found, [(last, 0, 0), (0, 0, 0), (last, 1, 3)]);
-        Ok(())
-    }
-
-    /// A path for a text is treated like one of a call or a number.
-    #[test]
-    fn every_kind_of_path_knows_its_shortest_visit() -> io::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let path = folder.path().join("0.0.rows");
-        let mut profile = Profile::create(CString::new(path.to_str().unwrap()).unwrap())?;
-        let program = profile.program(0, 0);
-        let mut paths = vec![
-            profile.path(program, 7, None),
-            profile.parameter(program, 3, 0, ValueKind::Text),
-            profile.parameter(program, 4, 0, ValueKind::Number),
-        ];
-        for value in 2..VALUES as u64 {
-            profile.parameter(program, 4, value, ValueKind::Number);
-        }
-        paths.push(profile.parameter(program, 4, u64::MAX, ValueKind::Number));
-        let extremes = || -> io::Result<Vec<(u64, u64)>> {
-            let bytes = std::fs::read(&path)?;
-            let found = rows(&bytes).filter_map(|(number, row)| match row {
-                Row::Path(it) => paths.contains(&number).then_some((it.shortest, it.longest)),
-                _ => None,
-            });
-            Ok(found.collect())
-        };
-        assert_eq!(extremes()?, [(u64::MAX, 0); 4]);
-        for (row, own) in paths.iter().flat_map(|row| [(*row, 30), (*row, 20)]) {
-            profile.leave(row, own, 0, own, 100);
-        }
-        assert_eq!(extremes()?, [(20, 30); 4]);
-        Ok(())
-    }
-
-    #[test]
-    fn the_file_is_as_version_1_says() -> io::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let path = folder.path().join("0.0.rows");
-        let mut profile = Profile::create(CString::new(path.to_str().unwrap()).unwrap())?;
-        let program = profile.program(1_000, 0);
-        let get =
-            RmaGet { win: RmaWinRef(2), remote: Rank(3), bytes: 4096, matching_id: MatchingId(0) };
-        for own in [70, 20, 300] {
-            let row = profile.path(program, 7, Some(11));
-            let partner = profile.add(row, &get.amount().unwrap());
-            profile.leave(row, own, partner, own + 5, 2_000 + own);
-        }
-        let number = profile.parameter(program, 1, 64, ValueKind::Number);
-        let inner = profile.path(number, 9, None);
-        profile.leave(inner, 40, 0, 40, 3_000);
-        let text = profile.parameter(program, 2, 5, ValueKind::Text);
-        for bits in [3.5, -1.0] {
-            let value = MetricValue { value_type: Type::Double, bits: f64::to_bits(bits) };
-            profile.value(text, 4, value);
-        }
-        profile.close(5_000)?;
-        crate::golden::hold("rows-1.rows", &std::fs::read(&path)?);
-        Ok(())
-    }
+/// Keeps the compiler from moving stores across this place.
+///
+/// Readers come when the process has ended, and then all that it stored is there on every processor, however weakly that
+/// orders stores: a kill interrupts a thread between two instructions, and the stores before are complete when the
+/// kernel has ended the thread. So only the order that the compiler chooses matters.
+#[inline(always)]
+fn in_order() {
+    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
 }
+
+#[cfg(test)]
+mod tests;

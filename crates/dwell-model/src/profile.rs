@@ -11,9 +11,13 @@
 //! | 1 | time of the first call | region; calling context plus one in the upper half | window or communicator; rank in the upper half | 0 |
 //! | 2 | time of the last event | visits | operations | values |
 //! | 3 | calls for which there was no row | nanoseconds, without those of inner calls | bytes | sum of the values |
-//! | 4 | | shortest visit | nanoseconds in calls that began with it | least value |
-//! | 5 | | longest visit | | largest value |
-//! | 6 … 15 | | [`COUNTS`] | | |
+//! | 4 | number of records, the header included | shortest visit | nanoseconds in calls that began with it | least value |
+//! | 5 | [confirmed sum](check) | longest visit | | largest value |
+//! | 6 | announced sum | [`COUNTS`], ten words | | |
+//! | 7 | number of the counter's record that is being changed | | | |
+//! | 8 | sum of all records but that one | | | |
+//!
+//! Version 1, whose first word is [`MAGIC_1`], has nothing in words 4 to 8 of the header.
 //!
 //! The parent of a path is the number of its record; 0 is none. The path without a parent is the program itself: its
 //! time is what remains of the time between the first call and the last event.
@@ -26,9 +30,13 @@
 //! At the end of a run that ends well, the processes combine the rows of many locations in [`block`]s.
 
 pub mod block;
+pub mod check;
 
-/// First word of a file of rows, the bytes `dwellpr1`. The last character is the version of the format.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"dwellpr1");
+/// First word of a file of rows, the bytes `dwellpr2`. The last character is the version of the format.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"dwellpr2");
+
+/// First word of a file of version 1, which has no count of records and no checksum.
+pub const MAGIC_1: u64 = u64::from_le_bytes(*b"dwellpr1");
 
 /// Number of 64-bit words in a record.
 pub const WORDS: usize = 16;
@@ -222,10 +230,14 @@ pub enum Row {
     Counter(CounterRow),
 }
 
-/// Reads the header of a file. Returns `None` if the bytes are too short or are not those of a profile of this version.
+/// Reads the header of a file. Returns `None` if the bytes are too short or are not those of a profile of a known version.
 pub fn header(bytes: &[u8]) -> Option<Header> {
     let words = words(bytes.get(..RECORD)?);
-    (words[0] == MAGIC).then_some(Header { first: words[1], last: words[2], dropped: words[3] })
+    matches!(words[0], MAGIC | MAGIC_1).then_some(Header {
+        first: words[1],
+        last: words[2],
+        dropped: words[3],
+    })
 }
 
 /// Reads the records behind the header, together with their numbers, which other records refer to. The first record is

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dwell_model::archive;
+use dwell_model::{archive, profile};
 use otf2::id::LocationRef;
 use otf2::write::{ArchiveWriter, EventWriter, Options};
 use otf2::{def, files, map};
@@ -109,7 +109,7 @@ pub fn place_rows(
 }
 
 /// Reads the rows of the threads of a process and encodes each as a [part](collate::part()) in ids of the archive.
-/// Threads without a file of rows are skipped. A file that cannot be read, or is not a profile, is an error in its place.
+/// Threads without a file of rows are skipped. A file that cannot be read, or is damaged, is an error in its place.
 pub fn parts<'a>(
     local: &'a ProcessFacts,
     first: LocationRef,
@@ -129,8 +129,11 @@ pub fn parts<'a>(
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => return Some(Err(error)),
         };
-        let part = collate::part(LocationRef(first.0 + id), &bytes, &translate);
-        Some(part.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no rows of a profile")))
+        if let Err(damage) = profile::check::check(&bytes) {
+            let text = format!("{}: {damage}", path.display());
+            return Some(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
+        }
+        collate::part(LocationRef(first.0 + id), &bytes, &translate).map(Ok)
     })
 }
 

@@ -4,7 +4,7 @@
 //! The first byte chooses what the rest is.
 
 use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, MAGIC, Path, Place};
-use dwell_model::profile::{MAGIC as ROWS, RECORD, header};
+use dwell_model::profile::{MAGIC as ROWS, RECORD, check as sums, header};
 use dwell_model::varint;
 use dwell_unify::collate::{Heap, block, part};
 use otf2::id::LocationRef;
@@ -62,6 +62,7 @@ pub(crate) fn run(data: &[u8]) {
             let mut rows = [&ROWS.to_le_bytes(), rest].concat();
             rows.truncate(rows.len() / RECORD * RECORD);
             assert!(rows.is_empty() || header(&rows).is_some());
+            let _ = sums::check(&rows);
             if let Some(part) = part(LocationRef(3), &rows, |_, id| id) {
                 let mut parts = Vec::new();
                 varint::put(&mut parts, part.len() as u64);

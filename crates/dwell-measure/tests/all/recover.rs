@@ -508,6 +508,44 @@ fn pipes_and_directories_and_holes_are_not_read() {
     damage(&killed, &recovered);
 }
 
+/// Rows of a profile of this version, which are cut, changed or missing, are told with their file. Version 1 has no sum,
+/// and is read as it is.
+#[test]
+fn damage_of_rows_is_told() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/formats");
+    let recovered = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let killed = Killed::new(0);
+        let open = killed.path("open");
+        // What the rows name is defined.
+        let regions =
+            (3..=9).map(|id| Fact::Region { id, name: "call", meaning: "", role: 1, paradigm: 13 });
+        let facts: Vec<Fact<'_>> = regions.collect();
+        process_with(&open, RUN, 0, 1, 10, Extra { facts: &facts, events: &[] }, |_| {});
+        let mut bytes = fs::read(Path::new(golden).join(name)).unwrap();
+        change(&mut bytes);
+        fs::write(killed.path("open/0.0.rows"), bytes).unwrap();
+        killed.recover().damage.join("\n")
+    };
+    // What golden rows name besides is not defined here, which is told for each of them.
+    let is_told = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let damage = recovered(name, change);
+        let rows = damage.lines().filter(|line| line.contains("open/0.0.rows: "));
+        rows.filter(|line| !line.contains("is not defined")).count() == 1
+    };
+    assert!(!is_told("rows-1.rows", &|_| {}));
+    assert!(!is_told("rows-2.rows", &|_| {}));
+    assert!(is_told("rows-2.rows", &|rows| rows.truncate(700)));
+    assert!(is_told("rows-2.rows", &|rows| rows.truncate(128)));
+    assert!(is_told("rows-2.rows", &|rows| rows[2 * 128 + 16] ^= 1));
+    assert!(is_told("rows-2.rows", &|rows| rows[2 * 128..3 * 128].fill(0)));
+    assert!(is_told("rows-2.rows", &|rows| {
+        rows.copy_within(128..256, 384);
+    }));
+    assert!(is_told("rows-2.rows", &|rows| rows[4 * 8] += 1));
+    let text = recovered("rows-2.rows", &|rows| rows.truncate(700));
+    assert!(text.contains("open/0.0.rows: 3 of 7 rows of the profile are missing"), "{text}");
+}
+
 #[test]
 fn links_are_never_followed() {
     let victims = tempfile::tempdir().unwrap();

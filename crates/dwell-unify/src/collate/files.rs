@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use dwell_files::Folder;
+use dwell_model::profile;
 use dwell_model::profile::block::{HEAD, Head, LOCATION, Place};
 use otf2::Archive;
 use otf2::id::LocationRef;
@@ -87,10 +88,10 @@ pub fn collate_files(archive: &Archive, folder: &Path) -> io::Result<Vec<String>
             }
             Err(error) => return Err(at(&path, &error)),
         };
-        let Some(part) = part(id, &bytes, translate) else {
-            warnings.push(format!("{}: no rows of a profile", path.display()));
-            continue;
-        };
+        if let Err(damage) = profile::check::check(&bytes) {
+            warnings.push(format!("{}: {damage}", path.display()));
+        }
+        let Some(part) = part(id, &bytes, translate) else { continue };
         let blocks = heap.blocks();
         if known.range(last..location).next().is_some() {
             // Other locations are in between, and a block has consecutive ones only.

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use dwell_model::profile::{self as rows, RECORD, Row};
+use dwell_model::profile::{self as rows, Row};
 use otf2::close::{Marks, Scan, close_sound, leave_open, mend_events, scan_events};
 use otf2::enums::MappingType;
 use otf2::id::{LocationRef, RefKind, RegionRef, Time};
@@ -193,14 +193,12 @@ impl Closing<'_> {
             }
             Err(error) => return notes.damage(&path, &error.to_string()),
         };
-        if rows::header(&bytes).is_none() {
-            return notes.damage(&path, "byte 0: no rows of a profile");
-        }
-        let mut records = bytes.chunks(RECORD);
-        let used = records.by_ref().take_while(|record| record.iter().any(|byte| *byte != 0));
-        let used = used.count() * RECORD;
-        if records.any(|record| record.iter().any(|byte| *byte != 0)) {
-            notes.damage(&path, &format!("byte {used}: rows are missing before others"));
+        match rows::check::check(&bytes) {
+            Ok(()) => {}
+            Err(damage @ rows::check::Damage::NoProfile) => {
+                return notes.damage(&path, &damage.to_string());
+            }
+            Err(damage) => notes.damage(&path, &damage.to_string()),
         }
         let local = &mut *self.local;
         let mut undefined = 0_u64;

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, Path, Place, Sums};
 use dwell_model::profile::{
-    CounterRow, Header, MAGIC, PartnerRow, Setting, Words, counter_key, parameter_key, partner_key,
-    path_key,
+    CounterRow, Header, MAGIC_1, PartnerRow, Setting, Words, counter_key, parameter_key,
+    partner_key, path_key,
 };
 use dwell_model::varint;
 use dwell_unify::collate::{block, collate, part};
@@ -30,7 +30,7 @@ fn rows(location: u64) -> Vec<u8> {
         records.push(record);
         records.len() as u32 - 1
     };
-    add(&[MAGIC, 1000 + location, 900_000 + mix(location) % 1000, location % 3]);
+    add(&[MAGIC_1, 1000 + location, 900_000 + mix(location) % 1000, location % 3]);
     let (one, two) = path_key(0, 0, None);
     let program = add(&[one, two, 1, 0, u64::MAX]);
     for call in 0..4 + mix(location) % 5 {
@@ -243,7 +243,7 @@ fn a_path_without_visits_has_no_extremes() {
         [(0, 0, 0, None), (0, u64::MAX, 0, None), (1, 0, 0, Some((0, 0))), (2, 3, 5, Some((3, 5)))]
     {
         let records: [&[u64]; 3] = [
-            &[MAGIC, 1000, 2000],
+            &[MAGIC_1, 1000, 2000],
             &[program.0, program.1, 1, 0, u64::MAX],
             &[text.0, text.1, visits, 0, shortest, longest],
         ];

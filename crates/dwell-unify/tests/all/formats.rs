@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, Path, Place};
+use dwell_model::profile::check::check;
 use dwell_model::varint;
 use dwell_unify::collate::{block, part};
 use dwell_unify::stream;
@@ -33,11 +34,18 @@ fn translate(space: MappingType, id: u32) -> u32 {
 }
 
 #[test]
-fn rows_of_version_1_become_blocks_of_version_1() {
-    let rows = golden::read("rows-1.rows");
+fn rows_of_both_versions_become_blocks_of_version_1() {
+    for name in ["rows-1.rows", "rows-2.rows"] {
+        become_blocks(&golden::read(name));
+    }
+}
+
+/// Holds a block of two locations that have the same rows against the golden block.
+fn become_blocks(rows: &[u8]) {
+    assert_eq!(check(rows), Ok(()));
     let mut parts: Vec<u8> = Vec::new();
     for location in [4, 5] {
-        let part = part(LocationRef(location), &rows, translate).unwrap();
+        let part = part(LocationRef(location), rows, translate).unwrap();
         varint::put(&mut parts, part.len() as u64);
         parts.extend(part);
     }

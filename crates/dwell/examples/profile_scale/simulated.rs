@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 use dwell_model::archive::Meaning;
-use dwell_model::profile::{MAGIC, Words, partner_key, path_key};
+use dwell_model::profile::{MAGIC_1, Words, partner_key, path_key};
 use dwell_model::shmem;
 use dwell_unify::assemble;
 use dwell_unify::collate::{Heap, part, place};
@@ -206,7 +206,7 @@ impl Simulated {
         }
         let begin = 5_000_000_000 + mix(rank) % 1_000_000;
         records[0] =
-            [MAGIC, begin, begin + inner + 60_000_000_000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            [MAGIC_1, begin, begin + inner + 60_000_000_000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         for neighbour in self.neighbours(rank) {
             for kind in [0, 1] {
                 let mut record = [0; 16];

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dwell_model::archive;
+use dwell_model::profile::{Row, rows};
 use dwell_unify::recover::{Caution, recover};
 use fastrand::Rng;
 use otf2::{Archive, Event};
@@ -177,6 +178,13 @@ fn events(directory: &Path) -> Result<u64, String> {
     Ok(count)
 }
 
+/// Returns the rows of all profiles in a directory, by location.
+fn profiles(directory: &Path) -> BTreeMap<PathBuf, Vec<Row>> {
+    let Ok(entries) = fs::read_dir(directory.join("profile")) else { return BTreeMap::new() };
+    let of = |path: &Path| rows(&fs::read(path).unwrap()).map(|(_, row)| row).collect();
+    entries.flatten().map(|it| it.path()).map(|path| (path.clone(), of(&path))).collect()
+}
+
 /// Damages a file of a directory in a random way. Returns a description.
 fn damage(open: &Path, random: &mut Rng) -> String {
     let mut names: Vec<_> =
@@ -269,15 +277,16 @@ fn random_damage(rounds: u64) {
         record(&lab, &program, &["--chunk-size", "256K", "--unwind", "3"], "4000"),
     ];
     let work = lab.path("work");
-    let whole: Vec<u64> = runs
+    let whole: Vec<(u64, BTreeMap<PathBuf, Vec<Row>>)> = runs
         .iter()
         .map(|run| {
             copy(run, &work);
             let recovered = recover(&work, &[], Caution::Refuse).unwrap();
             assert_eq!(recovered.damage, Vec::<String>::new());
-            events(&work).unwrap()
+            (events(&work).unwrap(), profiles(&work))
         })
         .collect();
+    assert_eq!(whole[1].1.len(), 2, "both processes have a profile");
     let (mut told, mut refused, mut harmless) = (0, 0, 0);
     for seed in 0..rounds {
         let mut random = Rng::with_seed(seed);
@@ -298,7 +307,9 @@ fn random_damage(rounds: u64) {
         let said = archive.anchor().property(archive::DAMAGED).is_some();
         assert_eq!(said, !recovered.damage.is_empty(), "seed {seed}: {what:?}");
         let found = events(&work).unwrap_or_else(|error| panic!("seed {seed}: {what:?}: {error}"));
-        assert!(said || found >= whole[which], "seed {seed}: {found} of {whole:?}, {what:?}");
+        let (events, rows) = &whole[which];
+        assert!(said || found >= *events, "seed {seed}: {found} of {events}, {what:?}");
+        assert!(said || profiles(&work) == *rows, "seed {seed}: another profile, {what:?}");
         if said { told += 1 } else { harmless += 1 }
     }
     eprintln!(
