@@ -271,10 +271,15 @@ impl Layout {
     }
 }
 
+/// Returns a cell of comma-separated values. A text that a spreadsheet would take for a formula gets a quote in front,
+/// which says there that it is a text: names come from programs, and a formula could send what else is in the sheet.
 fn csv(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => match visible(text) {
+            text if text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err() => {
+                csv(&Value::String(format!("'{text}")))
+            }
             text if text.contains([',', '"']) => format!("\"{}\"", text.replace('"', "\"\"")),
             text => text.into_owned(),
         },
@@ -421,5 +426,17 @@ mod tests {
         listing().write_csv(&mut output).unwrap();
         let csv = "value,share,call_path\n1.5,0.75,\"main / \"\"a\"\", b\"\n0.0005,0.25,main\n";
         assert_eq!(String::from_utf8(output).unwrap(), csv);
+    }
+
+    #[test]
+    fn texts_are_no_formulas_of_spreadsheets() {
+        let cell = |text: &str| super::csv(&serde_json::json!(text));
+        assert_eq!(cell("=1+2"), "'=1+2");
+        assert_eq!(cell("@SUM(A1,A2)"), "\"'@SUM(A1,A2)\"");
+        assert_eq!(cell("+main"), "'+main");
+        assert_eq!(cell("-x"), "'-x");
+        assert_eq!(cell("-1.5"), "-1.5");
+        assert_eq!(cell("a=b"), "a=b");
+        assert_eq!(super::csv(&serde_json::json!(-2.5)), "-2.5");
     }
 }
