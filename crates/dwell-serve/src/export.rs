@@ -68,11 +68,15 @@ impl Collection<'_> {
             }
             Ok(Answer::Bytes(bytes)) => Some(format!("{{\"u8\":\"{}\"}}", STANDARD.encode(bytes))),
             Err(Fault::Report(error)) => {
-                self.damaged(&error);
+                self.damaged(error.to_string());
+                None
+            }
+            Err(Fault::Timeline(error)) => {
+                self.damaged(error);
                 None
             }
             // A request that is not valid for this report.
-            Err(Fault::Unknown | Fault::Bad(_) | Fault::Timeline(_)) => None,
+            Err(Fault::Unknown | Fault::Bad(_)) => None,
         };
         let Some(text) = text else { return };
         let size = text.len() + name.len();
@@ -93,9 +97,9 @@ impl Collection<'_> {
 const MOST_DAMAGE: usize = 20;
 
 impl Collection<'_> {
-    fn damaged(&mut self, error: &dwell_report::Error) {
+    fn damaged(&mut self, error: String) {
         if self.damage.len() < MOST_DAMAGE {
-            self.damage.insert(error.to_string());
+            self.damage.insert(error);
         }
     }
 
@@ -296,7 +300,7 @@ fn metrics_at_paths(all: &mut Collection<'_>, number: usize, run: &Run) {
         let totals = match run.query.totals(metric) {
             Ok(totals) => totals,
             Err(error) => {
-                all.damaged(&error);
+                all.damaged(error.to_string());
                 continue;
             }
         };

@@ -21,11 +21,18 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Profile>> {
     }
     let archive = Archive::open(directory)?;
     // What a killed run left, or one that could not put its rows together.
-    for warning in collate_files(&archive, &rows).with_context(|| rows.display().to_string())? {
-        damage::report([warning.to_string()]);
-    }
+    let warnings = collate_files(&archive, &rows).with_context(|| rows.display().to_string())?;
+    keep(directory, &warnings);
     let profile = Profile::read(&archive, &rows).with_context(|| rows.display().to_string())?;
     Ok(Some(profile))
+}
+
+/// Notes damage for those who look at the profile later. A directory that cannot be written to keeps its damage too, so
+/// that nothing is lost if this fails.
+fn keep(directory: &Path, damage: &[String]) {
+    if damage::note_of_profile(directory, damage).is_err() {
+        damage::report(damage);
+    }
 }
 
 /// Makes the report of an experiment directory that has a profile. Returns `None` if it has none, and does nothing if
@@ -38,12 +45,14 @@ pub(crate) fn make(directory: &Path) -> Result<Option<PathBuf>> {
     if !report.exists() {
         sites::resolve(directory);
         let Some(profile) = read(directory)? else { return Ok(None) };
-        for note in profile.notes() {
+        for note in profile.notes().iter().filter(|it| !profile.damage().contains(it)) {
             note!("{note}");
         }
-        damage::report(profile.write_report(&report)?);
+        keep(directory, profile.damage());
+        keep(directory, &profile.write_report(&report)?);
         // Whoever opens a large one next finds what was read of it here.
         Query::open(&report)?.keep_totals();
     }
+    damage::report_findings(&report);
     Ok(Some(report))
 }

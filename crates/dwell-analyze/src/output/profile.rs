@@ -67,6 +67,7 @@ pub struct Profile {
     has: Vec<u32>,
     blocks: Vec<Block>,
     notes: Vec<String>,
+    damage: Vec<String>,
 }
 
 /// A file with the profiles of some locations.
@@ -126,23 +127,29 @@ impl Profile {
             return Err(Error::NoLocations);
         }
         let mut reading = Reading::new(&world);
-        let mut blocks = Vec::new();
+        let (mut blocks, mut damage) = (Vec::new(), Vec::new());
         for (_, path) in files(folder).map_err(|error| Error::Profile(folder.into(), error))? {
             match reading.block(path.clone()) {
                 Ok(block) => blocks.push(block),
-                Err(error) => reading.notes.push(format!("{}: {error}", path.display())),
+                Err(error) => damage.push(format!("{}: {error}", path.display())),
             }
         }
         let Reading { branches, has, free, dropped, mut notes, .. } = reading;
         let missing = free.iter().filter(|free| **free).count();
         if missing > 0 {
-            notes.push(format!("{missing} locations have no profile"));
+            damage.push(format!("{missing} locations have no profile"));
         }
         if dropped > 0 {
             notes.push(format!("{dropped} calls on call paths that there was no row for"));
         }
         let tree = Tree::of(&world, branches);
-        Ok(Self { defs, world, tree, has, blocks, notes })
+        notes.extend(damage.iter().cloned());
+        Ok(Self { defs, world, tree, has, blocks, notes, damage })
+    }
+
+    /// Returns the notes that are about damage: blocks that cannot be read, and locations without a profile.
+    pub fn damage(&self) -> &[String] {
+        &self.damage
     }
 
     /// Returns notes for the user: damaged blocks, locations without a profile, and calls that did not fit into the

@@ -67,10 +67,9 @@ fn begin(run: &Run) -> State {
         return State::Missing(missing.into());
     };
     let place = directory.join(DIRECTORY);
-    match Index::open(&place, print) {
-        Ok(index) => return State::Ready(Arc::new(index)),
-        Err(dwell_timeline::Error::Io(..) | dwell_timeline::Error::Stale(_)) => {}
-        Err(error) => return State::Missing(error.to_string()),
+    // An index that cannot be read is made anew, as `dwell timeline` does.
+    if let Ok(index) = Index::open(&place, print) {
+        return State::Ready(Arc::new(index));
     }
     let log = match DependencyLog::open(directory.join("dwell-dependencies")) {
         Ok(log) if log.locations() as usize == run.query.meta().locations().len() => log,

@@ -11,6 +11,7 @@ use dwell_report::findings::Findings;
 use dwell_unify::lease;
 use otf2::{Archive, Definition};
 
+use crate::damage;
 use crate::listing::{self, Cell, Listing, Style, Unit};
 use crate::runs::{ANCHOR, UNFINISHED};
 use crate::terminal::line;
@@ -98,11 +99,12 @@ fn examine(path: &Path) -> Option<Run> {
     }
     if let Some(when) = modified(ANCHOR) {
         run.when = when;
-        if let Err(error) = from_archive(&mut run) {
-            run.note = format!("cannot be read: {error}");
-        } else if findings.is_none() {
-            run.note = "not analysed".into();
-        }
+        run.note = match from_archive(&mut run) {
+            Err(error) => format!("cannot be read: {error}"),
+            Ok(archive) if !damage::of_run(path, Some(&archive)).is_empty() => "damaged".into(),
+            Ok(_) if findings.is_none() => "not analysed".into(),
+            Ok(_) => String::new(),
+        };
     } else if path.join(UNFINISHED).is_dir() {
         run.when = modified(UNFINISHED)?;
         run.note = match lease::signs(path) {
@@ -111,12 +113,13 @@ fn examine(path: &Path) -> Option<Run> {
         };
     } else {
         run.when = modified("profile.cubex")?;
-        run.note = "profile".into();
+        let is_damaged = !damage::of_run(path, None).is_empty();
+        run.note = if is_damaged { "damaged" } else { "profile" }.into();
     }
     Some(run)
 }
 
-fn from_archive(run: &mut Run) -> otf2::Result<()> {
+fn from_archive(run: &mut Run) -> otf2::Result<Archive> {
     let archive = Archive::open(&run.path)?;
     let property = |name: &str| archive.anchor().property(name).unwrap_or_default().to_owned();
     let program = property("DWELL::PROGRAM");
@@ -132,7 +135,7 @@ fn from_archive(run: &mut Run) -> otf2::Result<()> {
     }
     let is_process = |it: &Definition<'_>| matches!(it, Definition::LocationGroup(_));
     run.processes.get_or_insert(definitions.iter().filter(is_process).count() as u64);
-    Ok(())
+    Ok(archive)
 }
 
 fn table(runs: &[Run]) -> Listing {

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{compare, report};
+use crate::damage;
 use crate::profile;
 
 /// Arguments of `dwell mcp`.
@@ -116,6 +117,10 @@ impl Server {
     fn runs(&self) -> CallToolResult {
         let about = |(name, path): &(String, PathBuf)| {
             let mut row = json!({ "run": name });
+            let damage = report::find(path).map(|it| damage::of_report(&it)).unwrap_or_default();
+            if !damage.is_empty() {
+                row["damage"] = json!(damage);
+            }
             if let Ok(findings) = read_findings(path) {
                 for key in
                     ["processes", "length_seconds", "run_seconds", "waits_seconds", "efficiency"]
@@ -132,14 +137,14 @@ impl Server {
         description = "Returns where a run waits: call paths ranked by their waits, with seconds, who waits on whom, why, and a remedy."
     )]
     fn findings(&self, question: Parameters<OfRun>) -> CallToolResult {
-        answered(self.part_of_findings(&question.0, "findings"))
+        self.answered(&question.0.run, self.part_of_findings(&question.0, "findings"))
     }
 
     #[tool(
         description = "Returns what made processes of a run wait: what a process did longer than others, the seconds of waits that it cost, and at which calls."
     )]
     fn causes(&self, question: Parameters<OfRun>) -> CallToolResult {
-        answered(self.part_of_findings(&question.0, "causes"))
+        self.answered(&question.0.run, self.part_of_findings(&question.0, "causes"))
     }
 
     #[tool(
@@ -150,14 +155,14 @@ impl Server {
             let query = self.open(&question.0.run)?;
             Ok(json!({ "metrics": report::views::metrics(&query, None)?.to_json() }))
         };
-        answered(answer())
+        self.answered(&question.0.run, answer())
     }
 
     #[tool(
         description = "Returns the call tree of a run with the values of a metric over all locations: inclusive, own, share, and the place in the source."
     )]
     fn call_tree(&self, question: Parameters<OfTree>) -> CallToolResult {
-        answered(self.tree(&question.0))
+        self.answered(&question.0.run, self.tree(&question.0))
     }
 
     #[tool(
@@ -171,7 +176,7 @@ impl Server {
             let listing = report::views::ranking(&query, time, None, rows(question.0.top))?;
             Ok(json!({ "unit": "sec", "lines": listing.to_json() }))
         };
-        answered(answer())
+        self.answered(&question.0.run, answer())
     }
 
     #[tool(
@@ -186,7 +191,9 @@ impl Server {
             if let Some(list) = answer["differences"].as_array_mut() {
                 list.truncate(rows(question.0.top));
             }
-            Ok(answer)
+            let names = question.0.before.iter().chain(&question.0.after);
+            let damage: Vec<String> = names.flat_map(|name| self.damage(name)).collect();
+            Ok(with_damage(answer, &damage))
         };
         answered(answer())
     }
@@ -199,6 +206,17 @@ impl Server {
             let names: Vec<&str> = self.runs.iter().map(|(name, _)| name.as_str()).collect();
             format!("no run `{name}`; the runs are {}", names.join(", "))
         })
+    }
+
+    /// Returns the damage of what the report of a run was made from.
+    fn damage(&self, name: &str) -> Vec<String> {
+        let report = self.path(name).and_then(|it| report::find(it));
+        report.map(|it| damage::of_report(&it)).unwrap_or_default()
+    }
+
+    /// Turns the answer to a question about a run into that of the protocol, with the damage of the run.
+    fn answered(&self, run: &str, answer: Result<Value>) -> CallToolResult {
+        answered(answer.map(|answer| with_damage(answer, &self.damage(run))))
     }
 
     fn open(&self, name: &str) -> Result<Query> {
@@ -229,6 +247,14 @@ impl Server {
     }
 }
 
+/// Adds the damage of a run to an answer about it, if there is any.
+fn with_damage(mut answer: Value, damage: &[String]) -> Value {
+    if !damage.is_empty() {
+        answer["damage"] = json!(damage);
+    }
+    answer
+}
+
 fn read_findings(path: &std::path::Path) -> Result<Value> {
     let directory = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     let file = directory.join("findings.json");
@@ -243,7 +269,8 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_instructions(
             "Measurements of parallel programs: where processes wait, why, and what changed between runs. Ask for `runs` \
-             first. Times are in seconds over all locations unless a name says otherwise.",
+             first. Times are in seconds over all locations unless a name says otherwise. An answer with `damage` is \
+             made from what is left of damaged files.",
         )
     }
 }

@@ -18,6 +18,7 @@ use dwell_model::units::parse_size;
 use serde::Serialize;
 
 use self::ruler::{Ruler, Typical};
+use crate::damage;
 use crate::format::{bytes, grouped, seconds};
 use crate::output;
 use crate::profile;
@@ -81,6 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let Some(profile) = profile::read(directory)? else {
         bail!("{}: no profile here; make one with dwell run --profile", directory.display());
     };
+    damage::report(profile.damage());
     let mut scorer = Scorer::new();
     profile.calls(|calls| scorer.add(calls))?;
     let mut score = scorer.score();

@@ -120,6 +120,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let finding = found.as_ref().map(|it| (it.path, it.what));
     let scene = Scene::of(&index, rows, span, columns, finding, waits)?;
     if args.svg.is_some() || args.png.is_some() {
+        // Operations come from the events, everything else from the analysis.
+        damage::report_events(&Archive::open(directory(&path))?);
         let text = picture::svg(&with_operations(scene, &path, &index), &names);
         if let Some(file) = &args.png {
             output::check(file)?;

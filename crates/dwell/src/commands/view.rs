@@ -11,8 +11,10 @@ use std::{env, thread};
 
 use anyhow::{Context, bail};
 use dwell_serve::{Addresses, Ended, Listen, Run, Server};
+use otf2::Archive;
 
 use crate::commands::report;
+use crate::damage;
 use crate::runs;
 use crate::terminal::{self, line};
 
@@ -139,6 +141,13 @@ pub(crate) fn open(path: &Path, sources: &Sources) -> anyhow::Result<Run> {
     }
     let file = report::find(path)?;
     let mut run = Run::open(&file)?;
+    damage::report_findings(&file);
+    // The timeline shows operations from the events.
+    if path.is_dir()
+        && let Ok(archive) = Archive::open(path)
+    {
+        damage::report_events(&archive);
+    }
     if !sources.source_path.is_empty() {
         run = run.with_source_paths(&sources.source_path)?;
     }

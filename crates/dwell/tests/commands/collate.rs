@@ -101,6 +101,15 @@ fn damage_is_told_and_the_rest_shown() {
     assert!(said.contains("the file has not the length that it says"), "{said}");
     assert!(said.contains("locations have no profile"), "{said}");
     assert!(said.contains("lines between bytes"), "{said}");
+    // Whoever looks at the profile later is told as well.
+    for command in ["report", "score"] {
+        let again = support::command("100").args([command, path(folder.path())]).output().unwrap();
+        // An estimate cannot be made from it, and a report was.
+        let code = if command == "report" { 1 } else { 2 };
+        assert_eq!(again.status.code(), Some(code), "{command}: {}", text(&again.stderr));
+        let said = text(&again.stderr);
+        assert!(said.contains("the file has not the length that it says"), "{command}: {said}");
+    }
     // Nothing but noise in the folder: no profile, and no panic.
     fs::write(rows.join("5.rows"), "noise").unwrap();
     fs::remove_file(folder.path().join("profile.cubex")).unwrap();

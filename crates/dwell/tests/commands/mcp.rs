@@ -124,6 +124,29 @@ fn an_assistant_asks_about_two_runs() {
     assert_eq!(assistant.server.wait().unwrap().code(), Some(0));
 }
 
+/// Answers about a run that was made from damaged files say so.
+#[test]
+fn answers_about_a_damaged_run_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let make = ["synth", "sor", "--ranks", "4", "--iterations", "4", "-o", path(&run)];
+    assert!(dwell(&make).status.success());
+    let events = run.join("traces/1.evt");
+    let bytes = std::fs::read(&events).unwrap();
+    std::fs::write(&events, &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(dwell(&["analyze", path(&run)]).status.code(), Some(1));
+    let mut assistant = Assistant::start(&[&run]);
+    let says = |answer: &Value| answer["damage"].as_array().is_some_and(|it| !it.is_empty());
+    assert!(says(&assistant.call("runs", &json!({}))["runs"][0]));
+    for tool in ["findings", "causes", "metrics", "call_tree", "source_lines"] {
+        assert!(says(&assistant.call(tool, &json!({ "run": "run" }))), "{tool}");
+    }
+    let two = json!({ "before": ["run"], "after": ["run"] });
+    assert!(says(&assistant.call("compare", &two)));
+    drop(assistant.questions.take());
+    assert!(assistant.server.wait().is_ok());
+}
+
 #[test]
 fn a_run_that_was_not_analysed_is_refused_at_the_start() {
     let folder = tempfile::tempdir().unwrap();

@@ -14,6 +14,7 @@ use otf2::{Archive, Definition, Error, EventRecord};
 use super::names::Names;
 use super::select::{self, Kinds, Window};
 use super::{Args, Printer, Section};
+use crate::damage;
 use crate::terminal;
 
 /// Memory in bytes for the read buffers of all event files that are merged.
@@ -195,6 +196,7 @@ impl<'a, W: Write> Session<'a, W> {
     }
 
     fn events_by_location(&mut self, locations: &[LocationRef], window: Window) -> Result<()> {
+        let to_the_end = damage::is_small(&self.archive);
         for &location in locations {
             let tables = self.archive.local_tables(location);
             tables.warnings.iter().for_each(|error| self.warn(error));
@@ -205,15 +207,16 @@ impl<'a, W: Write> Session<'a, W> {
                     continue;
                 }
             };
-            let mut result =
-                if window.from > Time(0) { reader.seek_time(window.from) } else { Ok(()) };
-            while self.left > 0 {
+            let seeks = window.from > Time(0) && !to_the_end;
+            let mut result = if seeks { reader.seek_time(window.from) } else { Ok(()) };
+            while self.left > 0 || to_the_end {
                 let next = match result {
                     Ok(()) => reader.next(),
                     Err(error) => Err(error),
                 };
                 result = Ok(());
                 match next {
+                    Ok(Some(record)) if record.time > window.to && to_the_end => {}
                     Ok(Some(record)) if record.time > window.to => break,
                     // The damage may have been in the way of the search for the beginning.
                     Ok(Some(record)) if record.time < window.from => {}
@@ -235,9 +238,11 @@ impl<'a, W: Write> Session<'a, W> {
     }
 
     fn events_merged(&mut self, locations: &[LocationRef], window: Window) -> Result<()> {
+        let to_the_end = damage::is_small(&self.archive);
         let mut merged = self.archive.merged(locations.iter().copied(), MEMORY);
-        while self.left > 0 {
+        while self.left > 0 || to_the_end {
             match merged.next() {
+                Ok(Some((_, record))) if record.time > window.to && to_the_end => {}
                 Ok(Some((_, record))) if record.time > window.to => break,
                 Ok(Some((_, record))) if record.time < window.from => {}
                 Ok(Some((location, record))) => self.event(location, &record)?,

@@ -84,6 +84,12 @@ fn every_command_says_that_events_are_missing() {
     says(&["info", "run"]);
     says(&["print", "run"]);
     says(&["print", "run", "--by-location"]);
+    // The archive is small, so that all of it is read.
+    says(&["print", "run", "--limit", "1"]);
+    says(&["print", "run", "--to", "0"]);
+    says(&["print", "run", "--by-location", "--limit", "1"]);
+    says(&["print", "run", "--by-location", "--from", "1s"]);
+    says(&["timeline", "run", "--svg", "run.svg"]);
     says(&["whatif", "run"]);
     says(&["export", "run", "--parquet", "tables"]);
     says(&["export", "run", "--perfetto", "run.pftrace"]);
@@ -98,4 +104,6 @@ fn every_command_says_that_events_are_missing() {
     says(&["compare", "run", "run"]);
     says(&["timeline", "run"]);
     says(&["export", "run", "--html", "-o", "run.html"]);
+    let listed = home.dwell(&["ls"]);
+    assert!(said(&listed).lines().any(|it| it.contains("run") && it.ends_with("damaged")));
 }
