@@ -44,6 +44,7 @@ const STEPS: &[Step<Workspace>] = &[
     Step { name: "every-mpi", run: every_mpi },
     Step { name: "assertions", run: |it| test(it, &["-p", "dwell", "--test", "record"]) },
     Step { name: "kills", run: kills },
+    Step { name: "damage", run: |it| test(it, &["--release", "-p", "dwell", "--test", "commands", "doors::silent::proof", "--", "--ignored", "--nocapture"]) },
     Step { name: "fault-wall", run: |it| test(it, &["-p", "dwell", "--test", "record", "wall::", "--", "--ignored"]) },
     Step { name: "launchers", run: |it| test(it, &["--release", "-p", "dwell", "--test", "record", "launched::", "--", "--ignored"]) },
     Step { name: "cluster", run: |it| cluster::run(it, &cluster::Options::default()) },

@@ -5,6 +5,7 @@ mod damage;
 mod links;
 mod pipes;
 mod readers;
+mod silent;
 mod source;
 mod terminal;
 
