@@ -143,6 +143,22 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Self::with_order(chunk, ByteOrder::Little)
     }
 
+    /// Starts the first chunk of a location in a part of its memory, in little endian. When the part is full, the caller
+    /// provides all of the chunk with [`Encoder::grow`]. If the location ends before, nothing more is needed, because the
+    /// last chunk of a file may be short.
+    ///
+    /// # Errors
+    /// Fails with [`EncodeError::ChunkSize`] if the memory is smaller than 4 KiB or too large for a chunk.
+    pub fn in_part(part: M) -> Result<Self, EncodeError> {
+        if !(PART as u64..=chunk::MAX_SIZE).contains(&(part.len() as u64)) {
+            return Err(EncodeError::ChunkSize);
+        }
+        let order = ByteOrder::Little;
+        let mut encoder = Self { chunk: part, pos: 0, order, time: 0, stamp_from: 0, first: 1 };
+        encoder.open(0);
+        Ok(encoder)
+    }
+
     /// Starts the first chunk of a location, in the given byte order. Only the paths for little endian are optimised.
     ///
     /// # Errors
@@ -505,6 +521,20 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Ok(full)
     }
 
+    /// Continues the current chunk in memory that is larger and begins with the same bytes, such as a longer mapping of the
+    /// same file. Returns the memory so far. A writer of many short locations need not have all of each chunk.
+    ///
+    /// # Errors
+    /// Fails with [`EncodeError::ChunkSize`] if the memory is not larger or is too large for a chunk. The encoder then
+    /// stays in the memory so far.
+    pub fn grow(&mut self, chunk: M) -> Result<M, EncodeError> {
+        check_size(&chunk)?;
+        if chunk.len() <= self.chunk.len() {
+            return Err(EncodeError::ChunkSize);
+        }
+        Ok(core::mem::replace(&mut self.chunk, chunk))
+    }
+
     /// Completes the current chunk, passes all of its bytes to `write`, and continues in the same memory. This suits
     /// writers that own one buffer and copy each chunk into a file.
     ///
@@ -538,6 +568,9 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         self.pos = self.chunk.len();
     }
 }
+
+/// Least number of bytes with which a chunk can begin.
+const PART: usize = 4096;
 
 /// Largest number of events that become part of a chunk by one store. A process that is killed right then has not counted
 /// them in the header.

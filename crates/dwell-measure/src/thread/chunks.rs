@@ -14,14 +14,46 @@ use std::path::Path;
 use dwell_unify::stage;
 
 use super::Thread;
+use crate::file_limit::without_signal;
 use crate::memory::{self, Memory};
+use crate::process::Process;
 
 /// The end of the name of an event file, and that of the file in which its chunks are filled.
 const ENDS: [&str; 2] = ["evt", "now"];
 
+/// Number of locations of a process whose first chunk is mapped as a whole. Programs with more threads have many that make
+/// few calls, so the others begin with a part of it.
+const WHOLE: u32 = 64;
+
+/// Number of bytes of the first chunk that these locations begin with.
+const PART: usize = 64 << 10;
+
+/// Returns memory for the beginning of the first chunk of a location: all of it, or for one of many a part. The file is as
+/// long as the chunk in both cases, since recovery takes a shorter one for damaged, but only the part takes space.
+pub(super) fn first(process: &Process, file: &File, id: u32, chunk: usize) -> io::Result<Memory> {
+    // Where space cannot be reserved, it could not be reserved later either.
+    if id >= WHOLE && chunk > PART && process.filling.is_staged(file) {
+        let part = Memory::of_file(file, 0, PART)?;
+        // Memory that is not the file itself cannot be exchanged for more of it.
+        if !part.is_copied() && without_signal(|| file.set_len(chunk as u64)).is_ok() {
+            return Ok(part);
+        }
+    }
+    Memory::of_file(file, 0, chunk)
+}
+
 impl Thread {
-    /// Continues in another chunk. If that fails, the chunk that is full keeps all of its events and its place.
+    /// Continues in another chunk, or in the rest of this one. If that fails, the chunk that is full keeps all of its
+    /// events and its place.
     pub(super) fn next_chunk(&mut self) -> io::Result<()> {
+        let whole = self.process.chunk_size() as usize;
+        if let Some(encoder) = &mut self.encoder
+            && encoder.memory().len() < whole
+        {
+            let file = memory::open(self.path.c_str(), false)?;
+            let memory = Memory::of_file(&file, 0, whole)?;
+            return encoder.grow(memory).map(drop).map_err(io::Error::other);
+        }
         let chunk = self.process.chunk(false)?;
         let file = memory::open(self.path.c_str(), false)?;
         let at = self.chunks * chunk as u64;

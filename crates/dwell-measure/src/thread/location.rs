@@ -16,6 +16,7 @@ use otf2::encode::Encoder;
 use otf2::event::Leave;
 use otf2::id::{LocationRef, MatchingId, RegionRef, RmaWinRef, Time};
 
+use super::chunks;
 use super::{
     AggregatedPolls, Busy, DEPTH, Flags, Frame, FullChunks, InnerCalls, Location, NO_FRAME,
     NO_PLACE, NOT_RECORDED, SITES, Stretch, Thread, WINDOWS, abandon,
@@ -98,12 +99,12 @@ impl Location {
         let encoder = if process.has_trace {
             let chunk = process.chunk(true)?;
             let file = memory::open(path.c_str(), true)?;
-            let first = Memory::of_file(&file, 0, chunk)?;
+            let first = chunks::first(process, &file, id, chunk)?;
             if !first.survives() {
                 let (name, value) = ("SURVIVAL", "not here: the file system cannot reserve space");
                 process.define(&Fact::Property { name, value })?;
             }
-            let encoder = Encoder::new(first).map_err(io::Error::other)?;
+            let encoder = Encoder::in_part(first).map_err(io::Error::other)?;
             process.head.has_chunk();
             Some(encoder)
         } else {

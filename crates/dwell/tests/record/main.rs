@@ -36,6 +36,7 @@ mod launchers;
 mod limits;
 mod linked;
 mod loaders;
+mod many;
 mod mpi;
 mod mpi_count;
 mod mpi_crash;
