@@ -5,7 +5,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-use dwell_measure::guard::{Entry, guarded};
+use dwell_measure::guard::walled;
 
 use crate::arch::ADDRESSES;
 
@@ -18,7 +18,7 @@ pub(crate) fn each(visit: &mut dyn FnMut(&File) -> bool) {
         visit: *mut c_void,
     ) -> c_int {
         // SAFETY: the loader passes a valid description, and our own pointer back.
-        let enough = guarded(Entry::Load, || unsafe {
+        let enough = walled(|| unsafe {
             let visit = &mut *visit.cast::<&mut dyn FnMut(&File) -> bool>();
             File::of(&*info).is_some_and(|file| visit(&file))
         });
