@@ -222,18 +222,30 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Changes records such that the sum over the file grows by `by`, which the header announces before and confirms
-    /// afterwards; [`check`] says what for.
+    /// Announces in the header that the sum over the file grows by `by`; [`check`] says what for. Returns the new sum,
+    /// which has to be [confirmed](Self::confirm) after the change.
     #[inline(always)]
-    fn grow<T>(&mut self, by: u64, change: impl FnOnce(&mut Self) -> T) -> T {
+    fn announce(&mut self, by: u64) -> u64 {
         let header = self.record(0);
         let sum = header[CONFIRMED].wrapping_add(by);
         header[ANNOUNCED] = sum;
         in_order();
-        let result = change(self);
+        sum
+    }
+
+    /// Confirms in the header that what was announced has been done.
+    #[inline(always)]
+    fn confirm(&mut self, sum: u64) {
         in_order();
         self.record(0)[CONFIRMED] = sum;
-        result
+    }
+
+    /// Changes records such that the sum over the file grows by `by`.
+    #[inline(always)]
+    fn grow(&mut self, by: u64, change: impl FnOnce(&mut Self)) {
+        let sum = self.announce(by);
+        change(self);
+        self.confirm(sum);
     }
 
     #[inline(always)]
@@ -459,20 +471,21 @@ impl Profile {
             let counted = bytes.wrapping_mul(weight(0, 3)).wrapping_add(weight(0, 2));
             by = by.wrapping_add(of_record(partner).wrapping_mul(counted));
         }
-        self.grow(by, |profile| {
-            if row != 0 {
-                let record = profile.record(row);
-                *record.modulo_mut(operations) += 1;
-                *record.modulo_mut(first.0) += first.1;
-                // Place 0 of an amount is none: nothing is added to the first word.
-                *record.modulo_mut(second.0) += second.1;
-            }
-            if partner != 0 {
-                let record = profile.record(partner);
-                record[2] += 1;
-                record[3] += bytes;
-            }
-        });
+        // No closure: the compiler would not inline it.
+        let sum = self.announce(by);
+        if row != 0 {
+            let record = self.record(row);
+            *record.modulo_mut(operations) += 1;
+            *record.modulo_mut(first.0) += first.1;
+            // Place 0 of an amount is none: nothing is added to the first word.
+            *record.modulo_mut(second.0) += second.1;
+        }
+        if partner != 0 {
+            let record = self.record(partner);
+            record[2] += 1;
+            record[3] += bytes;
+        }
+        self.confirm(sum);
         partner
     }
 
@@ -488,17 +501,17 @@ impl Profile {
             let counted = length.wrapping_mul(weight(0, 4));
             by = by.wrapping_add(of_record(partner).wrapping_mul(counted));
         }
-        self.grow(by, |profile| {
-            if row != 0 {
-                let record = profile.record(row);
-                record[2] += 1;
-                record[3] += own;
-            }
-            if partner != 0 {
-                profile.record(partner)[4] += length;
-            }
-            profile.record(0)[2] = time;
-        });
+        let sum = self.announce(by);
+        if row != 0 {
+            let record = self.record(row);
+            record[2] += 1;
+            record[3] += own;
+        }
+        if partner != 0 {
+            self.record(partner)[4] += length;
+        }
+        self.record(0)[2] = time;
+        self.confirm(sum);
         let record = self.record(row);
         if row != 0 && (own < record[4] || own > record[5]) {
             self.extreme(row, own);
