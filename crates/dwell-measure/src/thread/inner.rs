@@ -19,11 +19,12 @@ use super::Thread;
 use crate::entry::Words;
 use crate::hook::Hook;
 use crate::modulo::Modulo;
+use crate::process::Process;
 
 /// Number of places inside one outer call whose calls are counted. Calls from further places are recorded.
 const PLACES: usize = 16;
 /// Number of calls of which one is timed. Loops of few calls have lengths that it is no multiple of.
-const EVERY: u32 = 31;
+const EVERY: u32 = 101;
 /// Longest time in nanoseconds for which counts are kept before they are written. It bounds what a kill loses.
 const LONGEST: u64 = 10_000_000;
 
@@ -41,6 +42,8 @@ const fn judged(layers: &[Layer]) -> u32 {
 /// Calls inside the open call that are counted, and not written yet.
 #[derive(Debug)]
 pub(super) struct InnerCalls {
+    /// Set if calls are counted at all: there is neither a profile nor a counter that each call has to be added to.
+    may_count: bool,
     /// The outer call: its number among the open calls, and the time at which it was entered.
     outer: (usize, u64),
     /// Time of the first call that is not written.
@@ -81,7 +84,8 @@ pub(super) struct Inside {
 const NO_SUM: Sum = Sum { site: 0, region: 0, calls: 0, bytes: 0, timed: (0, 0) };
 
 impl InnerCalls {
-    pub(super) const NONE: Self = Self {
+    const NONE: Self = Self {
+        may_count: false,
         outer: (0, 0),
         from: 0,
         calls: 0,
@@ -91,6 +95,12 @@ impl InnerCalls {
         places: 0,
         sums: [NO_SUM; PLACES],
     };
+
+    /// Makes the counts of a thread of this process.
+    pub(super) fn of(process: &Process) -> Self {
+        let each = process.has_profile || process.counting.get().is_some();
+        Self { may_count: process.selection.counts_inner && !each, ..Self::NONE }
+    }
 
     /// Returns `true` if there are counts to be written.
     #[inline(always)]
@@ -169,7 +179,7 @@ impl Thread {
             return is_left_out;
         }
         let (site, outer) = (words.return_address.get(), (self.depth, self.frame().enter));
-        if !self.process.selection.counts_inner {
+        if !self.inner.may_count {
             return false;
         }
         if self.inner.outer != outer {
@@ -213,13 +223,7 @@ impl Thread {
             && !(frame.own_code | frame.muted)
             && frame.hidden == 0
             && frame.is_alive(stack);
-        is_call
-            && self.layers & hook.layer_bit == 0
-            && !self.flags.off
-            && self.unframed.is_none()
-            && self.polls.until == 0
-            && self.profile.is_none()
-            && self.process.counting.get().is_none()
+        is_call && self.layers & hook.layer_bit == 0 && !self.flags.off && self.polls.until == 0
     }
 
     /// Times the call that begins now, or ends the timing of the one before it.

@@ -134,7 +134,7 @@ impl Location {
             unframed: None,
             stretch: Stretch::NONE,
             summed: 0,
-            inner: InnerCalls::NONE,
+            inner: InnerCalls::of(process),
             summed_inside: 0,
             was_outstanding: false,
             counted: [(0, 0); 3],

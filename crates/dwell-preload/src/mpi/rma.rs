@@ -128,11 +128,11 @@ impl Shape for Lock {
     type State = Call;
 
     fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
-        let args = Args::of(words);
         recorder::begin(hook, |recorder| {
             if hook.row.operation != Operation::Lock {
                 return;
             }
+            let args = Args::of(words);
             let Some((window, target)) = locked(&args, recorder) else { return };
             let kind = args.places.lock_kind.map(|at| args.int(at));
             // A lock of all is always shared.
