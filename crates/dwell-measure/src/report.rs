@@ -211,7 +211,7 @@ pub(crate) fn end(directory: &str, global: &Global, next: NextStep, overhead: Ov
         (statistics::total(global, Statistic::Summed), statistics::most(global, Statistic::Short));
     let Overhead { asked, reached } = overhead;
     let mut text = format!(
-        "{shown}: {calls} calls of {processes} process{}, {}, about {reached:.1} % overhead. Next: dwell {next} {shown}",
+        "{shown}: {calls} calls of {processes} process{}, {}, at least {reached:.1} % overhead. Next: dwell {next} {shown}",
         if processes == 1 { "" } else { "es" },
         bytes(statistics::total(global, Statistic::Bytes) as f64),
     );

@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn what_programs_print_is_read() {
         let said =
-            "time 1.5\ndwell: out: 26 calls of 2 processes, 1.7 KiB, about 0.0 % overhead.\n";
+            "time 1.5\ndwell: out: 26 calls of 2 processes, 1.7 KiB, at least 0.0 % overhead.\n";
         assert_eq!(recorded_calls(said), Some(26));
         assert_eq!(recorded_calls("time 1.5\n"), None);
         let ran = Ran { stdout: String::new(), stderr: said.into(), wall: 2.0 };

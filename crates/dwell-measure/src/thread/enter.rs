@@ -25,23 +25,25 @@ pub(crate) fn enter(
 ) -> Option<(Busy, Option<Held>)> {
     let words = words();
     let Some(mut thread) = take_as_it_is(words) else { return missed().map(|it| (it, None)) };
-    if let Some(held) = thread.enter_plain(hook, words) {
-        return Some((thread, Some(held)));
+    match thread.enter_plain(hook, words) {
+        Some(held) => Some((thread, Some(held))),
+        None => enter_slowly(thread, hook, words, bytes),
     }
-    if thread.depth != 0 && hook.is_countable() && thread.counts_inside(hook, words, bytes) {
-        thread.release();
-        return None;
-    }
-    enter_slowly(thread, hook, words)
 }
 
-/// Enters a call that takes more than the usual steps.
-#[inline]
+/// Enters a call that takes more than the usual steps. It is never a part of its hook: a short hook is one whose row
+/// the compiler evaluates.
+#[inline(never)]
 fn enter_slowly(
     mut thread: Busy,
     hook: &'static Hook,
     words: &Words,
+    bytes: impl FnOnce() -> u64,
 ) -> Option<(Busy, Option<Held>)> {
+    if thread.depth != 0 && hook.is_countable() && thread.counts_inside(hook, words, bytes) {
+        thread.release();
+        return None;
+    }
     if thread.flags.unsettled {
         thread.settle_unless_short(hook);
     }

@@ -271,7 +271,7 @@ mod tests {
             // The first round does not count.
             let time = if round == 0 { 1e9 } else { time };
             let wall = time + if way == Way::Bare { 1.0 } else { 1.5 };
-            let estimate = estimate("about 9.5 % overhead. Next:");
+            let estimate = estimate("at least 9.5 % overhead. Next:");
             Ok(Round { time, wall, waits, calls, estimate })
         });
         let row = measured.expect("no run fails").row();
