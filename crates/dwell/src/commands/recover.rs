@@ -1,11 +1,13 @@
 //! `dwell recover`: makes an archive from the files of a killed run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use dwell_measure::settings::Setting;
 use dwell_unify::recover::{self, Caution};
+use otf2::Archive;
 
 use crate::format::grouped;
 use crate::profile;
@@ -58,6 +60,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     for text in &found.damage {
         note!("{text}");
     }
+    if is_bounded(directory) {
+        note!(
+            "short calls that were summed up for --overhead at the end of each thread, for at most a hundred times as long \
+             as a short call, are lost"
+        );
+    }
     if found.lost_events > 0 {
         note!("at least {} events are lost", grouped(found.lost_events));
     }
@@ -69,6 +77,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         _ => line!("Next: dwell analyze {}", directory.display())?,
     }
     Ok(if found.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Returns `true` if the run had a bound on its overhead, so that the last sums of short calls were in memory only.
+fn is_bounded(directory: &Path) -> bool {
+    let property = Setting::find("overhead").map(|it| format!("DWELL::{}", it.property()));
+    let archive = Archive::open(directory).ok();
+    property.zip(archive).is_some_and(|(name, it)| it.anchor().property(&name).is_some())
 }
 
 /// Number of calls that are listed with the processes inside of them.

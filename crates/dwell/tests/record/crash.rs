@@ -111,6 +111,27 @@ fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
     }
 }
 
+/// Sums of short calls are kept in memory for a while. Recovery says that the last ones are lost, and nothing of that
+/// where none were kept.
+#[test]
+fn recovery_says_that_sums_are_lost() {
+    let Some(lab) = Lab::open() else { return };
+    let program = lab.compile("tests/programs/die.c", &[]);
+    let (reports, experiment) = (lab.path("said"), lab.experiment());
+    let command = dying(&program, "kill-all", "500", &reports);
+    for bound in [&["--overhead", "2%"][..], &[]] {
+        let options: Vec<&OsStr> = bound.iter().map(OsStr::new).collect();
+        let dwell = [env!("CARGO_BIN_EXE_dwell"), "run", "-o"].map(OsStr::new);
+        let words = [&dwell[..], &[experiment.as_os_str()], &options, &command].concat();
+        let _ = fs::remove_dir_all(&experiment);
+        let run = lab.oshrun(2, &[], &words);
+        let output = lab.dwell(&[OsStr::new("recover"), experiment.as_os_str()]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{text}\n{run:?}");
+        assert_eq!(text.contains("summed up for --overhead"), !bound.is_empty(), "{text}");
+    }
+}
+
 deaths_of_any_runtime!();
 deaths! {
     global_exit: "global_exit" => Some(7),
