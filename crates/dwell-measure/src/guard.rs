@@ -41,7 +41,6 @@ pub fn guarded<T>(entry: Entry, action: impl FnOnce() -> T) -> Option<T> {
         pass(entry);
         let is_hook = matches!(entry, Entry::Before | Entry::After | Entry::User);
         let began = if is_hook { spent::begin() } else { 0 };
-        // Called at one place only, so that the compiler makes it a part of its hook.
         let result = action();
         spent::end(began);
         result

@@ -232,14 +232,14 @@ pub(crate) fn end(directory: &str, global: &Global, next: NextStep, overhead: Ov
     }
     let large = said(LARGEST);
     if !large.is_empty() {
-        let (list, with) = (
-            lease::list(&large),
-            match asked {
-                Some(_) => "--calls or --filter leaves them out",
-                None => "--overhead 2% sums up the short ones, --calls or --filter leaves them out",
-            },
+        let list = lease::list(&large);
+        let sums = match asked {
+            Some(_) => "",
+            None => "--overhead 2% sums up the short ones, ",
+        };
+        text += &format!(
+            "\ndwell: the trace is large because of calls of {list}; {sums}--calls or --filter leaves them out"
         );
-        text += &format!("\ndwell: the trace is large because of calls of {list}; {with}");
     }
     let left_out = statistics::total(global, Statistic::LeftOut);
     if left_out > 0 {
