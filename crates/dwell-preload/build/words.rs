@@ -77,25 +77,15 @@ pub(crate) fn shaped(path: &str, index: usize, row: &Row) -> String {
     let named = row.arguments.types().len();
     let count = if row.arguments.is_variadic() { REGISTERS } else { named };
     let base = hook(row.name().into(), function, entry, row, count);
-    // The compiler can evaluate a constant row, so that short hooks look nothing up.
-    let of = if row.shape.is_hot() {
-        format!("&const {{ *row(&{path}, {index}) }}")
+    let (words, begin, end) = if row.shape.is_hot() {
+        short(path, index)
     } else {
-        "entry.hook.row".into()
-    };
-    // A closure of its own for each short hook, so that what it guards can be compiled into the hook.
-    let (begin, end) = if row.shape.is_hot() {
-        (
-            "guard::guarded_option(guard::Entry::Before, || Way::begin(&entry.hook, &words, &mut room))",
-            "guard::guarded(guard::Entry::After, || Way::end(state, &entry.hook, &words, code))",
-        )
-    } else {
-        (BEGIN, END)
+        (mpi_words("C", "entry.hook.row"), BEGIN.into(), END.into())
     };
     Hook {
-        arguments: mpi_arguments(row, "C", count, &of),
-        begin: begin.into(),
-        end: end.into(),
+        arguments: mpi_arguments(row, count) + &words,
+        begin,
+        end,
         passed: mpi_passed(row, count),
         outcome: "let code = result;".into(),
         duty: mpi_duty(row),
@@ -107,17 +97,42 @@ pub(crate) fn shaped(path: &str, index: usize, row: &Row) -> String {
 const BEGIN: &str = "begin::<Way>(&entry.hook, &words, &mut room)";
 const END: &str = "end::<Way>(state, &entry.hook, &words, code)";
 
-/// Returns the statements that wrap the words of a call of MPI, whose `Way` is the type that records it.
-fn mpi_arguments(row: &Row, language: &str, count: usize, of: &str) -> String {
+/// Returns what [`shaped`] needs for a short hook. Its entry and its row are constants inside the closures that record
+/// the call: then the compiler evaluates them, whether or not it compiles the closures into the hook.
+fn short(path: &str, index: usize) -> (String, String, String) {
+    let words = mpi_words("C", &format!("&const {{ *row(&{path}, {index}) }}"));
+    let hook = format!("&ENTRIES[{index}].hook");
+    let begin = format!(
+        "guard::guarded_option(guard::Entry::Before, || {{{words}
+        Way::begin({hook}, &words, &mut room)
+    }})"
+    );
+    let end = format!(
+        "guard::guarded(guard::Entry::After, || {{{words}
+        Way::end(state, {hook}, &words, code)
+    }})"
+    );
+    (String::new(), begin, end)
+}
+
+/// Returns the statements that keep the words of a call of MPI, whose `Way` is the type that records it.
+fn mpi_arguments(row: &Row, count: usize) -> String {
     let cells: Vec<String> = (0..count).map(|at| format!("Cell::new(a{at})")).collect();
     format!(
         "type Way = {way};
     let list: [Cell<usize>; {count}] = [{cells}];
-    // SAFETY: the words are what the program passed.
-    let words = unsafe {{ Words::new(&list, Language::{language}, {of}) }};
     let mut room = core::mem::MaybeUninit::uninit();",
         way = way(row.shape),
         cells = cells.join(", "),
+    )
+}
+
+/// Returns the statement that wraps the words of a call of MPI in this language, whose row is `of`.
+fn mpi_words(language: &str, of: &str) -> String {
+    format!(
+        "
+    // SAFETY: the words are what the program passed.
+    let words = unsafe {{ Words::new(&list, Language::{language}, {of}) }};"
     )
 }
 
@@ -220,7 +235,8 @@ fn fortran_hook(number: usize, row: &Row, name: String, language: &str) -> Strin
     let count = if controls { code } else { code + 1 + lengths };
     let (function, entry) = (format!("fortran_{number}"), format!("FORTRAN[{number}]"));
     let base = hook(name, function, entry, row, count);
-    let mut arguments = mpi_arguments(row, language, count, "entry.hook.row");
+    let words = mpi_words(language, "entry.hook.row");
+    let mut arguments = mpi_arguments(row, count) + &words;
     if controls {
         arguments += "
     // SAFETY: the address of a number.
