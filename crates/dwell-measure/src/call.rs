@@ -9,20 +9,26 @@
 use dwell_model::archive::SMALL;
 use dwell_model::operation::{Collective, Mode, Operation};
 use dwell_model::table::{Row, Success, Watch};
+use dwell_unify::definitions::attribute;
 use otf2::encode::Plain;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
-use otf2::event::RmaOpCompleteBlocking;
+use otf2::event::{RmaOpCompleteBlocking, RmaWaitChange};
 use otf2::id::{LockId, Rank, RmaWinRef};
+use otf2::{Attribute, AttributeValue, List};
 
 use crate::clock::Sample;
+use crate::entry;
 use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::{
     self, Address, Bytes, CallArgs, Context, Hook, Made, Role, Transfer, Who, paradigm,
 };
 use crate::process::Process;
 use crate::recorder::{Access, Lock, LockRecord, Place, Recorder, WindowCollective};
-use crate::thread::{AtTarget, Call, Frame, begin_aggregated, enter_at};
+use crate::thread::{
+    AtTarget, Busy, Call, Found, Frame, Thread, begin_aggregated, enter_at, go_on,
+};
 use crate::windows::{Strided, Window};
+use crate::word::{Seen, Word};
 
 /// Begins a call that makes a transfer. Returns `None` if the call is not recorded; otherwise the hook must pass the
 /// result to [`end_transfer`].
@@ -54,6 +60,74 @@ fn begin_transfer(
     let window = recorder.thread.window(context);
     record_transfer(&mut recorder, hook, window, Transfer { target, bytes, address, context });
     Some(recorder.entered())
+}
+
+/// Begins a call that reads a word of another process, as [`transfer`] does. Programs make such calls until the word has
+/// changed. The hook must pass the result to [`end_read`].
+#[inline(always)]
+pub fn read(hook: &'static Hook, it: Transfer) -> Option<Call> {
+    let Transfer { target, bytes, address, context } = it;
+    let begin = move || match go_on(hook, word(hook, &it)) {
+        Some(call) => Some(call),
+        None => begin_transfer(hook, target, bytes, address, context),
+    };
+    guarded_option(Entry::Before, begin)
+}
+
+/// Returns the word that a call reads.
+#[inline(always)]
+fn word(hook: &Hook, &Transfer { target, bytes, address, .. }: &Transfer) -> Word {
+    let operands = match hook.row.operation {
+        Operation::Atomic(which) => u32::from(which.operands()).max(1),
+        _ => 1,
+    };
+    Word { target: target.0, bytes: operands * bytes.0 as u32, address: address.0 as u64 }
+}
+
+/// Ends a call that [`read`] began, with the same hook and arguments, and that has found this.
+#[inline(always)]
+pub fn end_read(call: Call, hook: &'static Hook, it: Transfer, seen: Seen) {
+    guarded(Entry::After, move || complete_read(call, hook, word(hook, &it), seen));
+}
+
+#[inline(never)]
+fn complete_read(call: Call, hook: &'static Hook, word: Word, seen: Seen) {
+    let Some(thread) = call.retaken() else { return };
+    let thread = match entry::is_on() {
+        true => thread.end_read(call.depth(), (word, seen), |thread, time, found| {
+            finish_read(thread, time, (hook, word), found);
+        }),
+        false => Some(thread),
+    };
+    if let Some(thread) = thread {
+        complete(call, thread);
+    }
+}
+
+/// Writes the records of a call that reads a word: the first of several completes its operation, and the last says what
+/// it was waiting for.
+#[cold]
+#[inline(never)]
+fn finish_read(thread: &mut Thread, time: u64, (hook, word): (&Hook, Word), found: Found) {
+    let Frame { blocking, window: win, id: matching_id, .. } = *thread.frame();
+    match found {
+        Found::Unknown if blocking => {
+            thread.write(time, RmaOpCompleteBlocking { win, matching_id });
+        }
+        Found::Unknown => {}
+        Found::Change => {
+            thread.polls_words(hook.meaning.layer);
+            let offset = thread.process.symmetric.offset(word.address as usize);
+            let number =
+                |attribute, number| Attribute { attribute, value: AttributeValue::Uint64(number) };
+            let attributes = [
+                number(attribute::SYMMETRIC_OFFSET, offset),
+                number(attribute::OWNER, word.target.into()),
+            ];
+            let attributes = List::from(attributes.as_slice());
+            thread.write_event(time, attributes, RmaWaitChange { win });
+        }
+    }
 }
 
 #[inline(always)]
@@ -107,7 +181,14 @@ pub fn end_transfer(call: Call) {
 
 #[inline(never)]
 fn complete_transfer(call: Call) {
-    let Some(mut thread) = call.retaken() else { return };
+    if let Some(thread) = call.retaken() {
+        complete(call, thread);
+    }
+}
+
+/// Completes the transfer of a call whose thread is busy, and ends the call.
+#[inline(always)]
+fn complete(call: Call, mut thread: Busy) {
     if let Some(depth) = call.plain_depth(&thread) {
         let Frame { blocking, window: win, id: matching_id, .. } = *thread.frame_at(depth);
         let time = thread.now();
@@ -142,7 +223,10 @@ fn complete_own(recorder: &mut Recorder) {
 #[inline(never)]
 pub fn begin(hook: &'static Hook, args: &CallArgs) -> Option<Call> {
     guarded_option(Entry::Before, || {
-        let mut recorder = Recorder::enter(hook)?;
+        let mut recorder = match hook.meaning.operation {
+            Operation::TestChange => Recorder::enter_again(hook, Word::own(args.address.0))?,
+            _ => Recorder::enter(hook)?,
+        };
         record_begin(&mut recorder, hook, args);
         Some(recorder.entered())
     })
@@ -191,8 +275,20 @@ pub fn end(call: Call, hook: &'static Hook, args: &CallArgs, result: u64) {
     guarded(Entry::After, || {
         let Some(mut recorder) = Recorder::returned(call) else { return };
         record_end(&mut recorder, hook, args, result);
-        recorder.leave();
+        match hook.meaning.operation {
+            Operation::TestChange => recorder.leave_again(seen(hook, result)),
+            _ => recorder.leave(),
+        }
     });
+}
+
+/// Returns what a call has found that tests memory. One that compares nothing returns the value.
+fn seen(hook: &Hook, result: u64) -> Seen {
+    match hook.row.places.success {
+        Success::Unsaid => Seen::Value(result),
+        _ if succeeded(hook, result) => Seen::Something,
+        _ => Seen::Nothing,
+    }
 }
 
 /// Writes the records that are known after a call.
@@ -208,11 +304,8 @@ fn record_end(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, result: u64
             let what = if succeeded { LockRecord::Acquire } else { LockRecord::Refused };
             recorder.write_lock(&lock(process, args), what);
         }
-        // A call that compares nothing never reports a change.
         Operation::TestChange
-            if succeeded
-                && hook.row.places.success != Success::Unsaid
-                && waits_for_one(hook.row) =>
+            if waits_for_one(hook.row) && recorder.thread.finds(seen(hook, result)) =>
         {
             recorder.write_wait(WORLD, Some(process.symmetric.offset(args.address.0)));
         }

@@ -11,6 +11,7 @@ use otf2::enums::{CollectiveOp, Paradigm, RegionRole, RmaAtomicType};
 pub use otf2::id::Rank;
 
 use crate::filter::Decision;
+use crate::word::Seen;
 
 const FOLLOWED: u8 = 1;
 const SAMPLED: u8 = 2;
@@ -303,6 +304,19 @@ impl Passed {
     #[inline(always)]
     pub const fn address(self) -> usize {
         self.0
+    }
+
+    /// Reads a word of this many bytes. More are not one word, and always something new.
+    #[inline]
+    pub fn word(self, Bytes(bytes): Bytes) -> Seen {
+        let value = match bytes {
+            1 => self.read::<i8>(0).map(i64::from),
+            2 => self.read::<i16>(0).map(i64::from),
+            4 => self.read::<i32>(0).map(i64::from),
+            8 => self.read::<i64>(0),
+            _ => None,
+        };
+        value.map_or(Seen::Something, |value| Seen::Value(value.cast_unsigned()))
     }
 
     /// Reads the value at position `index` of a list at this address; a single value has index 0. Returns `None` if the

@@ -82,3 +82,4 @@ mod text;
 pub mod thread;
 mod unwind;
 mod windows;
+pub mod word;

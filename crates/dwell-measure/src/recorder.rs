@@ -28,6 +28,7 @@ use crate::hook::{self, Hook};
 use crate::process::Process;
 use crate::profile::Counted;
 use crate::thread::{Busy, Call, Held, enter, enter_again};
+use crate::word::{Seen, Word};
 
 /// A call that is being recorded: its enter event is written, or its leave event will be. While it exists the thread is
 /// busy, so it must be given up by [`entered`](Self::entered) or [`leave`](Self::leave).
@@ -83,10 +84,11 @@ impl Recorder {
     }
 
     /// Begins a call that a program makes again and again until it finds something, such as a poll. If the same call was made
-    /// just before and found nothing, both are one region. The call must be ended by [`leave_again`](Self::leave_again).
+    /// just before for the same `word` and found nothing, both are one region. The call must be ended by
+    /// [`leave_again`](Self::leave_again).
     #[inline]
-    pub fn enter_again(hook: &'static Hook) -> Option<Self> {
-        let thread = enter_again(hook)?;
+    pub fn enter_again(hook: &'static Hook, word: Word) -> Option<Self> {
+        let thread = enter_again(hook, word)?;
         let time = thread.time();
         Some(Self { thread, time, held: None })
     }
@@ -94,8 +96,8 @@ impl Recorder {
     /// Ends a call that [`enter_again`](Self::enter_again) began. Its region continues if it found nothing, nothing was recorded
     /// inside it, and the same call follows.
     #[inline]
-    pub fn leave_again(self, found_nothing: bool) {
-        self.thread.leave_again(self.time, found_nothing);
+    pub fn leave_again(self, seen: Seen) {
+        self.thread.leave_again(self.time, seen);
     }
 
     /// States that the open call continues after its hook has returned, as a call made by a macro does. It is over when the word

@@ -74,9 +74,9 @@ use crate::silence::SILENT;
 use crate::spent;
 use crate::unwind::Stack;
 
-use aggregate_polls::AggregatedPolls;
-pub(crate) use aggregate_polls::enter_again;
+use aggregate_polls::{AggregatedPolls, LastRead};
 pub use aggregate_polls::{Counted as CountedOnly, count_only};
+pub(crate) use aggregate_polls::{Found, enter_again, go_on};
 pub(crate) use aggregate_short::begin_aggregated;
 use aggregate_short::{Stretch, Unframed};
 pub(crate) use enter::{Held, enter, enter_at};
@@ -255,6 +255,11 @@ pub(crate) struct Thread {
     turns_at: u64,
     /// The region that continues if the same call is made again.
     polls: AggregatedPolls,
+    /// Return address of polls between which the thread sleeps, so that its processor time has to be known before.
+    slow_polls: usize,
+    last_read: LastRead,
+    /// Set if the archive says that words of other processes were polled.
+    polls_words: bool,
     /// Set if no event was written for the open call yet, because the call may be aggregated.
     aggregated: bool,
     /// The open call, if it is a transfer without a frame.
@@ -317,12 +322,21 @@ struct Place {
     /// Row of the call in the profile, valid if the call around it has the row `parent`.
     row: u32,
     parent: u32,
+    /// Set if calls of this place were a polling loop.
+    polls: bool,
     /// Encoded `Enter` and `Leave` events of the call.
     events: Option<(Prepared, Prepared)>,
 }
 
-const NO_PLACE: Place =
-    Place { return_address: 0, region: 0, skipped: 0, row: 0, parent: 0, events: None };
+const NO_PLACE: Place = Place {
+    return_address: 0,
+    region: 0,
+    skipped: 0,
+    row: 0,
+    parent: 0,
+    polls: false,
+    events: None,
+};
 
 /// Stands for the location of a thread that is being registered, or cannot be.
 const NOT_RECORDED: *const Anchor = ptr::without_provenance(entry::NO_STATE);

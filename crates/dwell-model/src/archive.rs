@@ -146,9 +146,13 @@ pub const NEIGHBOURS: &str = "DWELL::NEIGHBOURS";
 pub const ACTIVE_MESSAGE: &str = "DWELL::ACTIVE_MESSAGE";
 
 /// Attribute of the `Leave` of a region that stands for several calls, an unsigned number: how many there were. The calls
-/// came from one place, each less than a microsecond after the one before, and found nothing: polls that ran no handler,
-/// and tests that failed. The last one may have found something.
+/// came from one place, with hardly any computing between them, and found nothing: polls that ran no handler, tests that
+/// failed, reads of a word that had not changed. The last one may have found something.
 pub const CALLS: &str = "DWELL::CALLS";
+
+/// Attribute of an `RmaWaitChange` record, an unsigned number: the rank in the window of the process whose memory was
+/// polled. Without it, it is the memory of the process itself.
+pub const OWNER: &str = "DWELL::OWNER";
 
 /// Attribute of the `Leave` of a region that stands for several calls, an unsigned number: the nanoseconds that the calls
 /// took together. Without it they took as long as the region. With it the region covers a stretch of time in which the
@@ -157,7 +161,8 @@ pub const CALLS: &str = "DWELL::CALLS";
 /// has records of its own.
 pub const TIME_IN_CALLS: &str = "DWELL::TIME_IN_CALLS";
 
-/// Attribute in addition to [`TIME_IN_CALLS`], an unsigned number: the bytes that the calls moved together.
+/// Attribute in addition to [`TIME_IN_CALLS`] or [`CALLS`], an unsigned number: the bytes that the calls without records of
+/// their own moved together.
 pub const BYTES_IN_CALLS: &str = "DWELL::BYTES_IN_CALLS";
 
 /// Property of an archive, in nanoseconds: calls of regions that are [`SUMMED_UP`] have records of their own if they took
@@ -174,6 +179,10 @@ pub const INNER_CALLS: &str = "DWELL::INNER_CALLS";
 /// Name of the region for the time that the start of the recording takes from the program, after the call that started
 /// the runtime. The analysis counts it as start-up.
 pub const STARTS_RECORDING: &str = "Dwell starts recording";
+
+/// Name of a region that is never entered. An archive defines it if a polling loop over a word of another process ended
+/// because the word had changed: then puts and atomic operations can be what such loops wait for.
+pub const POLLS_WORDS: &str = "Dwell merged a loop over a word";
 
 /// Name of the region for the time that a comparison of clocks takes from the program.
 pub const COMPARES_CLOCKS: &str = "Dwell compares clocks";

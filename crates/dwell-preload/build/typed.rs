@@ -2,7 +2,7 @@
 
 use std::env;
 
-use dwell_model::operation::Operation;
+use dwell_model::operation::{Atomic, Mode, Operation};
 use dwell_model::table::{Absent, Arg, Bytes, CType, Duty, Group, Members, Row, Shape};
 
 use crate::emit::{ENDS_PROGRAM, Hook};
@@ -34,7 +34,11 @@ fn hook(index: usize, row: &Row, parameters: Parameters) -> String {
         CType::Pointer => "result.addr() as u64",
         _ => "result as u64",
     };
-    let (arguments, begin, end) = if row.shape == Shape::Transfer {
+    let (arguments, begin, end) = if let Some(seen) = seen(row) {
+        let it = transfer_arguments(row);
+        let end = format!("end_read(state, &entry.hook, {it}, {seen})");
+        (String::new(), format!("read(&entry.hook, {it})"), end)
+    } else if row.shape == Shape::Transfer {
         let begin = format!("transfer(&entry.hook, {})", transfer_arguments(row));
         (String::new(), begin, "end_transfer(state)".into())
     } else {
@@ -76,6 +80,40 @@ fn duty(row: &Row) -> (String, String) {
         ),
         _ if row.operation == Operation::Exit => (ENDS_PROGRAM.into(), String::new()),
         _ => (String::new(), String::new()),
+    }
+}
+
+/// Returns what a call has found that reads a word of another process, as the source of a `Seen`. `None` for calls that
+/// do not: no loop of them waits for anything.
+fn seen(row: &Row) -> Option<String> {
+    if row.shape != Shape::Transfer || row.mode != Mode::Blocking {
+        return None;
+    }
+    let remote = row.places.remote?.index();
+    let same = |operand: usize| match row.returns {
+        CType::Float | CType::Double => format!("result.to_bits() == a{operand}.to_bits()"),
+        _ => format!("result == a{operand}"),
+    };
+    let found = |yes: String| format!("if {yes} {{ Seen::Something }} else {{ Seen::Nothing }}");
+    match (row.operation, row.returns) {
+        (Operation::Atomic(Atomic::CompareSwap), _) => Some(found(same(remote + 1))),
+        (Operation::Atomic(Atomic::Swap), _) => Some(found(format!("!({})", same(remote + 1)))),
+        (Operation::Atomic(Atomic::Fetch) | Operation::Get, CType::Float | CType::Double) => {
+            Some("Seen::Value(result.to_bits() as u64)".into())
+        }
+        (Operation::Get, CType::Void) if row.arguments.types().len() == remote + 3 => {
+            Some(format!(
+                "
+        // SAFETY: the call has stored what it fetched there, says the table.
+        unsafe {{ Passed::new(a{}.addr()).word({}) }}",
+                remote - 1,
+                bytes(row)
+            ))
+        }
+        (Operation::Atomic(Atomic::Fetch) | Operation::Get, of) if of.size() > 0 => {
+            Some("Seen::Value(result as u64)".into())
+        }
+        _ => None,
     }
 }
 

@@ -33,6 +33,7 @@ use dwell_measure::process::{self, Process};
 use dwell_measure::recorder::{LockRecord, Recorder};
 use dwell_measure::run::{self, Ending};
 use dwell_measure::thread::{self, Call, CountedOnly, count_only};
+use dwell_measure::word::{Seen, Word};
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Mode, Operation};
 use dwell_model::table::{Arg, CType, Group, Success, Table};
@@ -170,8 +171,11 @@ fn begin(hook: &'static Hook, words: Words<'_>, outlives: Option<usize>) -> Opti
         },
         _ => {}
     }
-    let mut recorder =
-        if is_repeated(hook) { Recorder::enter_again(hook)? } else { Recorder::enter(hook)? };
+    let mut recorder = if is_repeated(hook) {
+        Recorder::enter_again(hook, Word::default())?
+    } else {
+        Recorder::enter(hook)?
+    };
     if let Some(place) = outlives {
         recorder.outlives_its_hook(place);
     }
@@ -305,7 +309,7 @@ fn end(state: State, hook: &'static Hook, words: Words<'_>) {
         }
     }
     if is_repeated(hook) {
-        recorder.leave_again(!found);
+        recorder.leave_again(if found { Seen::Something } else { Seen::Nothing });
     } else {
         recorder.leave();
     }

@@ -13,7 +13,7 @@ use core::ffi::{c_char, c_int};
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dwell_measure::call::{Past, begin, end, end_transfer, transfer};
+use dwell_measure::call::{Past, begin, end, end_read, end_transfer, read, transfer};
 use dwell_measure::clock::Sample;
 use dwell_measure::clock_rendezvous;
 use dwell_measure::control::{after_level, before_level};
@@ -25,6 +25,7 @@ use dwell_measure::hook::{
 };
 use dwell_measure::run::{self, Ending, Runtime, before_start};
 use dwell_measure::thread;
+use dwell_measure::word::Seen;
 use dwell_model::layer::Layer;
 
 use crate::entry::{Entry, park};
@@ -38,9 +39,9 @@ pub(crate) use hooks::ENTRIES;
 #[allow(improper_ctypes_definitions)]
 mod hooks {
     use super::{
-        Address, Bytes, CallArgs, Context, Entry, Made, Passed, Rank, Transfer, Who, after_level,
-        after_meeting, before_level, before_meeting, before_start, begin, end, end_transfer,
-        finish, guard, is_on, park, start, transfer,
+        Address, Bytes, CallArgs, Context, Entry, Made, Passed, Rank, Seen, Transfer, Who,
+        after_level, after_meeting, before_level, before_meeting, before_start, begin, end,
+        end_read, end_transfer, finish, guard, is_on, park, read, start, transfer,
     };
 
     include!(concat!(env!("OUT_DIR"), "/shmem.rs"));

@@ -39,6 +39,7 @@ pub mod attribute {
     pub const CALLS: AttributeRef = AttributeRef(8);
     pub const TIME_IN_CALLS: AttributeRef = AttributeRef(9);
     pub const BYTES_IN_CALLS: AttributeRef = AttributeRef(10);
+    pub const OWNER: AttributeRef = AttributeRef(11);
 }
 
 /// Attribute that marks a leave event which the program did not make, because its process or thread ended inside the
@@ -46,7 +47,7 @@ pub mod attribute {
 pub const CUT: Attribute = Attribute { attribute: attribute::CUT, value: AttributeValue::Uint8(1) };
 
 /// Attributes that events of an archive may have, in the order of their ids: name, type and description of each.
-pub const ATTRIBUTES: [(&str, Type, &str); 11] = [
+pub const ATTRIBUTES: [(&str, Type, &str); 12] = [
     (archive::CALL_SITE, Type::CallingContext, "From where the region was called"),
     (archive::SYMMETRIC_OFFSET, Type::Uint64, "Where in symmetric memory it acts"),
     (archive::SIGNAL_OFFSET, Type::Uint64, "Where in symmetric memory the signal is"),
@@ -62,6 +63,7 @@ pub const ATTRIBUTES: [(&str, Type, &str); 11] = [
     (archive::CALLS, Type::Uint64, "Number of calls that the region stands for"),
     (archive::TIME_IN_CALLS, Type::Uint64, "Nanoseconds of it that were spent in these calls"),
     (archive::BYTES_IN_CALLS, Type::Uint64, "Bytes that these calls moved"),
+    (archive::OWNER, Type::Uint64, "Rank of the process whose memory it waits for"),
 ];
 
 /// Writes all global definitions of a run. `begin_realtime` is the time of day at which the run began, in nanoseconds

@@ -1,35 +1,53 @@
-//! Aggregation of calls that find nothing again and again, such as polls in a loop: consecutive ones are one region.
+//! Aggregation of calls that find nothing again and again: consecutive ones are one region.
 //!
-//! A program may poll a million times a second. The end of a call that found nothing is not written at once: if the next
-//! thing that the thread records is the same call from the same place, less than [`APART`] after it, the region continues.
-//! Everything else ends the region at the time at which its last call ended. Its leave event states the number of calls.
+//! A program may poll a million times a second: it tests a flag or a request, or it reads a word of another process until
+//! the word has changed. The end of a call that found nothing is not written at once: if the next thing that the thread
+//! records is the same call from the same place about the same [`Word`], the region continues. The call that finds
+//! something is its last. Everything else ends the region at the time at which its last call ended. Its leave event states
+//! the number of calls.
 //!
-//! Now and then the thread loses its core between two calls, to another thread or to an interrupt. That does not end the
-//! region, because the program did nothing meanwhile. The processor time of the thread shows how long other threads ran.
-//! Reading it is slow, so it is read when a region begins to be aggregated, every [`RENEWED`] of it, and when the next call
-//! seems to be late. Interrupts count as time of the thread, so calls may be late for a [`PART`] of the region, whatever the
-//! reason.
+//! A call that reads a word has found nothing if the word is what it was, so the first one does not know. It is written
+//! like any other call unless its place has polled before, and so is the second one, up to its end.
+//!
+//! Between two calls of a region the program hardly computes. What counts is the processor time of the thread: it may
+//! have slept, or lost its core to another thread or an interrupt. Reading that time is slow, so it is read when a region
+//! begins to be aggregated, every [`RENEWED`] of it, and when a call comes later than [`FREE`] after the one before. At a
+//! place that has polled before, or came late ([`Thread::slow_polls`]), it is read after the first call.
 //!
 //! An aggregated region stays the innermost frame between its calls, with its end in [`AggregatedPolls::until`]. So every
 //! other user of the thread settles it first.
 #![allow(unsafe_code)] // Reads the processor time of the thread.
 
+use dwell_model::archive::POLLS_WORDS;
+use dwell_model::layer::Layer;
+use dwell_model::operation::Operation;
 use dwell_unify::definitions::attribute;
 use otf2::event::Leave;
 use otf2::id::RegionRef;
-use otf2::{Attribute, AttributeValue};
+use otf2::{Attribute, AttributeValue, List};
 
 use super::user::Number;
-use super::{Busy, Frame, Opened, Thread, missed, take_as_it_is};
+use super::{
+    Busy, Call, Flags, Frame, Location, NOT_RECORDED, Opened, Thread, missed, place_of,
+    take_as_it_is,
+};
 use crate::arch;
 use crate::entry::{self, Words, words};
 use crate::hook::Hook;
+use crate::modulo::Modulo;
+use crate::word::{Seen, Word};
 
-/// Calls that begin less than this after the end of the one before, in nanoseconds, are one region. A process that does
-/// something else between its polls does not serve other processes meanwhile, and the analysis has to see that.
-const APART: u64 = 1_000;
-
-/// Part of a region, as a divisor, in which its thread may have done something else than its calls: 2 %.
+/// Processor time between two calls, in nanoseconds, that is no computing: the loop itself takes some.
+const FREE: u64 = 5_000;
+/// Processor time between two calls that is no computing if the thread was off its core for most of the time: going to
+/// sleep and waking up takes some. A single gap with more than this ends the region.
+const SLEPT: u64 = 100_000;
+/// Time between two calls that ends the region, whatever the thread did: who comes back so rarely does not poll. A thread
+/// that has lost its core comes back sooner.
+const APART: u64 = 20_000_000;
+/// Processor time between all calls of a region that does not end it.
+const LEAST: u64 = 30_000;
+/// Part of a region, as a divisor, in which its thread may have computed between its calls: 2 %.
 const PART: u64 = 50;
 /// Time in nanoseconds after which the processor time is read again.
 const RENEWED: u64 = 100_000;
@@ -41,41 +59,80 @@ pub(super) struct AggregatedPolls {
     read: (u64, u64),
     /// End of its last call, if the region is open although the call is over; otherwise 0.
     pub(super) until: u64,
-    /// Time between calls that were late, for other reasons than other threads.
-    late: u64,
+    /// Processor time between calls.
+    own: u64,
     /// Number of calls in the region.
     count: u64,
     /// Number of calls that the thread has recorded, this region included.
     calls: u64,
+    /// Number of calls that are open with it.
+    depth: usize,
+    word: Word,
+    /// Value of the word, if its calls return one.
+    value: u64,
 }
 
 impl AggregatedPolls {
-    pub(super) const NONE: Self = Self { read: (0, 0), until: 0, late: 0, count: 0, calls: 0 };
+    pub(super) const NONE: Self = Self {
+        read: (0, 0),
+        until: 0,
+        own: 0,
+        count: 0,
+        calls: 0,
+        depth: 0,
+        word: Word { target: 0, bytes: 0, address: 0 },
+        value: 0,
+    };
 
     /// Returns `true` if a call at `time` continues the polling region that began at `begin`: since its last call, this
-    /// thread has used hardly any processor time.
+    /// thread has hardly computed. `None` if the processor time would say so, and was not read before.
     #[inline]
-    fn is_followed_at(&mut self, time: u64, begin: u64) -> bool {
+    fn is_followed_at(&mut self, time: u64, begin: u64) -> Option<bool> {
         let gap = time - self.until;
-        if gap < APART && time - self.read.0 < RENEWED {
-            return true;
+        if gap < FREE && time - self.read.0 < RENEWED {
+            return Some(true);
+        }
+        if gap > APART {
+            return Some(false);
         }
         let (before, used_before) = self.read;
-        let used = processor_time();
-        // Time since the last reading that the thread was not on a core.
-        let off = if before > 0 {
-            (time - before).saturating_sub(used.saturating_sub(used_before))
-        } else {
-            0
-        };
-        self.read = (time, used);
-        let own = gap.saturating_sub(off);
-        if own < APART {
-            return true;
+        if before == 0 && gap >= FREE {
+            return None;
         }
-        self.late += own;
-        self.late < (time - begin) / PART
+        let used = processor_time();
+        self.read = (time, used);
+        // Time since the last reading that the thread was not on a core.
+        let off = (time - before).saturating_sub(used.saturating_sub(used_before));
+        let off = if before > 0 { off } else { 0 };
+        let own = gap.saturating_sub(off);
+        let own = if own < FREE || own < SLEPT && own <= gap / 4 { 0 } else { own };
+        self.own += own;
+        Some(own <= SLEPT && (self.own <= LEAST || self.own <= (time - begin) / PART))
     }
+
+    /// Returns `true` if the call that ends now, the last of the region, has found nothing.
+    #[inline]
+    fn fails(&mut self, seen: Seen) -> bool {
+        match seen {
+            Seen::Nothing => true,
+            Seen::Something => false,
+            Seen::Value(value) if self.count == 1 => {
+                self.value = value;
+                true
+            }
+            Seen::Value(value) => self.value == value,
+        }
+    }
+}
+
+/// The last call that read a word and was not part of a region of several calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LastRead {
+    return_address: usize,
+    word: Word,
+    value: u64,
+    /// Number of calls that the thread had recorded.
+    calls: u64,
 }
 
 /// Returns the processor time that the calling thread has used, in nanoseconds.
@@ -91,11 +148,11 @@ fn processor_time() -> u64 {
 /// Enters a call that may find nothing again: continues the region of the last call, if that found nothing. The thread is
 /// busy until what is returned is released. `None` if the call is not to be recorded.
 #[inline]
-pub(crate) fn enter_again(hook: &'static Hook) -> Option<Busy> {
+pub(crate) fn enter_again(hook: &'static Hook, word: Word) -> Option<Busy> {
     let words = words();
     let Some(mut thread) = take_as_it_is(words) else { return missed() };
     if thread.flags.unsettled {
-        if thread.polls.until != 0 && thread.goes_on(hook, words) {
+        if thread.goes_on(hook, words, word) {
             return Some(thread);
         }
         thread.settle();
@@ -104,22 +161,90 @@ pub(crate) fn enter_again(hook: &'static Hook) -> Option<Busy> {
         thread.release();
         return None;
     }
-    thread.polls = AggregatedPolls { count: 1, calls: thread.calls, ..AggregatedPolls::NONE };
+    thread.begin_polls(word);
     Some(thread)
+}
+
+/// Continues the region of the last call, as [`enter_again`] does. `None` if this is another call, which has to be begun in
+/// the ordinary way.
+#[inline(always)]
+pub(crate) fn go_on(hook: &'static Hook, word: Word) -> Option<Call> {
+    let words = words();
+    let location = words.location.get();
+    if location.addr() <= NOT_RECORDED.addr() {
+        return None;
+    }
+    // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped. It is only read.
+    let is_open = unsafe { (*Location::of(location).thread.get()).polls.until != 0 };
+    if !is_open {
+        return None;
+    }
+    go_on_polling(hook, words, word)
+}
+
+#[cold]
+#[inline(never)]
+fn go_on_polling(hook: &'static Hook, words: &Words, word: Word) -> Option<Call> {
+    let mut thread = take_as_it_is(words)?;
+    if thread.goes_on(hook, words, word) {
+        return Some(thread.entered());
+    }
+    thread.release();
+    None
 }
 
 impl Busy {
     /// Leaves a call that [`enter_again`] entered, at `time`. If the call found nothing, the next one may continue its region.
     #[inline]
-    pub(crate) fn leave_again(mut self, time: u64, found_nothing: bool) {
-        self.polls.until = time;
-        self.flags.unsettled = true;
-        let recorded_inside = self.polls.calls != self.calls;
-        if !found_nothing || recorded_inside || self.flags.muted || time == 0 {
-            self.settle();
-        }
+    pub(crate) fn leave_again(mut self, time: u64, seen: Seen) {
+        self.keep_open(time, seen);
         self.release();
     }
+
+    /// Ends a call that read a word, if it is part of a region of several calls or may be the first of one. `None` if it
+    /// is, and otherwise the thread, for ending the call in the ordinary way. `finish` writes the records of a call that
+    /// may be the first, or of the call that found something.
+    #[inline(always)]
+    pub(crate) fn end_read(
+        mut self,
+        depth: usize,
+        (word, seen): (Word, Seen),
+        finish: impl FnOnce(&mut Thread, u64, Found),
+    ) -> Option<Self> {
+        if self.polls.count > 1 && self.polls.until == 0 && self.polls.depth == depth + 1 {
+            self.end_repeated(seen, finish);
+            return None;
+        }
+        if !self.may_repeat(depth, word, seen) {
+            return Some(self);
+        }
+        let time = self.now();
+        finish(&mut self, time, Found::Unknown);
+        self.begin_polls(word);
+        self.keep_open(time, seen);
+        self.release();
+        None
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_repeated(mut self, seen: Seen, finish: impl FnOnce(&mut Thread, u64, Found)) {
+        let time = self.now();
+        if !self.polls.fails(seen) {
+            finish(&mut self, time, Found::Change);
+        }
+        self.keep_open(time, seen);
+        self.release();
+    }
+}
+
+/// What a call that read a word has found, for the records of its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It is the first that reads the word.
+    Unknown,
+    /// A change since the call before.
+    Change,
 }
 
 /// Counts an operation of this kind that is not recorded by itself. The counts are written before the next event of the
@@ -178,29 +303,103 @@ impl Thread {
         }
     }
 
+    /// Begins a region that later calls may continue. Its first call has been entered.
+    fn begin_polls(&mut self, word: Word) {
+        let (calls, depth) = (self.calls, self.depth);
+        self.polls = AggregatedPolls { count: 1, calls, depth, word, ..AggregatedPolls::NONE };
+    }
+
+    /// Returns `true` if the call that ends now, the last of the open region, has found something.
+    pub(crate) fn finds(&mut self, seen: Seen) -> bool {
+        !self.polls.fails(seen)
+    }
+
+    /// Makes sure that the archive says that words of other processes were polled.
+    pub(crate) fn polls_words(&mut self, layer: Layer) {
+        if !self.polls_words {
+            self.polls_words = true;
+            self.process.talking_region(POLLS_WORDS, layer, Operation::WaitChange);
+        }
+    }
+
+    /// Leaves the open call at `time`, without writing it if the next one may continue its region.
+    #[inline]
+    fn keep_open(&mut self, time: u64, seen: Seen) {
+        let fails = self.polls.fails(seen);
+        self.polls.until = time;
+        self.flags.unsettled = true;
+        let recorded_inside = self.polls.calls != self.calls;
+        if !fails || recorded_inside || self.flags.muted || time == 0 {
+            self.settle();
+            return;
+        }
+        if self.polls.count == 1 {
+            let Frame { return_address, site, .. } = *self.frame();
+            if self.sites.modulo(place_of(site)).polls || return_address == self.slow_polls {
+                self.polls.read = (time, processor_time());
+            }
+        }
+    }
+
+    /// Returns `true` if the call that ends now read a word and may be followed by the same: it found what the call before it
+    /// found, or a loop was at its place before.
+    #[inline(always)]
+    fn may_repeat(&mut self, depth: usize, word: Word, seen: Seen) -> bool {
+        let Flags { muted, off, aside, .. } = self.flags;
+        if muted | off | aside || self.depth != depth + 1 || self.polls.count != 0 {
+            return false;
+        }
+        let Frame { return_address, site, .. } = *self.frames.modulo(depth);
+        let value = match seen {
+            Seen::Value(value) => value,
+            Seen::Nothing => return true,
+            Seen::Something => return false,
+        };
+        let last = self.last_read;
+        self.last_read = LastRead { return_address, word, value, calls: self.calls };
+        let place = self.sites.modulo_mut(place_of(site));
+        let repeats = last.return_address == return_address
+            && (last.word, last.value) == (word, value)
+            && last.calls + 1 == self.calls;
+        place.polls |= repeats;
+        place.polls && place.return_address == site
+    }
+
     /// Returns `true` if a call continues the region that is open although its call is over.
     #[inline]
-    fn goes_on(&mut self, hook: &Hook, words: &Words) -> bool {
+    fn goes_on(&mut self, hook: &Hook, words: &Words, word: Word) -> bool {
+        if self.polls.until == 0 {
+            return false;
+        }
         let Frame { stack, return_address, region, enter, .. } = *self.frame();
         let same = hook.region() == Some(region)
+            && self.polls.word == word
             && return_address == words.return_address.get()
             && stack == arch::return_place(words.stack.get(), return_address);
         let time = self.now();
-        if !same
-            || time >= self.turns_at
-            || entry::is_quiet() != self.flags.off
-            || !self.polls.is_followed_at(time, enter)
-        {
+        if !same || time >= self.turns_at || entry::is_quiet() != self.flags.off {
             return false;
+        }
+        match self.polls.is_followed_at(time, enter) {
+            Some(true) => {}
+            Some(false) => return false,
+            None => {
+                self.slow_polls = return_address;
+                return false;
+            }
         }
         self.polls.until = 0;
         self.polls.count += 1;
+        if self.polls.count == 2 {
+            let site = self.frame().site;
+            self.sites.modulo_mut(place_of(site)).polls = true;
+        }
         true
     }
 
     /// Leaves the region that is open although its call is over, at the time at which the call ended.
     fn end_polls(&mut self) {
-        let AggregatedPolls { until, count, .. } =
+        let AggregatedPolls { until, count, word, .. } =
             std::mem::replace(&mut self.polls, AggregatedPolls::NONE);
         let Frame { region, layer, muted, hidden, row, .. } = *self.frame();
         if count <= 1 || muted {
@@ -213,9 +412,20 @@ impl Thread {
         if self.flags.aside {
             let _ = self.leave_aside(until);
         }
-        let tag = Attribute { attribute: attribute::CALLS, value: AttributeValue::Uint64(count) };
-        let region = RegionRef(region);
-        if !self.write_tagged(until, tag, Leave { region }) && !self.leaves_later(region) {
+        let number = |attribute, number| {
+            let value = AttributeValue::Uint64(number);
+            Attribute { attribute, value }
+        };
+        // The operation of the first call has a record.
+        let bytes = u64::from(word.bytes) * (count - 1);
+        let (calls, region) = (number(attribute::CALLS, count), RegionRef(region));
+        let written = if bytes == 0 {
+            self.write_tagged(until, calls, Leave { region })
+        } else {
+            let tags = [calls, number(attribute::BYTES_IN_CALLS, bytes)];
+            self.write_event(until, List::from(tags.as_slice()), Leave { region })
+        };
+        if !written && !self.leaves_later(region) {
             return;
         }
         self.depth -= 1;

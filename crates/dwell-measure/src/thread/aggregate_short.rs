@@ -291,7 +291,7 @@ impl Thread {
         match is_put {
             true => self.write_event(time, none, RmaPut { win, remote, bytes, matching_id }),
             false => self.write_event(time, none, RmaGet { win, remote, bytes, matching_id }),
-        }
+        };
     }
 
     /// Writes the beginning of the open call, which returns now, if it is too long to be aggregated. Records of its end
@@ -303,17 +303,16 @@ impl Thread {
         }
     }
 
-    /// Writes an event past the profile, which has counted it already.
-    pub(super) fn write_event(
+    /// Writes an event past the profile, which has counted it already. Returns `false` if there was no room for it.
+    pub(crate) fn write_event(
         &mut self,
         time: u64,
         tags: List<'_, Attribute>,
         event: impl AnyEvent + Copy,
-    ) {
-        let Some(encoder) = &mut self.encoder else { return };
-        if encoder.write_with(Time(time), tags, event).is_err() {
-            self.again(|encoder| encoder.write_with(Time(time), tags, event));
-        }
+    ) -> bool {
+        let Some(encoder) = &mut self.encoder else { return false };
+        encoder.write_with(Time(time), tags, event).is_ok()
+            || self.again(|encoder| encoder.write_with(Time(time), tags, event))
     }
 
     /// Aggregates the open call and leaves it, if it is short. Otherwise writes its beginning and returns `false`: then the

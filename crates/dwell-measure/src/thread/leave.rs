@@ -162,6 +162,12 @@ impl Call {
         (entry::is_on() && thread.flags.are_clear() && thread.depth == depth + 1).then_some(depth)
     }
 
+    /// Returns the number of calls around this one.
+    #[inline(always)]
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
     /// Makes the thread busy again.
     #[inline(always)]
     pub(crate) fn retaken(&self) -> Option<Busy> {

@@ -12,7 +12,7 @@ use dwell_model::table::{self, Watch};
 
 use super::abi::STATUS;
 use super::groups;
-use super::shape::{Args, Kind, Shape, Words};
+use super::shape::{Args, Kind, Shape, Words, begin_test, end_test};
 
 /// Number of requests of one call that are kept on the stack. Threads may have little of it; more requests are
 /// allocated.
@@ -50,10 +50,13 @@ impl Shape for Complete {
         words: &Words<'_>,
         room: &mut MaybeUninit<Room>,
     ) -> Option<State> {
-        let call = recorder::begin(hook, |_| ())?;
         let args = Args::of(words);
         let places = args.places.requests?;
         let list = args.passed(places.at);
+        let call = match hook.row.operation {
+            Operation::TestHandle => begin_test(hook, list.address())?,
+            _ => recorder::begin(hook, |_| ())?,
+        };
         // No list at all is for the library to refuse.
         let count = if list == Passed::NULL { 0 } else { number(&args, places) };
         let mut allocated = (Vec::new(), Vec::new());
@@ -89,13 +92,13 @@ impl Shape for Complete {
         Some(State { call, requests, count, statuses, allocated })
     }
 
-    fn end(state: State, _: &'static Hook, words: &Words<'_>, result: c_int) {
+    fn end(state: State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(words);
         let State { call, requests, count, statuses, allocated } = state;
         // SAFETY: `begin` filled it, in memory that lives as long as the call or as `allocated`, and no other code
         // has its address.
         let requests = unsafe { core::slice::from_raw_parts_mut(requests.cast_mut(), count) };
-        recorder::end(call, |recorder| {
+        let write = |recorder: &mut Recorder| {
             let mut complete = |requests: &mut [Known], index: usize, place: usize| {
                 let Some((_, known)) = requests.get_mut(index) else { return };
                 let Some(request) = known.filter(|request| request.active) else { return };
@@ -121,7 +124,11 @@ impl Shape for Complete {
             } else if let Some(places) = args.places.requests {
                 failed(&args, places, requests, statuses, result, recorder);
             }
-        });
+        };
+        match hook.row.operation {
+            Operation::TestHandle => end_test(call, found(&args, result), write),
+            _ => recorder::end(call, write),
+        }
         // Requests that are not complete are still in flight, and persistent requests stay.
         for (handle, known) in requests {
             if let Some(known) = known {
@@ -129,6 +136,15 @@ impl Shape for Complete {
             }
         }
         drop(allocated);
+    }
+}
+
+/// Returns `true` if a call that tests requests has found one that is complete, or there was none to test.
+fn found(args: &Args<'_>, result: c_int) -> bool {
+    let Some(places) = args.places.requests.filter(|_| result == 0) else { return true };
+    match places.watch {
+        Watch::Some => args.stored(places.done) != Some(0),
+        Watch::One | Watch::All | Watch::Any => args.stored(places.flag) != Some(0),
     }
 }
 

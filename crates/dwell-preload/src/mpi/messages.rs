@@ -12,7 +12,7 @@ use dwell_model::table::{Arg, Bytes};
 
 use super::abi::STATUS;
 use super::groups::comm_of;
-use super::shape::{Args, Kind, Shape, Words};
+use super::shape::{Args, Kind, Shape, Words, begin_test, end_test, probed};
 
 /// Memory for a status, used if the program ignores it.
 pub(crate) type StatusRoom = [u64; STATUS / 8];
@@ -208,6 +208,15 @@ impl Shape for Find {
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);
+        if hook.row.operation == Operation::TestProbe {
+            let call = begin_test(hook, probed(words))?;
+            let comm = Recorder::resumed(&call).and_then(|mut recorder| {
+                let comm = receives(&args, &mut recorder);
+                recorder.suspend();
+                comm
+            });
+            return Some((call, comm));
+        }
         let mut comm = None;
         let call = recorder::begin(hook, |recorder| comm = receives(&args, recorder))?;
         Some((call, comm))
@@ -227,6 +236,9 @@ impl Shape for Find {
         {
             Requests::found(message, comm);
         }
-        recorder::end(call, |_| ());
+        match hook.row.operation {
+            Operation::TestProbe => end_test(call, found, |_| ()),
+            _ => recorder::end(call, |_| ()),
+        }
     }
 }

@@ -8,6 +8,7 @@ use dwell_measure::guard::{Entry, guarded, guarded_option};
 use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::recorder::{self, Recorder};
 use dwell_measure::thread::Call;
+use dwell_measure::word::{Seen, Word};
 use dwell_model::operation::Operation;
 use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
 
@@ -333,11 +334,44 @@ impl Shape for Plain {
     type Room = ();
     type State = Call;
 
-    fn begin(hook: &'static Hook, _: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
-        recorder::begin(hook, |_: &mut Recorder| ())
+    fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
+        match hook.row.operation {
+            Operation::TestProbe => begin_test(hook, probed(words)),
+            _ => recorder::begin(hook, |_: &mut Recorder| ()),
+        }
     }
 
-    fn end(call: Call, _: &'static Hook, _: &Words<'_>, _: c_int) {
-        recorder::end(call, |_| ());
+    fn end(call: Call, hook: &'static Hook, words: &Words<'_>, _: c_int) {
+        match hook.row.operation {
+            Operation::TestProbe => {
+                // The flag precedes the status.
+                let args = Args::of(words);
+                let flag = args.places.status.map(|Arg(at)| Arg(at - 1));
+                end_test(call, args.stored(flag) != Some(0), |_| ());
+            }
+            _ => recorder::end(call, |_| ()),
+        }
     }
+}
+
+/// Begins a call that tests something, identified by `what`, and may do so again and again. It must be ended by
+/// [`end_test`].
+pub(crate) fn begin_test(hook: &'static Hook, what: usize) -> Option<Call> {
+    let word = Word { target: 0, bytes: 0, address: what as u64 };
+    Recorder::enter_again(hook, word).map(Recorder::entered)
+}
+
+/// Lets `write` write the records that are known after a call that [`begin_test`] began, and ends the call.
+pub(crate) fn end_test(call: Call, found: bool, write: impl FnOnce(&mut Recorder)) {
+    if let Some(mut recorder) = Recorder::returned(call) {
+        write(&mut recorder);
+        recorder.leave_again(if found { Seen::Something } else { Seen::Nothing });
+    }
+}
+
+/// Returns a number for the messages that a call probes for.
+pub(crate) fn probed(words: &Words<'_>) -> usize {
+    let source = words.list.first().map_or(0, Cell::get);
+    let tag = words.list.get(1).map_or(0, Cell::get);
+    source.rotate_left(32) ^ tag
 }

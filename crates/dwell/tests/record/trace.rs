@@ -104,7 +104,18 @@ impl Trace {
                     match record.attributes.iter().next().map(|it| it.value) {
                         // The region stands for several calls.
                         Some(AttributeValue::Uint64(calls)) => {
-                            counts.entry((pe, name.clone())).or_default().calls += calls - 1;
+                            let count = counts.entry((pe, name.clone())).or_default();
+                            count.calls += calls - 1;
+                            let bytes = record.attributes.iter().nth(1).map(|it| it.value);
+                            if let Some(AttributeValue::Uint64(bytes)) = bytes {
+                                // As in records: bytes sent and received.
+                                count.bytes += match () {
+                                    () if name.contains("compare_swap") => bytes + bytes / 2,
+                                    () if name.contains("cswap") => bytes + bytes / 2,
+                                    () if name.contains("swap") => 2 * bytes,
+                                    () => bytes,
+                                };
+                            }
                         }
                         Some(_) => self.cut += 1,
                         None => {}
