@@ -110,6 +110,9 @@ const OTHERS: [Q; 12] = [
 ];
 
 impl Quantity {
+    /// Wait in a polling loop.
+    pub const POLLING: Self = Self::Wait(Wait::Polling);
+
     /// Returns the index of the quantity in the order of [`Self::all`].
     #[inline(always)]
     pub fn index(self) -> usize {

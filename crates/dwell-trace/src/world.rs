@@ -115,6 +115,8 @@ pub struct Attributes {
     pub time_in_calls: Option<AttributeRef>,
     /// Attribute of `Leave` with the bytes that these calls moved together.
     pub bytes_in_calls: Option<AttributeRef>,
+    /// Attribute of a wait for a change with the rank of the process whose memory it is.
+    pub owner: Option<AttributeRef>,
 }
 
 impl Attributes {
@@ -135,6 +137,7 @@ impl Attributes {
                 Some(archive::CALLS) => found.calls = Some(attribute.id),
                 Some(archive::TIME_IN_CALLS) => found.time_in_calls = Some(attribute.id),
                 Some(archive::BYTES_IN_CALLS) => found.bytes_in_calls = Some(attribute.id),
+                Some(archive::OWNER) => found.owner = Some(attribute.id),
                 Some(archive::SKIPPED) => found.skipped = Some(attribute.id),
                 _ => {}
             }

@@ -56,8 +56,8 @@ pub(crate) enum EventKind<'a> {
     LockReleased { key: LockKey },
     /// A judged call completed operations on a window at their targets.
     CompletedAtTarget { window: RmaWinRef },
-    /// A call waited for a change of memory at an offset, if that is known.
-    WaitedForChange { offset: Option<u64> },
+    /// A call waited for a change of memory at an offset, if that is known, of the process itself or another owner.
+    WaitedForChange { offset: Option<u64>, owner: Option<ProcessNumber> },
     /// A call notified a process at an address that the attributes give.
     Raised { target: ProcessNumber, attributes: List<'a, Attribute> },
     /// A call sent or received a notification.

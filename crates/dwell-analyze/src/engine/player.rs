@@ -217,7 +217,10 @@ impl<P: Pattern> Player<'_, P> {
             location.in_short_calls = time.map(Duration);
             let operation = self.here.world.roles.get(region).meaning.map(|it| it.operation);
             let Some(bytes) = number(attributes, known.bytes_in_calls) else { return };
+            // Of a polling loop, the first call has a record of its operation.
+            let calls = if time.is_some() { calls } else { calls.saturating_sub(1) };
             let (what, sent, received) = match operation {
+                Some(Operation::Atomic(Atomic::Fetch)) => (Quantity::Atomics, 0, bytes),
                 Some(Operation::Get) => (Quantity::Gets, 0, bytes),
                 Some(Operation::Put) => (Quantity::Puts, bytes, 0),
                 // It sends two values and fetches one.
@@ -267,7 +270,7 @@ impl<P: Pattern> Player<'_, P> {
         }
         if frame.judged && frame.traits.has(Traits::TESTS) {
             let calls = self.here.location.merged;
-            self.tested(time, frame, spent, calls);
+            self.tested(time, frame, spent, (Account::NONE, calls));
         }
     }
 
@@ -354,16 +357,19 @@ impl<P: Pattern> Player<'_, P> {
                 Span { begin: frame.enter, end: time },
                 frame.path,
             );
-        } else if frame.issued {
+        } else if frame.issued && self.here.location.merged <= 1 {
             self.follow(&frame, account, time);
         }
         if frame.traits.has(Traits::TOGETHER) {
             // In a collective all members are present: imbalance is not a wait for progress.
             self.here.location.done.clear();
         }
+        if self.here.location.merged > 1 && frame.traits.has(Traits::ONE_SIDED) {
+            self.polled(time, frame, account);
+        }
         let noted = frame.noted || frame.traits.has(Traits::ENDS);
         if noted {
-            self.end(time, frame);
+            self.end(time, frame, account);
         }
         if noted || frame.seen_by != 0 || !self.here.location.done.is_empty() {
             self.judge(Span { begin: frame.enter, end: time }, frame, account);
@@ -404,12 +410,13 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Ends a call about which something was noted, or whose function may wait for something, before patterns judge it.
     #[inline(never)]
-    fn end(&mut self, time: Time, frame: Frame) {
+    fn end(&mut self, time: Time, frame: Frame, account: Account) {
         if !frame.traits.has(Traits::COLLECTIVE) {
             self.complete_implied(frame);
         }
         if frame.traits.has(Traits::TESTS) {
-            self.tested(time, frame, time - frame.enter, 1);
+            let calls = self.here.location.merged.max(1);
+            self.tested(time, frame, time - frame.enter, (account, calls));
         }
         let LocationContext { process, location, .. } = &mut self.here;
         if !location.touched.is_empty() {
@@ -464,9 +471,20 @@ impl<P: Pattern> Player<'_, P> {
         }
     }
 
+    /// Ends a region of several calls that read a word of another process until it had changed. They waited for that, and
+    /// not for their own operations.
+    #[cold]
+    #[inline(never)]
+    fn polled(&mut self, time: Time, frame: Frame, account: Account) {
+        self.here.location.done.clear();
+        let calls = self.here.location.merged;
+        self.tested(time, frame, time - frame.enter, (account, calls));
+    }
+
     /// Records that a call tested whether something has happened, which it may do again and again; or that several short calls
-    /// did, which took `length` together.
-    fn tested(&mut self, time: Time, frame: Frame, length: Duration, calls: u64) {
+    /// did, which took `length` together. `of` is the account of the call and the number of calls.
+    fn tested(&mut self, time: Time, frame: Frame, length: Duration, of: (Account, u64)) {
+        let (account, calls) = of;
         let meaning = self.here.world.roles.get(frame.region).meaning;
         let operation = meaning.map(|meaning| meaning.operation);
         if operation == Some(Operation::Probe) {
@@ -475,7 +493,7 @@ impl<P: Pattern> Player<'_, P> {
         let Some(&above) = self.here.location.stack.last() else { return };
         let Frame { path, enter, .. } = frame;
         let (caller, inside) = (above.enter, above.inside);
-        let test = Test { path, enter, leave: time, length, calls, caller, inside };
+        let test = Test { path, account, enter, leave: time, length, calls, caller, inside };
         let paths = &mut self.here.location.paths;
         let polls = self.here.location.polls.take();
         let (mut run, ended) = Run::after(polls, test, |path, time, calls| {

@@ -1,8 +1,12 @@
 //! Polling loops: calls that ask again and again whether something has happened.
 //!
 //! Consecutive calls that test, in the same call of the program and with no other call in between, are a run. A run is
-//! a loop as soon as one of its call sites repeats; until then it may be several tests that are made once. A loop may
-//! therefore have several call sites, such as one that tests two requests in turn.
+//! a loop as soon as it has [`TRIES`] calls and one of its call sites repeats; until then it may be several tests that are
+//! made once. A loop may therefore have several call sites, such as one that tests two requests in turn.
+//!
+//! Between the calls of a loop the process does nothing else. The recorder makes sure of that where it merges calls into
+//! one region. Calls that it did not merge may be [`APART`] from each other, and one in [`LATE`] later than that, since a
+//! process may lose its core.
 //!
 //! A loop waits for the last event that its calls found: messages and collectives that they completed, the message of the
 //! receive that follows a probe, or the operation that changed the memory under test. The process responsible and the
@@ -14,18 +18,29 @@ use std::collections::HashMap;
 
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::time::{Duration, Time};
+use serde::{Deserialize, Serialize};
 
+use crate::engine::accounts::Account;
 use crate::engine::hash::Mixed;
 use crate::engine::paths::Path;
 use crate::engine::regions::Span;
 
 /// Greatest number of call sites of a loop. Beyond that, a new run begins.
 const SITES: usize = 8;
+/// Number of regions of a loop whose time is a wait. More than one are rare.
+const REGIONS: usize = 4;
+/// Least number of calls of a loop.
+const TRIES: u64 = 5;
+/// Longest time between two calls of a loop.
+const APART: Duration = Duration(10_000);
+/// Of this many calls, one may come later.
+const LATE: u64 = 10;
 
 /// A call that tests, or a stretch of short calls that test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Test {
     pub(crate) path: Path,
+    pub(crate) account: Account,
     pub(crate) enter: Time,
     pub(crate) leave: Time,
     /// Time in the call, or in all calls of the stretch.
@@ -42,12 +57,18 @@ pub(crate) struct Test {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) last: Test,
+    /// Time between the last call and the one before.
+    gap: Duration,
     /// Enter of the first call.
     pub(crate) begin: Time,
-    /// Each call site, with the time up to the ends of its calls, each counted from the end of the call before.
-    sites: [(Path, Duration); SITES],
+    sites: [Site; SITES],
     count: usize,
+    /// Number of calls, and of those that came late.
+    calls: u64,
+    late: u64,
     /// True if a call site repeated.
+    repeats: bool,
+    /// True if the calls are a loop.
     pub(crate) is_loop: bool,
     /// Number of the loop among those whose release is being determined.
     pub(crate) number: Option<u32>,
@@ -55,23 +76,58 @@ pub(crate) struct Run {
     pub(crate) probed: Time,
     /// True if the last call tests memory.
     pub(crate) tests_memory: bool,
+    merged: [Option<Merged>; REGIONS],
+}
+
+/// A call site of a run.
+#[derive(Clone, Copy, Debug)]
+struct Site {
+    path: Path,
+    calls: u64,
+    /// Time up to the ends of its calls, each counted from the end of the call before.
+    time: Duration,
+}
+
+/// A region that stands for several calls of a run.
+#[derive(Clone, Copy, Debug)]
+struct Merged {
+    path: Path,
+    account: Account,
+    when: Span,
 }
 
 impl Run {
-    /// Begins a run with a call. Several calls of one site are a loop.
-    fn of(test: Test, book: &mut impl FnMut(Path, Duration, u64)) -> Self {
-        if test.calls > 1 {
-            book(test.path, test.leave - test.enter, test.calls);
-        }
-        Self {
+    /// Begins a run with a call.
+    fn of(test: Test) -> Self {
+        let Test { path, calls, .. } = test;
+        let site = Site { path, calls, time: test.leave - test.enter };
+        let mut run = Self {
             last: test,
+            gap: Duration(0),
             begin: test.enter,
-            sites: [(test.path, test.leave - test.enter); SITES],
+            sites: [site; SITES],
             count: 1,
-            is_loop: test.calls > 1,
+            calls,
+            late: 0,
+            repeats: calls > 1,
+            is_loop: false,
             number: None,
             probed: Time::BEGIN,
             tests_memory: false,
+            merged: [None; REGIONS],
+        };
+        run.keep(test);
+        run
+    }
+
+    /// Keeps a region that stands for several calls, unless the process computed between them. The last ones count.
+    fn keep(&mut self, test: Test) {
+        if test.calls > 1 && test.account != Account::NONE {
+            let Test { path, account, enter: begin, leave: end, .. } = test;
+            self.merged.rotate_right(1);
+            if let Some(place) = self.merged.first_mut() {
+                *place = Some(Merged { path, account, when: Span { begin, end } });
+            }
         }
     }
 
@@ -82,57 +138,70 @@ impl Run {
         test: Test,
         mut book: impl FnMut(Path, Duration, u64),
     ) -> (Self, Option<Self>) {
-        let Some(mut run) = run.filter(|run| run.is_followed_by(&test)) else {
-            return (Self::of(test, &mut book), run);
+        let (mut run, ended) = match run.and_then(|run| run.and(test)) {
+            Some(run) => (run, None),
+            None => (Self::of(test), run),
         };
-        let before = run;
-        let time = test.leave - run.last.leave;
-        run.last = test;
-        let sites = run.sites.get_mut(..run.count).unwrap_or_default();
-        if let Some(at) = sites.iter().position(|(path, _)| *path == test.path) {
-            if !run.is_loop {
-                sites.iter().for_each(|(path, time)| book(*path, *time, 1));
-            }
+        if run.is_loop {
+            let gap = if ended.is_none() { run.gap } else { Duration(0) };
+            book(test.path, gap + (test.leave - test.enter), test.calls);
+        } else if run.repeats && run.calls >= TRIES {
             run.is_loop = true;
-            book(test.path, time, test.calls);
-            if let Some((_, sum)) = sites.get_mut(at) {
-                *sum += time;
-            }
-            return (run, None);
+            run.sites().iter().for_each(|it| book(it.path, it.time, it.calls));
         }
-        match run.sites.get_mut(run.count) {
-            Some(place) if !run.is_loop => *place = (test.path, time),
-            _ => return (Self::of(test, &mut book), Some(before)),
-        }
-        if test.calls > 1 {
-            let before = run.sites.get(..run.count).unwrap_or_default();
-            before.iter().for_each(|(path, time)| book(*path, *time, 1));
-            book(test.path, time, test.calls);
-            run.is_loop = true;
-        }
-        run.count += 1;
-        (run, None)
+        (run, ended)
     }
 
-    fn is_followed_by(&self, test: &Test) -> bool {
-        (self.last.caller, self.last.inside + test.length) == (test.caller, test.inside)
+    /// Returns the run with a further call, or `None` if that does not belong to it.
+    fn and(mut self, test: Test) -> Option<Self> {
+        let before = self.last;
+        if (before.caller, before.inside + test.length) != (test.caller, test.inside) {
+            return None;
+        }
+        self.gap = test.enter - before.leave;
+        if self.gap > APART {
+            self.late += 1;
+            if self.late * LATE > self.calls {
+                return None;
+            }
+        }
+        let time = test.leave - before.leave;
+        let sites = self.sites.get_mut(..self.count).unwrap_or_default();
+        if let Some(site) = sites.iter_mut().find(|site| site.path == test.path) {
+            site.calls += test.calls;
+            site.time += time;
+            self.repeats = true;
+        } else {
+            let place = self.sites.get_mut(self.count).filter(|_| !self.is_loop)?;
+            *place = Site { path: test.path, calls: test.calls, time };
+            self.count += 1;
+            self.repeats |= test.calls > 1;
+        }
+        self.calls += test.calls;
+        self.last = test;
+        self.keep(test);
+        Some(self)
+    }
+
+    fn sites(&self) -> &[Site] {
+        self.sites.get(..self.count).unwrap_or_default()
     }
 
     /// Returns the time of each call site for which the process that ended the loop at `release` is blamed.
     fn blamed(&self, release: Time) -> impl Iterator<Item = (Path, Duration)> {
         let mut late = self.last.leave.since(release);
-        let sites = self.sites.get(..self.count).unwrap_or_default().iter();
-        let (last, others): (Vec<_>, Vec<_>) = sites.partition(|it| it.0 == self.last.path);
-        last.into_iter().chain(others).map(move |&(path, time)| {
-            let taken = late.min(time);
+        let (last, others): (Vec<Site>, Vec<Site>) =
+            self.sites().iter().partition(|it| it.path == self.last.path);
+        last.into_iter().chain(others).map(move |site| {
+            let taken = late.min(site.time);
             late -= taken;
-            (path, time - taken)
+            (site.path, site.time - taken)
         })
     }
 }
 
 /// The end of a polling loop that another process caused, by a message or by a change of the tested word.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Release {
     /// Number of the loop at its process.
     pub(crate) number: u32,
@@ -146,6 +215,18 @@ pub(crate) struct Blamed {
     pub(crate) location: LocationNumber,
     pub(crate) path: Path,
     pub(crate) culprit: LocationNumber,
+    pub(crate) time: Duration,
+}
+
+/// A wait in a region that stands for several calls of a loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waited {
+    pub(crate) location: LocationNumber,
+    pub(crate) path: Path,
+    pub(crate) account: Account,
+    pub(crate) culprit: LocationNumber,
+    /// The region, and its part until the release.
+    pub(crate) when: Span,
     pub(crate) time: Duration,
 }
 
@@ -166,6 +247,7 @@ pub(crate) struct Loops {
     open: HashMap<u32, Loop, Mixed>,
     /// Times that are to be booked.
     pub(crate) blamed: Vec<Blamed>,
+    pub(crate) waits: Vec<Waited>,
     /// Loops whose releases are known: the location of the loop and the one that ended it, and the time from the first
     /// call to that end.
     pub(crate) released: Vec<(LocationNumber, LocationNumber, Span)>,
@@ -211,6 +293,10 @@ impl Loops {
         if release > run.begin {
             let of = |(path, time)| Blamed { location, path, culprit, time };
             self.blamed.extend(run.blamed(release).map(of));
+            for Merged { path, account, when } in run.merged.into_iter().flatten() {
+                let time = when.end.min(release).since(when.begin);
+                self.waits.push(Waited { location, path, account, culprit, when, time });
+            }
             let end = release.min(run.last.leave);
             self.released.push((location, culprit, Span { begin: run.begin, end }));
         }

@@ -195,9 +195,13 @@ impl<P: Pattern> Player<'_, P> {
                 self.needs(Need::Release { key });
                 self.emit(time, EventKind::LockReleased { key });
             }
-            Record::RmaWaitChange(_) => {
+            Record::RmaWaitChange(it) => {
                 let offset = number(attributes, known.offset);
-                self.emit(time, EventKind::WaitedForChange { offset });
+                let owner = number(attributes, known.owner).and_then(|rank| {
+                    let context = self.here.context(it.win)?;
+                    self.here.process_of(context, Rank(u32::try_from(rank).ok()?))
+                });
+                self.emit(time, EventKind::WaitedForChange { offset, owner });
             }
             Record::RmaSync(it) => {
                 let is_at_address = number(attributes, known.offset).is_some();

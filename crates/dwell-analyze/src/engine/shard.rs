@@ -33,7 +33,7 @@ use crate::engine::pattern::{
     Questions, Unjudged, Window,
 };
 use crate::engine::player::Player;
-use crate::engine::polling::Blamed;
+use crate::engine::polling::{Blamed, Waited};
 use crate::engine::process::Process;
 use crate::engine::regions::Span;
 
@@ -220,10 +220,22 @@ impl<P: Pattern> Shard<P> {
             for blamed in std::mem::take(&mut process.loops.blamed) {
                 let Blamed { location, path, culprit, time } = blamed;
                 let Some(location) = process.location_mut(location) else { continue };
-                location.paths.book(path, Quantity::PollingBlamed, time.0);
                 let signature = location.paths.get(path).map_or(0, |node| node.signature);
                 let party = world.system.party(world.process(culprit));
+                location.paths.book(path, Quantity::PollingBlamed, time.0);
                 self.blame.add(signature, Quantity::PollingBlamed, party, time);
+            }
+            for waited in std::mem::take(&mut process.loops.waits) {
+                let Waited { location, path, account, culprit, when, time } = waited;
+                let Some(location) = process.location_mut(location).filter(|_| time.0 > 0) else {
+                    continue;
+                };
+                let (what, by) = (Quantity::POLLING, world.process(culprit));
+                location.paths.book(path, what, time.0);
+                location.paths.waited(path, what, WaitingCalls::one(time, when.begin, Some(by)));
+                location.paths.take_wait(account, time, when.end - when.begin);
+                let signature = location.paths.get(path).map_or(0, |node| node.signature);
+                self.blame.add(signature, what, world.system.party(by), time);
             }
             for (waiter, culprit, Span { begin: from, end: to }) in
                 std::mem::take(&mut process.loops.released)

@@ -22,6 +22,7 @@ use dwell_log::edge::{Edge, Kind};
 use dwell_log::quantity::Quantity;
 use dwell_model::archive::SMALL;
 use dwell_model::layer::Layer;
+use dwell_model::operation::{Atomic, Operation};
 use dwell_model::waits::Wait;
 use dwell_trace::ids::{LocationNumber, ProcessNumber};
 use dwell_trace::roles::Traits;
@@ -43,12 +44,20 @@ use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::polling::Release;
 use crate::engine::process::Process;
-use crate::protocol::{Answering, Asked, Asking, EndedCall};
+use crate::protocol::{Answered, Answering, Asked, Asking, EndedCall};
 
 outboxes! {
     /// Messages to the processes on whose memory operations act.
     Raising => Raised {
         signals: Signal;
+        watches: Watch;
+    }
+}
+
+outboxes! {
+    /// Messages to processes that polled memory of another one.
+    Telling => Told {
+        releases: RemoteRelease;
     }
 }
 
@@ -56,13 +65,13 @@ outboxes! {
 #[derive(Debug)]
 pub(crate) struct Signals {
     inboxes: Owned<ProcessNumber, Inbox>,
-    /// Change of memory that the open call of each location waited for, with its offset if that is known.
-    changes: Owned<LocationNumber, Vec<Option<u64>>>,
+    /// Changes of memory that the open call of each location waited for.
+    changes: Owned<LocationNumber, Vec<Change>>,
 }
 
 impl Pattern for Signals {
     type Questions = Raising;
-    type Answers = ();
+    type Answers = Telling;
     type Protocol = crate::protocol::Messages;
     type Facts = ();
     type Outcome = ();
@@ -86,11 +95,11 @@ impl Pattern for Signals {
         out: &mut Asking<'_, Raising>,
     ) {
         match event.kind {
-            EventKind::WaitedForChange { offset } => {
+            EventKind::WaitedForChange { offset, owner } => {
                 if here.note()
                     && let Some(changes) = self.changes.get_mut(here.location.number)
                 {
-                    changes.push(offset);
+                    changes.push(Change { offset, owner });
                 }
             }
             EventKind::Raised { target, attributes } => {
@@ -111,6 +120,9 @@ impl Pattern for Signals {
         let Issued { kind, layer, target, sent, frame, attributes, .. } = *operation;
         // Coarrays wait for events, which are changed only by operations on events, unless the archive gives the address.
         let may_signal = !layer.is_some_and(Layer::notifies_by_events) || !attributes.is_empty();
+        let meaning = here.world.roles.get(frame.region).meaning;
+        let only_reads = meaning.is_some_and(|it| it.operation == Operation::Atomic(Atomic::Fetch));
+        let may_signal = may_signal && !only_reads;
         if (sent > 0 || kind == Communication::Atomic) && may_signal {
             raise(here, target, (frame.enter, sent.max(1)), attributes, out);
         }
@@ -120,25 +132,34 @@ impl Pattern for Signals {
         &mut self,
         here: &mut LocationContext<'_>,
         call: &mut EndedCall,
-        _: &mut Asking<'_, Raising>,
+        out: &mut Asking<'_, Raising>,
     ) {
         let Some(changes) = self.changes.get_mut(call.location) else { return };
         if changes.is_empty() {
             return;
         }
-        let Some(inbox) = self.inboxes.get_mut(here.process.index) else { return };
+        let me = here.process.index;
+        let Some(inbox) = self.inboxes.get_mut(me) else { return };
         let EndedCall { location, account, enter, leave, .. } = *call;
-        if !call.frame.traits.has(Traits::TESTS) {
-            for offset in changes.drain(..) {
+        if !call.frame.traits.has(Traits::TESTS) && here.location.merged <= 1 {
+            for Change { offset, .. } in changes.drain(..) {
                 inbox.waits.push(FlagWait { location, account, enter, leave, offset, polls: None });
             }
             return;
         }
-        let Some(offset) = changes.drain(..).next_back() else { return };
+        let Some(Change { offset, owner }) = changes.drain(..).next_back() else { return };
         let Some(run) = here.location.polls.as_mut().filter(|run| run.is_loop) else { return };
-        let (polls, enter) = (Some(here.process.loops.expect(run)), run.begin);
+        let number = here.process.loops.expect(run);
+        let enter = run.begin;
         run.tests_memory = false;
-        inbox.waits.push(FlagWait { location, account, enter, leave, offset, polls });
+        if let Some(owner) = owner.filter(|owner| *owner != me) {
+            let polls = Polls { waiter: me, number };
+            let watch = Watch { owner, polls, location, account, enter, leave, offset };
+            out.own.watches.send(owner, watch);
+        } else {
+            let polls = Some(Polls { waiter: me, number });
+            inbox.waits.push(FlagWait { location, account, enter, leave, offset, polls });
+        }
     }
 
     fn answer(
@@ -146,8 +167,15 @@ impl Pattern for Signals {
         at: &mut Window<'_>,
         raised: Raised,
         _: &mut Asked,
-        out: &mut Answering<'_, ()>,
+        out: &mut Answering<'_, Telling>,
     ) {
+        for watch in raised.watches.into_messages() {
+            if let Some(inbox) = self.inboxes.get_mut(watch.owner) {
+                let Watch { polls, location, account, enter, leave, offset, .. } = watch;
+                let polls = Some(polls);
+                inbox.waits.push(FlagWait { location, account, enter, leave, offset, polls });
+            }
+        }
         for signal in raised.signals.into_messages() {
             if let Some(inbox) = self.inboxes.get_mut(signal.target) {
                 inbox.raised.push(signal);
@@ -173,10 +201,23 @@ impl Pattern for Signals {
                     Booking { location, account, what, amount, begin, culprit, piece, left };
                 out.engine.bookings.send(me, booking);
             });
-            for release in inbox.releases.drain(..) {
+            for (waiter, release) in inbox.releases.drain(..) {
+                if waiter == me {
+                    process.loops.release(release);
+                } else {
+                    out.own.releases.send(waiter, RemoteRelease { waiter, release });
+                }
+            }
+        }
+    }
+
+    fn book(&mut self, at: &mut Window<'_>, told: Told, _: &mut Answered) -> Time {
+        for RemoteRelease { waiter, release } in told.releases.into_messages() {
+            if let Some(process) = at.processes.get_mut(waiter) {
                 process.loops.release(release);
             }
         }
+        Time::END
     }
 
     fn bytes(&self) -> usize {
@@ -219,6 +260,15 @@ fn raise(
     send(number(attributes, known.offset), bytes);
 }
 
+/// A change of memory that a call waited for.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    /// Offset in the memory, if it is known.
+    offset: Option<u64>,
+    /// Process whose memory it is; `None` for the process itself.
+    owner: Option<ProcessNumber>,
+}
+
 /// An operation that may raise a flag.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Signal {
@@ -253,9 +303,40 @@ struct FlagWait {
     enter: Time,
     leave: Time,
     offset: Option<u64>,
-    /// Number of the polling loop, if this is one. The process that ended the loop is recorded there, and nothing is booked.
-    polls: Option<u32>,
+    /// The polling loop, if this is one. The process that ended the loop is recorded there, and nothing is booked.
+    polls: Option<Polls>,
 }
+
+/// A polling loop that ended because memory had changed: its process, and its number there.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Polls {
+    waiter: ProcessNumber,
+    number: u32,
+}
+
+/// A polling loop over memory of another process.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Watch {
+    /// Process whose memory it is.
+    owner: ProcessNumber,
+    polls: Polls,
+    location: LocationNumber,
+    account: Account,
+    enter: Time,
+    leave: Time,
+    offset: Option<u64>,
+}
+
+impl Message for Watch {}
+
+/// The end of a polling loop over memory of another process.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct RemoteRelease {
+    waiter: ProcessNumber,
+    release: Release,
+}
+
+impl Message for RemoteRelease {}
 
 /// Returns the last small operation that changed memory at an offset, given those that are still known in the order of
 /// time, and those that were before them.
@@ -296,13 +377,13 @@ struct Inbox {
     raised: Vec<Signal>,
     waits: Vec<FlagWait>,
     /// Polling loops over `shmem_test` and the like that have ended, each with the process that changed the tested word.
-    releases: Vec<Release>,
+    releases: Vec<(ProcessNumber, Release)>,
     /// Number of waits during which no operation was seen to raise the flag.
     unseen: u64,
     /// Number of waits that a large operation may have ended.
     doubtful: u64,
     /// The last operation on each stretch of memory, by offset and bytes, among those that were forgotten. The dependency log
-    /// wants it.
+    /// wants it, and so do polling loops of other processes, which ask for it when they have ended.
     before: BTreeMap<(u64, u64), Signal>,
 }
 
@@ -340,9 +421,14 @@ impl Inbox {
             let until = raised.get(..end).unwrap_or_default().iter().rev();
             let mut during = until.take_while(|it| it.begin > wait.enter);
             let releaser = during.clone().find(|it| it.covers(wait.offset));
-            if let Some(number) = wait.polls {
-                let by = releaser.filter(|it| it.origin != me).map(|it| (it.begin, it.location));
-                releases.push(Release { number, by });
+            if let Some(polls) = wait.polls {
+                let begin = raised.partition_point(|it| it.begin <= wait.enter);
+                let recent = raised.get(..begin).unwrap_or_default();
+                let earlier = || last(before, recent, wait.offset);
+                let by = releaser.copied().or_else(earlier).filter(|it| it.begin > wait.enter);
+                let by = by.filter(|it| it.origin != polls.waiter);
+                let by = by.map(|it| (it.begin, it.location));
+                releases.push((polls.waiter, Release { number: polls.number, by }));
                 return false;
             }
             let large = |it: &Signal| it.offset.is_none() && it.bytes > SMALL && it.origin != me;
@@ -366,7 +452,7 @@ impl Inbox {
         let pending = self.waits.iter().map(|wait| wait.enter).min().unwrap_or(Time::END);
         let floor = horizon.min(open).min(pending);
         let from = self.raised.partition_point(|it| it.begin < floor);
-        for signal in self.raised.drain(..from).filter(|_| early.is_some()) {
+        for signal in self.raised.drain(..from) {
             let Some(offset) = signal.offset.filter(|_| signal.bytes <= SMALL) else { continue };
             let key = (offset, signal.bytes);
             if self.before.len() < MOST_OFFSETS || self.before.contains_key(&key) {

@@ -17,6 +17,7 @@ mod mpi;
 mod other_tools;
 mod outside;
 mod phases;
+mod polling;
 mod ranking;
 mod ranks;
 mod reader;

@@ -37,6 +37,8 @@ pub(crate) const SEQUENCE: AttributeRef = AttributeRef(1);
 pub(crate) const ACTIVE_MESSAGE: AttributeRef = AttributeRef(2);
 /// Attribute with the number of calls that a region stands for.
 pub(crate) const CALLS: AttributeRef = AttributeRef(3);
+/// Attribute with the rank of the process whose memory a loop read.
+pub(crate) const OWNER: AttributeRef = AttributeRef(4);
 
 /// Metric class of the counters that are sampled.
 pub(crate) const SAMPLES: MetricRef = MetricRef(0);
@@ -48,8 +50,8 @@ pub(crate) const COUNTERS: [(&str, MetricMode); 4] = [
     ("mpi_t:queue", MetricMode::AbsolutePoint),
 ];
 
-/// An event with its time and, if it has one, its attribute.
-pub(crate) type Entry = (u64, Option<(AttributeRef, u64)>, Event<'static>);
+/// An event with its time and its attributes.
+pub(crate) type Entry = (u64, Vec<(AttributeRef, u64)>, Event<'static>);
 
 /// Events of a thread.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +73,7 @@ pub(crate) trait Events: Default {
     fn add(self, entry: Entry) -> Self;
 
     fn at(self, time: u64, event: impl Into<Event<'static>>) -> Self {
-        self.add((time, None, event.into()))
+        self.add((time, Vec::new(), event.into()))
     }
 
     fn with(
@@ -80,7 +82,7 @@ pub(crate) trait Events: Default {
         attribute: (AttributeRef, u64),
         event: impl Into<Event<'static>>,
     ) -> Self {
-        self.add((time, Some(attribute), event.into()))
+        self.add((time, vec![attribute], event.into()))
     }
 
     /// Adds a call without records.
@@ -195,12 +197,17 @@ impl<'w> World<'w> {
         let mut length = 0;
         for (location, thread) in (0..).map(LocationRef).zip(self.processes.iter().flatten()) {
             let mut writer = archive.events(location).unwrap();
-            for &(time, attribute, event) in &thread.events {
-                let attribute = attribute.map(|(attribute, value)| {
-                    [Attribute { attribute, value: AttributeValue::Uint64(value) }]
-                });
-                let attributes = attribute.as_ref().map_or(&[][..], |list| list);
-                writer.write_with(Time(time), List::from(attributes), event).unwrap();
+            for (time, attributes, event) in &thread.events {
+                let attributes: Vec<Attribute> = attributes
+                    .iter()
+                    .map(|&(attribute, value)| Attribute {
+                        attribute,
+                        value: AttributeValue::Uint64(value),
+                    })
+                    .collect();
+                let (time, attributes) = (*time, attributes.as_slice());
+
+                writer.write_with(Time(time), List::from(attributes), *event).unwrap();
                 length = length.max(time);
             }
             counts.push(writer.finish().unwrap().events);
@@ -240,8 +247,13 @@ impl<'w> World<'w> {
             })
             .unwrap();
         }
-        let attributes =
-            [archive::SYMMETRIC_OFFSET, archive::SEQUENCE, archive::ACTIVE_MESSAGE, archive::CALLS];
+        let attributes = [
+            archive::SYMMETRIC_OFFSET,
+            archive::SEQUENCE,
+            archive::ACTIVE_MESSAGE,
+            archive::CALLS,
+            archive::OWNER,
+        ];
         for (id, text) in attributes.iter().enumerate() {
             let (id, name) = (AttributeRef(id as u32), defs.string(text).unwrap());
             let kind = Type::Uint64;

@@ -25,7 +25,7 @@ const REGIONS: &[(&str, &str)] = &[
 /// Two processes of two threads each.
 fn analyzed(events: [&[(u64, Event<'static>)]; 4], check: impl Fn(&Analysis)) {
     let [a, b, c, d] = events.map(|list| Thread {
-        events: list.iter().map(|&(time, event)| (time, None, event)).collect(),
+        events: list.iter().map(|&(time, event)| (time, Vec::new(), event)).collect(),
     });
     let processes = &[vec![a, b], vec![c, d]];
     World { regions: REGIONS, processes, per_node: 2, groups: &[], latency: [0; 2], cores: &[] }

@@ -532,7 +532,8 @@ fn two_threads_in_the_target() {
 #[test]
 fn a_loop_of_tests_is_ended_by_who_changed_the_word() {
     let poller = |found| {
-        let thread = thread().test(64, false, 100, 110).test(64, false, 150, 160);
+        let thread = thread().test(64, false, 100, 110).test(64, false, 120, 130);
+        let thread = thread.test(64, false, 150, 160).test(64, false, 200, 210);
         thread.test(64, found, 290, 320).end()
     };
     let origin = || thread().p(2, 0, 72, 250).p(3, 0, 64, 300).p(5, 0, 72, 310).end();
@@ -540,7 +541,7 @@ fn a_loop_of_tests_is_ended_by_who_changed_the_word() {
     for (found, until) in [(true, Some(200)), (false, None)] {
         analyzed(&[vec![poller(found)], vec![origin()], vec![other()]], |analysis| {
             let [polling] = analysis.polling() else { panic!("{:?}", analysis.polling()) };
-            assert_eq!((polling.calls, polling.nanoseconds), (3, 220));
+            assert_eq!((polling.calls, polling.nanoseconds), (5, 220));
             assert_eq!(polling.until_release, until.unwrap_or(0));
             let targets: Vec<_> =
                 polling.targets.iter().map(|it| (it.who.as_str(), it.nanoseconds)).collect();

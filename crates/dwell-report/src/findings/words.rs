@@ -83,10 +83,10 @@ pub fn crowd(node: &str, processes: u32, cores: u32) -> String {
     format!("more processes than cores on {node}: {processes} processes share {cores} cores")
 }
 
-/// States that calls poll, and what that means for the report. `most` names the calls with the longest loops.
+/// States that calls poll for a time that is not counted as a wait. `most` names the calls with the longest loops.
 pub fn polling(calls: u64, in_seconds: f64, most: &str) -> String {
     let (calls, time) = (counted(calls, "call", "calls"), seconds(in_seconds));
-    format!("{calls} test again and again, for {time}; it counts as computing. Most: {most}")
+    format!("{calls} ask again and again, for {time} that no wait explains. Most: {most}")
 }
 
 #[cfg(test)]

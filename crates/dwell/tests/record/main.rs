@@ -52,6 +52,7 @@ mod names;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
 mod nwchem;
+mod polling;
 mod profile;
 mod same;
 mod select;

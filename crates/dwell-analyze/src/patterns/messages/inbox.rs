@@ -41,6 +41,8 @@ pub(super) struct Waiter {
     pub(super) leave: Time,
     /// Number of the polling loop that the call belongs to.
     pub(super) polls: Option<u32>,
+    /// True if it stands for several calls of that loop, so that its wait is that of the loop.
+    pub(super) merged: bool,
 }
 
 /// A call, and what is known about its messages.
@@ -456,7 +458,10 @@ pub(super) fn judge_call(
     sent: &HashMap<Key, VecDeque<Sent>, Mixed>,
     book: &mut impl FnMut(Booking),
 ) -> Time {
-    let Waiter { location, account, leave, mut enter, .. } = call.waiter;
+    let Waiter { location, account, leave, mut enter, merged, .. } = call.waiter;
+    if merged {
+        return leave;
+    }
     let mut add = |what, begin, Duration(amount), it: &Sent, left: Option<Duration>| {
         if amount > 0 {
             let culprit = Some(it.location);

@@ -79,12 +79,12 @@ struct Actor {
 
 impl Actor {
     fn record(&mut self, event: impl Into<Event<'static>>) {
-        self.thread.events.push((self.now, None, event.into()));
+        self.thread.events.push((self.now, Vec::new(), event.into()));
     }
 
     /// Adds an attribute to the last record.
     fn attribute(&mut self, attribute: (otf2::id::AttributeRef, u64)) {
-        self.thread.events.last_mut().unwrap().1 = Some(attribute);
+        self.thread.events.last_mut().unwrap().1 = vec![attribute];
     }
 
     /// Lets time pass: often little, so that times of different threads are sometimes equal.

@@ -73,7 +73,9 @@ fn loops_of_probes_sends_and_collectives_have_culprits() {
         vec![
             (0, "MPI_Isend", 5, 6, starts(5, 1, 1, 8)),
             ask("MPI_Test", 10, vec![]),
-            ask("MPI_Test", 20, vec![]),
+            ask("MPI_Test", 14, vec![]),
+            ask("MPI_Test", 18, vec![]),
+            ask("MPI_Test", 22, vec![]),
             ask("MPI_Test", 30, sent(32, 1)),
             (1, "MPI_Recv", posted, posted + 2, receives(posted + 2, 0)),
         ]
@@ -88,7 +90,9 @@ fn loops_of_probes_sends_and_collectives_have_culprits() {
     let consensus = vec![
         (0, "MPI_Ibarrier", 5, 6, begin(5, 1)),
         ask("MPI_Test", 10, vec![]),
-        ask("MPI_Test", 20, vec![]),
+        ask("MPI_Test", 14, vec![]),
+        ask("MPI_Test", 18, vec![]),
+        ask("MPI_Test", 22, vec![]),
         ask("MPI_Test", 30, end(32, 1)),
         (1, "MPI_Ibarrier", 28, 29, begin(28, 1)),
         (1, "MPI_Waitall", 30, 31, end(31, 1)),
