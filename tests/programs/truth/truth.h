@@ -14,6 +14,12 @@
  *
  * WHAT is the activity of findings.json, LINE that of the call after the delay, or of the call that was slow.
  *
+ * A program may also know which process its waits go back to, or that no trace of calls can tell (-1), and how long
+ * each process was in calls, and in loops that wait, because it neither worked nor looked at the notes of others:
+ *
+ *   MODE root 0 WAITER CULPRIT 0 0
+ *   MODE efficiency 0 PROCESS -1 IN_CALLS TIME
+ *
  * $TRUTH_ID names the page. No delay enters the runtime, so the process is away from it meanwhile. */
 #ifndef TRUTH_H
 #define TRUTH_H
@@ -32,7 +38,7 @@
 #include <unistd.h>
 
 #define PROCESSES 16 /* at most */
-#define EVENTS 64    /* of a process in a mode */
+#define EVENTS 256   /* of a process in a mode */
 #define MODES 64
 #define CALLS 20000
 
@@ -64,7 +70,9 @@ static void *shared_page(const char *kind, size_t bytes) {
   return page;
 }
 
+static int64_t began;
 static inline void truth_begin(int process, int count) {
+  began = now();
   me = process;
   processes = count;
   notes = shared_page("notes", sizeof *notes);
@@ -75,8 +83,12 @@ static inline void mark(int event) { (*notes)[me][first_event + event] = now(); 
 static inline int64_t marked(int process, int event) {
   return (*notes)[process][first_event + event];
 }
+/* Time that this process was outside of calls. */
+static int64_t outside_of_calls;
 static inline void await(int process, int event) {
+  int64_t begin = now();
   while (!marked(process, event)) usleep(100);
+  outside_of_calls += now() - begin;
 }
 /* A barrier outside of the runtime. */
 static inline void meet(int event) {
@@ -87,12 +99,15 @@ static inline void meet(int event) {
 /* Delays. On a machine with fewer cores than processes, those that sleep take no core from the others. */
 static volatile double sink;
 static inline void compute(double ms) {
-  int64_t end = now() + (int64_t)(ms * 1e6);
+  int64_t begin = now(), end = begin + (int64_t)(ms * 1e6);
   while (now() < end) sink += 1;
+  outside_of_calls += now() - begin;
 }
 static inline void rest(double ms) {
   struct timespec time = {(long)(ms / 1e3), (long)(ms * 1e6) % 1000000000l};
+  int64_t begin = now();
   nanosleep(&time, 0);
+  outside_of_calls += now() - begin;
 }
 
 /* The latest timed call. */
@@ -116,6 +131,7 @@ typedef struct {
   const char *mode, *pattern;
   call_t call;
   int how, culprit, event, events;
+  int further; /* events after this one that may have ended the wait as well */
   int unseen; /* no trace of the runtime can tell the culprit */
   int64_t wait;
 } wait_t;
@@ -149,8 +165,13 @@ static inline void waited_for_visit(const char *pattern, int culprit, int event,
 static inline void waited_for_some(call_t it, const char *pattern, unsigned culprits, int event) {
   note_wait((wait_t){.pattern = pattern, .call = it, .how = UNTIL_TARGETS, .events = (int)culprits, .event = event});
 }
+static inline unsigned others(void) { return ((1u << processes) - 1) & ~(1u << me); }
 static inline void waited_for_others(call_t it, const char *pattern, int event) {
-  waited_for_some(it, pattern, ((1u << processes) - 1) & ~(1u << me), event);
+  waited_for_some(it, pattern, others(), event);
+}
+/* The same where a process may have gone on to its next round meanwhile, and its next event ended the wait. */
+static inline void waited_in_rounds(const char *pattern, unsigned culprits, int event) {
+  note_wait((wait_t){.pattern = pattern, .call = call, .how = UNTIL_TARGETS, .events = (int)culprits, .event = event, .further = 1});
 }
 /* This call waited while one of several processes, given as bits, was between `event` and the event after it. */
 static inline void waited_while_away(const char *pattern, unsigned culprits, int event) {
@@ -203,6 +224,14 @@ static inline void caused(const char *what, double waits, double passed_on) {
   note_wait((wait_t){.pattern = what, .call = at, .how = KNOWN, .culprit = me, .wait = (int64_t)(waits * (double)delay)});
 }
 
+/* All waits of the run go back to what `culprit` does outside of calls; -1 if no trace of calls can tell. */
+static inline void root_cause(int culprit) {
+  if (me == 0) note_wait((wait_t){.pattern = "root", .how = KNOWN, .culprit = culprit});
+}
+/* The mode that is the only one of the run, if it makes its calls and loops one after the other and else only works. */
+static const char *all_known;
+static inline void knows_efficiency(void) { all_known = mode; }
+
 static inline void resolve(wait_t *it) {
   int64_t begin = it->call.begin, end = it->call.end, until = 0;
   switch (it->how) {
@@ -215,9 +244,10 @@ static inline void resolve(wait_t *it) {
       }
       break;
     case UNTIL_TARGETS:
-      for (int i = 0; i < processes; i++) {
-        int64_t time = (*notes)[i][it->event];
-        if ((it->events >> i & 1) && time > until && time <= end) until = time, it->culprit = i;
+      for (int i = 0; i < processes * (1 + it->further); i++) {
+        int process = i % processes;
+        int64_t time = (*notes)[process][it->event + i / processes];
+        if ((it->events >> process & 1) && time > until && time <= end) until = time, it->culprit = process;
       }
       break;
     case WHILE_AWAY:
@@ -252,6 +282,8 @@ static inline void truth_end(void) {
     fprintf(file, "%s %s %d %d %d %lld %lld\n", it->mode, it->pattern, it->call.line, me, culprit,
             (long long)it->wait, (long long)(it->call.end - it->call.begin));
   }
+  if (all_known)
+    fprintf(file, "%s efficiency 0 %d -1 %lld %lld\n", all_known, me, (long long)(now() - began - outside_of_calls), (long long)(now() - began));
   fclose(file);
 }
 

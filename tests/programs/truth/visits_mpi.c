@@ -1,5 +1,6 @@
 /* Targets of MPI that come and go: see visits.h. Times are in microseconds and random around what is given.
  *   fetch_and_op:WINDOW,GAP,OPERATIONS,PAUSE  all others add to words of rank 0, which visits MPI with MPI_Iprobe
+ *   stretches                                 rank 2 works for 40 ms and looks in six times; all others get and accumulate
  *   balanced:TIME,BYTES,ROUNDS,EVERY          all compute, get from their neighbour and add to its counter
  * WINDOW is allocated or dynamic. mpicc -g -O1 visits_mpi.c -o visits_mpi */
 #include <mpi.h>
@@ -38,6 +39,33 @@ static void fetch_and_op(void) {
   visits_end();
 }
 
+static void stretches(void) {
+  int flag;
+  visits_reset(outside);
+  meet(1);
+  if (me == 2) {
+    for (int i = 0; i < 6; i++) {
+      rest(40);
+      VISIT(MPI_Iprobe(MPI_ANY_SOURCE, 9999, WORLD, &flag, MPI_STATUS_IGNORE));
+    }
+    facts[me].done = 1;
+    mark(2);
+    VISIT(TIMED(MPI_Barrier(WORLD)));
+  } else {
+    long one = 1, before;
+    for (int i = 0; i < 5; i++) {
+      MPI_Get_accumulate(&one, 1, MPI_LONG, &before, 1, MPI_LONG, 2, addresses[2] + 8 * me, 1, MPI_LONG, MPI_SUM, dynamic);
+      TIMED(MPI_Win_flush(2, dynamic));
+      operation(before + 1, 1u << 2);
+    }
+    facts[me].done = 1;
+    mark(2);
+    TIMED(MPI_Barrier(WORLD));
+  }
+  waited_for_last("barrier_wait", 2);
+  visits_end();
+}
+
 static void balanced(void) {
   int next = (me + 1) % processes, barriers = 0, bytes = (int)number(1);
   long one = 1, before;
@@ -53,7 +81,7 @@ static void balanced(void) {
 }
 
 int main(int count, char **names) {
-  static const mode_t_ modes[] = {MODE(fetch_and_op), MODE(balanced)};
+  static const mode_t_ modes[] = {MODE(fetch_and_op), MODE(stretches), MODE(balanced)};
   MPI_Init(&count, &names);
   int rank, size;
   MPI_Comm_rank(WORLD, &rank);

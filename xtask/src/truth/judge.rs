@@ -2,7 +2,7 @@
 //!
 //! A row is one line of a program with one pattern. The true time is the sum of all waits there, over all processes;
 //! Dwell's bounds are the sums over all findings of the pattern in that line. A delay that others pass on has a row of its
-//! own: see [`causes`].
+//! own: see [`causes`]. So has what a program knows about the whole run: see [`whole`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::causes;
+use super::{causes, whole};
 
 /// Fraction of the true time by which it may lie outside of the bounds; [`SLACK`] is the same in seconds.
 const PART: f64 = 0.02;
@@ -23,6 +23,21 @@ const READING: f64 = 50e-6;
 const SHARE: f64 = 0.2;
 /// Fraction of the time from which on a balanced program must know of a finding.
 const NOTABLE: f64 = 0.01;
+/// Same as [`NOTABLE`] for a program that knows of all its polling, as a fraction of the time without start-up and shutdown.
+const NOTABLE_IN_RUN: f64 = 0.02;
+/// Pattern of a loop over one-sided calls, which covers all patterns but completions: a call of the loop may wait for its
+/// target, and the loop may poll.
+const SPIN: &str = "spin";
+
+/// Findings that a program does not know of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extra {
+    Allowed,
+    /// Only polling is allowed.
+    Balanced,
+    /// Nothing is allowed.
+    Exact,
+}
 
 /// Headings of the columns. Times are in milliseconds.
 pub(super) const HEAD: &str = "mode                      line pattern                 truth ms        dwell ms         culprit truth / dwell    verdict";
@@ -72,6 +87,8 @@ pub(super) enum Verdict {
     BelowBounds,
     AboveBounds,
     WrongCulprit,
+    /// The upper bound is notable where a program that knows of everything waits for next to nothing.
+    TooMuch,
     /// Dwell found a wait that the program does not know of.
     Unknown,
     /// The first cause is in another line.
@@ -89,6 +106,7 @@ impl Verdict {
             Self::BelowBounds => "TRUTH BELOW BOUNDS",
             Self::AboveBounds => "TRUTH ABOVE BOUNDS",
             Self::WrongCulprit => "WRONG CULPRIT",
+            Self::TooMuch => "CLAIMS TOO MUCH",
             Self::Unknown => "UNKNOWN TO THE PROGRAM",
             Self::WrongLine => "WRONG LINE",
             Self::NotPassedOn => "NOT PASSED ON",
@@ -186,11 +204,28 @@ pub(super) struct Found {
     pub(super) call: String,
 }
 
+impl Found {
+    fn add(&mut self, other: &Found) {
+        self.low += other.low;
+        self.high += other.high;
+        other.targets.iter().for_each(|&(who, seconds)| self.blame(who, seconds));
+    }
+
+    fn blame(&mut self, who: i64, seconds: f64) {
+        match self.targets.iter_mut().find(|it| it.0 == who) {
+            Some(known) => known.1 += seconds,
+            None => self.targets.push((who, seconds)),
+        }
+        self.targets.sort_by(|one, two| two.1.total_cmp(&one.1));
+    }
+}
+
 /// Findings of an archive, by line and pattern.
 struct Findings {
     found: BTreeMap<(u64, String), Found>,
-    /// Time of all processes, in seconds.
+    /// Time of all processes, in seconds, in all and without start-up and shutdown.
     time: f64,
+    run: f64,
 }
 
 impl Findings {
@@ -210,19 +245,23 @@ impl Findings {
             step["region"].as_str().unwrap_or("").clone_into(&mut entry.call);
             for target in it["targets"].as_array().into_iter().flatten() {
                 let Some(who) = process(target["who"].as_str().unwrap_or("")) else { continue };
-                let seconds = target["seconds_at_most"].as_f64().unwrap_or(0.0);
-                match entry.targets.iter_mut().find(|it| it.0 == who) {
-                    Some(known) => known.1 += seconds,
-                    None => entry.targets.push((who, seconds)),
-                }
+                entry.blame(who, target["seconds_at_most"].as_f64().unwrap_or(0.0));
             }
-            entry.targets.sort_by(|one, two| two.1.total_cmp(&one.1));
         }
         let time = json["time_seconds"].as_f64().context("findings.json has no time_seconds")?;
-        Ok(Findings { found, time })
+        let run = json["run_seconds"].as_f64().unwrap_or(time);
+        Ok(Findings { found, time, run })
     }
 
     fn of(&self, line: u64, pattern: &str) -> Found {
+        if pattern == SPIN {
+            let mut all = Found::default();
+            self.found
+                .iter()
+                .filter(|(key, _)| key.0 == line && !is_completion(&key.1))
+                .for_each(|(_, it)| all.add(it));
+            return all;
+        }
         let mut found = self.found.get(&(line, pattern.to_owned())).cloned().unwrap_or_default();
         found.others = self.found.iter().any(|(key, it)| {
             key.0 == line && key.1 != pattern && !is_completion(&key.1) && it.high > SLACK
@@ -248,47 +287,78 @@ pub(super) fn process(name: &str) -> Option<i64> {
     Some(if kind.contains("image") { number - 1 } else { number })
 }
 
-/// Judges every line with a wait that a program measured. For a balanced program it also judges findings that the
-/// program does not know of.
-pub(super) fn judge(truths: &[Truth], findings: &str, balanced: bool) -> Result<Vec<Row>> {
+/// Judges every line with a wait that a program measured. Unless `extra` allows them, it also judges findings
+/// that the program does not know of.
+pub(super) fn judge(truths: &[Truth], findings: &str, extra: Extra) -> Result<Vec<Row>> {
     let json: Value = serde_json::from_str(findings).context("findings.json is not JSON")?;
     let findings = Findings::read(&json)?;
-    let (causes, waits): (Vec<&Truth>, Vec<&Truth>) =
+    let (causes, others): (Vec<&Truth>, Vec<&Truth>) =
         truths.iter().partition(|it| causes::is_cause(it));
+    let (whole, waits): (Vec<&Truth>, Vec<&Truth>) =
+        others.into_iter().partition(|it| whole::is_whole(it));
     let mut lines: BTreeMap<(u64, &str), Vec<&Truth>> = BTreeMap::new();
-    for truth in waits {
+    for truth in &waits {
         lines.entry((truth.line, &truth.pattern)).or_default().push(truth);
     }
     let mut rows: Vec<Row> = lines
         .iter()
         .map(|(&(line, pattern), known)| row(line, pattern, known, &findings))
         .collect();
+    if extra == Extra::Exact {
+        let limit = NOTABLE_IN_RUN * findings.run;
+        for row in &mut rows {
+            row.verdict = exactly(row, limit);
+        }
+    }
     rows.extend(causes::row(&causes, &json));
-    if balanced {
-        let known = |line: u64, pattern: &str| match is_completion(pattern) {
-            true => lines.keys().any(|key| key.0 == line),
-            false => pattern == "polling" || lines.contains_key(&(line, pattern)),
-        };
-        let starts_or_ends =
-            |call: &str| ["init", "finalize"].iter().any(|it| call.to_lowercase().contains(it));
-        for ((line, pattern), found) in &findings.found {
-            if found.high > NOTABLE * findings.time
-                && !known(*line, pattern)
-                && !starts_or_ends(&found.call)
-            {
-                let key = Key { line: *line, pattern: pattern.clone(), mode: found.call.clone() };
-                let found = found.clone();
-                rows.push(Row {
-                    key,
-                    verdict: Verdict::Unknown,
-                    truth: 0.0,
-                    found,
-                    culprits: Vec::new(),
-                });
-            }
+    rows.extend(whole::rows(&whole, waits.iter().map(|it| it.seconds).sum(), &json));
+    let known = |line: u64, pattern: &str| match is_completion(pattern) {
+        true => lines.keys().any(|key| key.0 == line),
+        false => [pattern, SPIN].iter().any(|it| lines.contains_key(&(line, *it))),
+    };
+    let notable = |pattern: &str| match extra {
+        Extra::Exact => Some(NOTABLE_IN_RUN * findings.run),
+        Extra::Balanced if pattern != "polling" => Some(NOTABLE * findings.time),
+        _ => None,
+    };
+    let starts_or_ends =
+        |call: &str| ["init", "finalize"].iter().any(|it| call.to_lowercase().contains(it));
+    for ((line, pattern), found) in &findings.found {
+        if notable(pattern).is_some_and(|it| found.high > it)
+            && !known(*line, pattern)
+            && !starts_or_ends(&found.call)
+        {
+            let mode = match extra {
+                Extra::Exact => waits.iter().map(|it| it.mode.as_str()).find(is_mode),
+                _ => None,
+            };
+            let mode = mode.unwrap_or(&found.call).to_owned();
+            rows.push(Row {
+                key: Key { line: *line, pattern: pattern.clone(), mode },
+                verdict: Verdict::Unknown,
+                truth: 0.0,
+                found: found.clone(),
+                culprits: Vec::new(),
+            });
         }
     }
     Ok(rows)
+}
+
+/// Judges a row of a program that knows of everything. Where it waits for less than `limit`, nothing else may be wrong
+/// than that Dwell finds more than that.
+fn exactly(row: &Row, limit: f64) -> Verdict {
+    match row.verdict {
+        verdict if row.truth > limit => verdict,
+        _ if row.found.high <= limit => Verdict::Passes,
+        Verdict::Passes if row.found.high > row.truth + limit => Verdict::TooMuch,
+        verdict => verdict,
+    }
+}
+
+/// Returns `false` for what a program calls the time before and after its modes.
+fn is_mode(name: &&str) -> bool {
+    !["start", "end"].contains(name)
 }
 
 fn row(line: u64, pattern: &str, known: &[&Truth], findings: &Findings) -> Row {
@@ -353,7 +423,8 @@ mod tests {
 
     fn verdicts(lines: &[&str], balanced: bool) -> Vec<Verdict> {
         let truths: Vec<Truth> = lines.iter().map(|it| truth(it).expect("a truth")).collect();
-        let rows = judge(&truths, FINDINGS, balanced).expect("findings");
+        let extra = if balanced { Extra::Balanced } else { Extra::Allowed };
+        let rows = judge(&truths, FINDINGS, extra).expect("findings");
         rows.iter().map(|row| row.verdict).collect()
     }
 
@@ -398,6 +469,27 @@ mod tests {
         let lines =
             ["m wait_for_progress 7 1 3 100000000 0", "m wait_for_progress 7 1 0 5000000 0"];
         assert_eq!(verdicts(&lines, false), [Verdict::Passes]);
+    }
+
+    #[test]
+    fn a_spinning_loop_covers_all_patterns_in_its_line() {
+        let one = |line: &str| verdicts(&[line], false);
+        assert_eq!(one("m spin 11 1 2 85000000 0"), [Verdict::Passes]);
+        assert_eq!(one("m spin 7 1 3 150000000 0"), [Verdict::Passes]);
+        assert_eq!(one("m spin 7 1 1 150000000 0"), [Verdict::WrongCulprit]);
+    }
+
+    #[test]
+    fn exact_programs_know_of_their_polling() {
+        let line = "m barrier_wait 9 1 1 50000000 0";
+        let truths = [truth(line).expect("a truth")];
+        let rows = judge(&truths, FINDINGS, Extra::Exact).expect("findings");
+        let unknown: Vec<(u64, &str)> = rows
+            .iter()
+            .filter(|row| row.verdict == Verdict::Unknown)
+            .map(|row| (row.key.line, row.key.mode.as_str()))
+            .collect();
+        assert_eq!(unknown, [(7, "m"), (11, "m")]);
     }
 
     #[test]

@@ -30,6 +30,87 @@ const KNOWN: &[Known] = &[
     at_times("mpich", "lock_holder cause", "a lock counts as held until MPI_Win_unlock ends, and is given back in it"),
 ];
 
+/// Reasons of [`RULES_TO_COME`].
+const COMPUTING: &str = "polling is counted as computing";
+const NEIGHBOURS: &str = "neighbours that wait themselves are blamed instead of the late process";
+const ALL_ASKED: &str = "MPI_Win_flush_all asks all ranks over messages, not only those with puts";
+const FAR_APART: &str = "calls that are far apart count as a loop that polls";
+const PLAIN_LOADS: &str = "a process that spins on plain loads counts as computing";
+const READS: &str = "reads of a flag by others count as what ended the wait for it";
+
+/// Rows that wait for rules of the analysis: loops over one-sided calls, calls that complete puts, and causes that
+/// cannot be known. Whoever adds a rule deletes the rows that it makes pass.
+#[rustfmt::skip]
+const RULES_TO_COME: &[Known] = &[
+    // Loops over one-sided calls.
+    always("", "lock_by_swap spin", COMPUTING),
+    always("", "lock_by_swap efficiency", COMPUTING),
+    at_times("", "lock_by_swap root", COMPUTING),
+    always("", "test_and_set spin", COMPUTING),
+    always("", "test_and_set efficiency", COMPUTING),
+    at_times("", "test_and_set root", COMPUTING),
+    always("shmem-sm", "seqlock spin", COMPUTING),
+    always("shmem-sm", "readers_writer spin", COMPUTING),
+    always("", "ticket_lock spin", COMPUTING),
+    at_times("", "ticket_lock efficiency", COMPUTING),
+    at_times("", "ticket_lock root", COMPUTING),
+    always("", "ticket_back_off spin", COMPUTING),
+    at_times("", "ticket_back_off efficiency", COMPUTING),
+    at_times("", "ticket_back_off root", COMPUTING),
+    always("shmem-sm", "remote_word spin", COMPUTING),
+    always("shmem-sm", "remote_word efficiency", COMPUTING),
+    at_times("shmem-sm", "remote_word root", COMPUTING),
+    always("openmpi-sm", "word_by_get spin", COMPUTING),
+    always("openmpi-sm", "word_by_get efficiency", COMPUTING),
+    at_times("openmpi-sm", "word_by_get root", COMPUTING),
+    always("", "central_barrier spin", COMPUTING),
+    always("", "central_barrier efficiency", COMPUTING),
+    at_times("", "central_barrier root", COMPUTING),
+    always("", "sense_barrier spin", COMPUTING),
+    always("shmem-sm", "sense_barrier efficiency", COMPUTING),
+    at_times("", "sense_barrier root", COMPUTING),
+    at_times("shmem-sm", "sense_barrier late_signal", READS),
+    always("shmem-sm", "ring_by_test efficiency", COMPUTING),
+    always("openmpi-sm", "ring_by_fetch spin", COMPUTING),
+    always("openmpi-sm", "ring_by_fetch efficiency", COMPUTING),
+    at_times("openmpi-pt2pt", "ring_by_fetch spin", COMPUTING),
+    always("shmem-sm", "consumer efficiency", COMPUTING),
+    always("mpich", "testsome_between efficiency", COMPUTING),
+    at_times("openmpi-pt2pt", "testsome_between efficiency", COMPUTING),
+    always("armci-sm", "word_by_add spin", COMPUTING),
+    always("armci-sm", "word_by_add efficiency", COMPUTING),
+    at_times("armci-sm", "word_by_add root", COMPUTING),
+    at_times("coarrays", "event_query spin", COMPUTING),
+    at_times("coarrays", "event_query efficiency", COMPUTING),
+    at_times("coarrays", "event_query root", COMPUTING),
+    at_times("", "flag_by_message spin", COMPUTING),
+    always("", "flag_by_slow_poll spin", COMPUTING),
+    always("", "flag_by_slow_poll efficiency", COMPUTING),
+    at_times("", "flag_by_slow_poll root", COMPUTING),
+    // Polling that there is not.
+    always("", "server polling", FAR_APART),
+    always("", "computing_target polling", FAR_APART),
+    always("", "stretches polling", FAR_APART),
+    always("", "mcs_by_loads polling", FAR_APART),
+    at_times("", "testsome_between:balanced polling", FAR_APART),
+    // Loops without calls.
+    at_times("", "mcs_by_loads root", PLAIN_LOADS),
+    always("", "plain_store root", PLAIN_LOADS),
+    // Calls that complete puts.
+    at_times("shmem-tcp", "halo wait_for_progress", NEIGHBOURS),
+    at_times("shmem-tcp", "halo root", NEIGHBOURS),
+    at_times("shmem-tcp", "two_late wait_for_progress", NEIGHBOURS),
+    at_times("shmem-tcp", "flags wait_for_progress", NEIGHBOURS),
+    at_times("shmem-tcp", "flags root", NEIGHBOURS),
+    at_times("shmem-tcp", "sense_barrier:balanced spin", NEIGHBOURS),
+    always("openmpi-pt2pt", "halo wait_for_progress", ALL_ASKED),
+    at_times("openmpi-pt2pt", "halo root", ALL_ASKED),
+    always("openmpi-pt2pt", "late_in_turn wait_for_progress", ALL_ASKED),
+    always("coarrays", "four_kinds wait_for_progress", "event post is not known to wait for its target"),
+    // Others.
+    at_times("", "crowd root", "processes without a core are blamed"),
+];
+
 /// Returns why a row is known to fail, or `None` if it must pass.
 pub(super) fn reason(run: &Run, row: &Row) -> Option<&'static str> {
     find(run, row).map(|it| it.reason)
@@ -47,5 +128,5 @@ fn find(run: &Run, row: &Row) -> Option<&'static Known> {
     };
     // Where nothing waited there is nothing to fail.
     let could_fail = row.waits() || row.verdict != Verdict::Passes;
-    KNOWN.iter().find(known).filter(|_| could_fail)
+    KNOWN.iter().chain(RULES_TO_COME).find(known).filter(|_| could_fail)
 }

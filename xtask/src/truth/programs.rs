@@ -13,6 +13,8 @@ pub(super) enum Kind {
     Visits,
     /// Every line that waits must be found, and nothing else.
     Balanced,
+    /// As [`Self::Balanced`], and no polling that the program does not know of.
+    Exact,
     /// The first cause must be the delay of the only mode, which others pass on.
     Causes,
 }
@@ -52,16 +54,16 @@ impl Run {
         format!("{}-{program}-{processes}{core}-{modes}", self.runtime.name())
     }
 
-    const fn sampled(self) -> Run {
+    pub(super) const fn sampled(self) -> Run {
         Run { sample: true, ..self }
     }
 
-    const fn on_one_core(self) -> Run {
+    pub(super) const fn on_one_core(self) -> Run {
         Run { one_core: true, ..self }
     }
 }
 
-const fn waits(
+pub(super) const fn waits(
     runtime: Runtime,
     program: &'static str,
     processes: u32,
@@ -86,6 +88,15 @@ const fn balanced(
     modes: &'static [&'static str],
 ) -> Run {
     Run { kind: Kind::Balanced, ..waits(runtime, program, processes, modes) }
+}
+
+pub(super) const fn exact(
+    runtime: Runtime,
+    program: &'static str,
+    processes: u32,
+    modes: &'static [&'static str],
+) -> Run {
+    Run { kind: Kind::Exact, ..waits(runtime, program, processes, modes) }
 }
 
 /// Returns a run of one mode, with 4 processes: the first cause of a run is that of all its modes.

@@ -17,6 +17,14 @@ const LIMIT: &str = "30";
 const TCP: &[&str] =
     &["mpirun.openmpi", "-mca", "pml", "ob1", "-mca", "btl", "self,tcp", "-mca", "osc", "pt2pt"];
 
+/// Compiles and links a program with the settings that GASNet was installed with.
+const MAKEFILE: &str = "\
+include $(GASNET)/include/$(CONDUIT)-conduit/$(CONDUIT)-seq.mak
+all:
+\t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) -O1 -g -w -fPIE -fno-optimize-sibling-calls $(FLAGS) -c -o $(PROGRAM).o $(SOURCE)
+\t$(GASNET_LD) $(GASNET_LDFLAGS) -pie -o $(PROGRAM) $(PROGRAM).o $(GASNET_LIBS) -lm
+";
+
 /// A runtime together with a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runtime {
@@ -39,6 +47,14 @@ pub(super) enum Runtime {
     Coarrays,
     /// OpenSHMEM over shared memory and MPI over messages, in one program.
     Both,
+    /// ARMCI over Open MPI, windows over shared memory.
+    ArmciSm,
+    /// ARMCI over Open MPI, one-sided communication over messages.
+    ArmciPt2pt,
+    /// GASNet over shared memory.
+    GasnetSmp,
+    /// GASNet over UDP.
+    GasnetUdp,
 }
 
 impl Runtime {
@@ -53,15 +69,24 @@ impl Runtime {
             Self::Mpich => "mpich",
             Self::Coarrays => "coarrays",
             Self::Both => "shmem-sm+openmpi-pt2pt",
+            Self::ArmciSm => "armci-sm",
+            Self::ArmciPt2pt => "armci-pt2pt",
+            Self::GasnetSmp => "gasnet-smp",
+            Self::GasnetUdp => "gasnet-udp",
         }
     }
 
     fn compiler(self) -> &'static str {
         match self {
             Self::ShmemTcp | Self::ShmemSm | Self::Both => "oshcc",
-            Self::Pt2pt | Self::Tcp | Self::Sm | Self::Ucx => "mpicc.openmpi",
+            Self::Pt2pt | Self::Tcp | Self::Sm | Self::Ucx | Self::ArmciSm | Self::ArmciPt2pt => {
+                "mpicc.openmpi"
+            }
             Self::Mpich => "mpicc.mpich",
             Self::Coarrays => "gfortran",
+            // Makefiles of conduits call compilers; these only name the programs.
+            Self::GasnetSmp => "smp",
+            Self::GasnetUdp => "udp",
         }
     }
 
@@ -72,12 +97,24 @@ impl Runtime {
             Self::ShmemSm => &["oshrun", "-mca", "osc", "^rdma", "-x", "UCX_TLS=sm,self"],
             // Without a memory hook, which crashes at the end.
             Self::Both => &["oshrun", "-mca", "osc", "pt2pt", "-mca", "memory", "^patcher"],
-            Self::Pt2pt | Self::Coarrays => &["mpirun.openmpi", "-mca", "osc", "pt2pt"],
+            Self::Pt2pt | Self::Coarrays | Self::ArmciPt2pt => {
+                &["mpirun.openmpi", "-mca", "osc", "pt2pt"]
+            }
             Self::Tcp => TCP,
-            Self::Sm => &["mpirun.openmpi", "-mca", "osc", "sm,pt2pt"],
+            Self::Sm | Self::ArmciSm => &["mpirun.openmpi", "-mca", "osc", "sm,pt2pt"],
             Self::Ucx => &["mpirun.openmpi", "-mca", "osc", "ucx"],
             Self::Mpich => &["mpirun.mpich"],
+            // Programs start their processes themselves.
+            Self::GasnetSmp | Self::GasnetUdp => &[],
         }
+    }
+
+    fn is_armci(self) -> bool {
+        matches!(self, Self::ArmciSm | Self::ArmciPt2pt)
+    }
+
+    fn is_gasnet(self) -> bool {
+        matches!(self, Self::GasnetSmp | Self::GasnetUdp)
     }
 }
 
@@ -106,6 +143,9 @@ impl Tools {
         if is_newer(&program, &sources())? {
             return Ok(program);
         }
+        if run.runtime.is_gasnet() {
+            return self.compile_with_gasnet(run, program);
+        }
         let source = |name: &str| sources().join(name);
         let mut command = Command::new(run.runtime.compiler());
         command.args(["-g", "-O1", "-o"]).arg(&program);
@@ -119,7 +159,37 @@ impl Tools {
         } else {
             command.arg(source(&format!("{}.c", run.program))).arg("-lpthread");
         }
+        if run.runtime.is_armci() {
+            command.arg("-fno-optimize-sibling-calls");
+            command.args(self.flags(&["link-flags", "armci"])?.split_whitespace());
+            command.arg("-larmci-openmpi");
+        }
         process::output(&mut command)?;
+        Ok(program)
+    }
+
+    /// Returns flags for a compiler that Dwell prints for a runtime without a preloaded library.
+    fn flags(&self, what: &[&str; 2]) -> Result<String> {
+        let mut command = Command::new(&self.dwell);
+        command.args(what).arg("-o").arg(self.folder.join("bin").join(what[1]));
+        command.env("DWELL_LIBRARY", &self.library);
+        Ok(process::output(&mut command)?.trim().to_owned())
+    }
+
+    /// Compiles a program with the settings of a conduit of GASNet.
+    fn compile_with_gasnet(&self, run: &Run, program: PathBuf) -> Result<PathBuf> {
+        let gasnet = self.folder.join("../gasnet");
+        ensure!(gasnet.join("include").is_dir(), "`cargo xtask install` builds GASNet");
+        let flags = self.flags(&["compile-flags", "gasnet"])?;
+        let makefile = self.folder.join("bin/Makefile");
+        fs::write(&makefile, MAKEFILE)?;
+        let mut make = Command::new("make");
+        make.arg("-sf").arg(&makefile).arg(format!("FLAGS={flags}"));
+        make.arg(format!("CONDUIT={}", run.runtime.compiler()));
+        make.arg(format!("GASNET={}", gasnet.display()));
+        make.arg(format!("PROGRAM={}", program.display()));
+        make.arg(format!("SOURCE={}", sources().join(format!("{}.c", run.program)).display()));
+        process::output(&mut make)?;
         Ok(program)
     }
 
@@ -132,9 +202,17 @@ impl Tools {
         if run.one_core {
             command.args(["taskset", "-c", "0"]);
         }
-        command.args(run.runtime.launcher()).args(["-np", &run.processes.to_string()]);
-        if run.runtime != Runtime::Mpich {
-            command.args(["--bind-to", "none"]);
+        let processes = run.processes.to_string();
+        command.args(run.runtime.launcher());
+        if run.runtime.is_gasnet() {
+            let apart = if run.runtime == Runtime::GasnetUdp { "1" } else { "0" };
+            command.env("GASNET_PSHM_NODES", &processes).env("GASNET_SPAWNFN", "L");
+            command.env("GASNET_SUPERNODE_MAXSIZE", apart);
+        } else {
+            command.args(["-np", &processes]);
+            if run.runtime != Runtime::Mpich {
+                command.args(["--bind-to", "none"]);
+            }
         }
         if run.runtime == Runtime::Both {
             command.env("UCX_TLS", "sm,self");
@@ -143,7 +221,11 @@ impl Tools {
         if let Some(share) = &self.overhead {
             command.args(["--overhead", share]);
         }
-        command.arg(program).args(run.modes);
+        command.arg(program);
+        if run.runtime == Runtime::GasnetUdp {
+            command.arg(&processes);
+        }
+        command.args(run.modes);
         command.env("DWELL_LIBRARY", &self.library);
         let id = format!("{}-{}", std::process::id(), run.folder());
         command.env("TRUTH_ID", &id).env("TRUTH_OUT", folder.join("truth"));
@@ -153,7 +235,7 @@ impl Tools {
         command.stderr(File::create(folder.join("stderr"))?);
         let shown = process::display(&command);
         let status = command.status().with_context(|| format!("cannot run `{shown}`"))?;
-        for page in ["notes", "visits"] {
+        for page in ["notes", "visits", "releases"] {
             let _ = fs::remove_file(format!("/dev/shm/truth-{id}-{page}"));
         }
         let errors = fs::read_to_string(folder.join("stderr")).unwrap_or_default();
