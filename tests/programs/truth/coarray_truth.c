@@ -6,12 +6,17 @@ void coarray_begin(int image, int images) {
   spinning_begin();
 }
 void coarray_end(void) { truth_end(); }
+/* The twin of the mode runs. */
+static int is_balanced;
+void coarray_balanced(void) { is_balanced = 1; }
 /* A mode begins; all images come here. */
 void coarray_mode(int number) {
   static const char *const names[] = {"chain", "late_image", "critical", "computing_image", "after_pair", "balanced",
                                       "partners", "events", "lock_holder", "late_target",
                                       "atomic_word", "event_query", "four_kinds", "teams"};
-  mode = names[number];
+  static char twin[64];
+  snprintf(twin, sizeof twin, "%s:balanced", names[number]);
+  mode = is_balanced ? twin : names[number];
   first_event = number * EVENTS;
   meet(EVENTS - 1);
 }

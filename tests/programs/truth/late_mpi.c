@@ -1,5 +1,5 @@
 /* Ranks that are late for different reasons, and calls of MPI that wait for them: see truth.h and spinning.h. Each mode is
- * a run of its own; with the argument `balanced` nobody is late. Truth: each rank notes when it reaches the call for which
+ * a run of its own; with the argument `balanced` no rank is late. Truth: each rank notes when it reaches the call for which
  * others wait.
  * mpicc -g -O1 late_mpi.c -o late_mpi -lpthread; mpirun -np 5 ./late_mpi pipeline */
 #define _GNU_SOURCE
@@ -153,26 +153,17 @@ static void six_kinds(void) {
   if (!balanced()) root_cause(5);
 }
 
-/* Rank 1 sends much to rank 0, which has begun to receive and then computes: the sender waits for it, and rank 0 itself for
- * nobody, because nothing could move before it came back. `often` makes rank 0 test each millisecond instead. */
+/* Rank 1 sends much to rank 0, which has begun to receive and then computes: the sender waits for it. Rank 0 itself waits
+ * for no other rank, because nothing could move before it returned. */
 static void own_fault(void) {
-  int often = !strcmp(argument, "often"), flag = 0;
   MPI_Request request;
   for (int round = 0; round < 6; round++) {
     if (me == 0) {
       MPI_Irecv(large, LARGE, MPI_CHAR, 1, 1, WORLD, &request);
       mark(round);
       await(1, 20 + round);
-      for (int part = 0; part < 60 && often && !flag; part++) {
-        rest(1);
-        mark(40 + round);
-        MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-      }
-      flag = 0;
-      if (!often) {
-        rest(60);
-        mark(40 + round);
-      }
+      rest(60);
+      mark(40 + round);
       TIMED(MPI_Wait(&request, MPI_STATUS_IGNORE));
       waited_known(call, "wait_for_progress", 1, 0);
     } else {
@@ -180,7 +171,7 @@ static void own_fault(void) {
       MPI_Isend(large, LARGE, MPI_CHAR, 0, 1, WORLD, &request);
       mark(20 + round);
       TIMED(MPI_Wait(&request, MPI_STATUS_IGNORE));
-      if (!often) waited("wait_for_progress", 0, 40 + round);
+      waited("wait_for_progress", 0, 40 + round);
     }
     barrier(100 + round);
   }

@@ -1,5 +1,5 @@
 /* One-sided communication of MPI with neighbours, of which one is late: see truth.h and spinning.h. Each mode is a run
- * of its own; with the argument `balanced` all work for as long. Truth: each rank notes when it has worked and enters MPI
+ * of its own; with the argument `balanced` all have equal work. Truth: each rank notes when it has worked and enters MPI
  * again. A call that needs the late rank waits until that note, if it is still under way then. A flush of all may ask ranks
  * to which nothing was put: in Open MPI over messages it asks every rank.
  * mpicc -g -O1 neighbours_mpi.c -o neighbours_mpi; mpirun -np 4 ./neighbours_mpi halo */

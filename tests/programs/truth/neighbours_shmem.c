@@ -1,5 +1,5 @@
-/* Processes that put to others and complete their puts, over which the late one is waited for: see truth.h and spinning.h.
- * Each mode is a run of its own; with the argument `balanced` all work for as long. Truth: each PE notes when it has worked
+/* Processes that put to others and complete these puts, which makes them wait for a late one: see truth.h and spinning.h.
+ * Each mode is a run of its own; with the argument `balanced` all have equal work. Truth: each PE notes when it has worked
  * and enters the library again. A quiet that needs the late PE waits until that note, if it is still under way then. A
  * quiet completes what the barrier before it has put as well, so it may need any PE.
  * oshcc -g -O1 neighbours_shmem.c -o neighbours_shmem; oshrun -np 4 ./neighbours_shmem halo */

@@ -2,9 +2,9 @@
  *
  * Each process notes, on a page of memory that all share outside of the runtime, when it releases a lock: right before
  * the call that does so. A loop that spins for the lock waited from its begin until the last release before its end; for
- * each stretch between two releases the process is to blame that made the second. All times are of one clock, so the
- * truth is known to the time between a note and the call after it, whatever the machine does. What a loop needs
- * after the last release to see it is no wait for anyone.
+ * each stretch between two releases, the process that made the second one is to blame. All times are of one clock, so the
+ * truth is known to the time between a note and the call after it, whatever the machine does. The time
+ * that a loop needs to notice the last release is not part of its wait.
  *
  * A loop is one line, so that all its calls are in the line which the program names. The pattern is `spin`: the runtime
  * may make a call of the loop wait for its target, and the loop may poll, and both are part of the same wait.
@@ -82,7 +82,7 @@ static inline void spins_end(void) {
 
 /* The twin of the mode runs. */
 static inline int balanced(void) { return !strcmp(argument, "balanced"); }
-/* All processes work for as long: they end at the same time, though some begin later. */
+/* Equal work: all processes end it at the same time, even if some of them begin later. */
 static int64_t next_step;
 static inline void work_evenly(double ms) {
   if (!next_step) next_step = marked(0, EVENTS - 5);

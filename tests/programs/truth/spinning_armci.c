@@ -1,5 +1,5 @@
 /* Loops over calls of ARMCI that spin until another process lets them through: see spinning.h. With the argument `balanced`
- * nobody waits: processes use locks of their own, or work for as long as the others.
+ * no process waits: each uses a lock of its own, or all have equal work.
  * mpicc -g -O1 spinning_armci.c $(dwell link-flags armci) -larmci-openmpi; mpirun -np 3 ./a.out lock_by_swap */
 #include <armci.h>
 #include <message.h>

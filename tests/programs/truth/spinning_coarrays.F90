@@ -1,5 +1,5 @@
 ! Loops of coarrays that spin until another image lets them through, and teams: see truth.h, spinning.h and coarray_truth.c.
-! The command line names a mode; a second word makes all images work for as long.
+! The command line names a mode; a second word gives all images equal work.
 ! gfortran -g -O1 -fcoarray=lib spinning_coarrays.F90 coarray_truth.o -o spinning_coarrays -lcaf_openmpi
 program spinning_coarrays
   use iso_c_binding
@@ -11,6 +11,8 @@ program spinning_coarrays
       integer(c_int), value :: image, images
     end subroutine
     subroutine finish() bind(c, name='coarray_end')
+    end subroutine
+    subroutine set_balanced() bind(c, name='coarray_balanced')
     end subroutine
     subroutine mode(number) bind(c, name='coarray_mode')
       import c_int
@@ -79,6 +81,7 @@ program spinning_coarrays
   call begin(me, images)
   call get_command_argument(1, name)
   balanced = command_argument_count() > 1
+  if (balanced) call set_balanced()
   sync all
   select case (name)
   case ('atomic_word')
@@ -130,20 +133,18 @@ program spinning_coarrays
         call enter(); event wait (ready); call leave(__LINE__)
         call waited(signal, me - 1, round)
       end if
-      if (.not. balanced) then
-        call enter(); lock (common[1]); call leave(__LINE__)
-        call waited_for_release(lock_kind)
-        call rest(20)
-        call release_now(lock_kind)
-        unlock (common[1])
-        call enter()
-        critical
-          call leave(__LINE__ - 1)
-          call waited_for_release(critical_kind)
-          call rest(10)
-          call release_now(critical_kind)
-        end critical
-      end if
+      call enter(); lock (common[1]); call leave(__LINE__)
+      call waited_for_release(lock_kind)
+      call rest(20)
+      call release_now(lock_kind)
+      unlock (common[1])
+      call enter()
+      critical
+        call leave(__LINE__ - 1)
+        call waited_for_release(critical_kind)
+        call rest(10)
+        call release_now(critical_kind)
+      end critical
       total = me
       call mark(40 + round)
       call enter(); call co_sum(total); call leave(__LINE__)

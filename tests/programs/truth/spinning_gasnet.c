@@ -1,4 +1,4 @@
-/* Loops of GASNet that poll until a handler has run: see spinning.h. With the argument `balanced` all work for as long.
+/* Loops of GASNet that poll until a handler has run: see spinning.h. With the argument `balanced` all have equal work.
  * The makefile of the conduit says how to compile; GASNET_PSHM_NODES=2 ./spinning_gasnet flag_by_message */
 #include <gasnet_coll.h>
 #include <gasnetex.h>
@@ -65,7 +65,7 @@ int main(int count, char **names) {
   truth_begin((int)gex_TM_QueryRank(team), (int)gex_TM_QuerySize(team));
   barrier(10);
   RUN_MODES(count, names, modes, barrier);
-  truth_end();
   barrier(11);
+  truth_end();
   gasnet_exit(0);
 }

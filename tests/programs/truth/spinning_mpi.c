@@ -1,6 +1,6 @@
 /* Loops over calls of MPI that spin until another rank lets them through: see spinning.h. Each mode is a run of its own.
- * With the argument `balanced` nobody waits: ranks use locks of their own, or work for as long as the others. Where the
- * target must help, a call of the loop waits itself while rank 0 is away; who holds the lock is to blame all the same.
+ * With the argument `balanced` no rank waits: each uses a lock of its own, or all have equal work. Where the target must
+ * help, single calls of a loop wait while rank 0 is outside of MPI; the rank that holds the lock is to blame all the same.
  * mpicc -g -O1 spinning_mpi.c -o spinning_mpi; mpirun -np 4 ./spinning_mpi ticket_lock */
 #include <mpi.h>
 
@@ -159,7 +159,7 @@ static void server(void) {
   barrier(250);
 }
 
-/* Ranks after 0 take tasks from a counter of rank 0, which is in a barrier and serves them. Nobody waits. */
+/* Ranks after 0 take tasks from a counter of rank 0, which is in a barrier and serves them. No rank waits for a task. */
 static void task_counter(void) {
   long task = 0;
   while (me && task < 90) {
@@ -169,7 +169,7 @@ static void task_counter(void) {
   barrier(250);
 }
 
-/* Ranks after 0 raise a word of rank 0 to their own values. They try again when another came first; nobody waits. */
+/* Ranks after 0 raise a word of rank 0 to their own values. They try again when another rank was faster, but do not wait. */
 static void maximum(void) {
   for (int round = 0; me && round < 12; round++) {
     for (int i = 0; i < 30; i++) {
@@ -188,7 +188,7 @@ static void maximum(void) {
 }
 
 /* A lock with a queue in shared memory, in which ranks spin on plain loads. No call is made meanwhile, so no trace of calls
- * can tell that they wait, nor why they come to the barrier when they do. */
+ * can tell that they wait, nor why they reach the barrier when they do. */
 typedef struct {
   _Atomic int next, locked, tail;
   int padding[29];
@@ -226,7 +226,7 @@ static void mcs_by_loads(void) {
   TOGETHER("wait_at_free", 249, MPI_Win_free(&shared));
 }
 
-/* Rank 0 works and stores a flag in shared memory; rank 1 loads it until it is set and comes to the barrier last. Rank 2
+/* Rank 0 works and stores a flag in shared memory; rank 1 loads it until it is set and reaches the barrier last. Rank 2
  * waits there for rank 1. That rank 1 waited for rank 0 is in no call. */
 static void plain_store(void) {
   MPI_Win shared;

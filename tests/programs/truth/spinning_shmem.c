@@ -1,7 +1,7 @@
 /* Loops over one-sided calls of OpenSHMEM that spin until another PE lets them through: see spinning.h. Each mode is a run
- * of its own. With the argument `balanced` nobody waits: PEs use locks of their own, or work for as long as the others.
- * Over TCP a call of the loop waits itself while its target, PE 0, is away; who holds the lock, or PE 0 that comes back,
- * is to blame all the same.
+ * of its own. With the argument `balanced` no PE waits: each uses a lock of its own, or all have equal work. Over TCP single
+ * calls of a loop wait while their target, PE 0, is outside of the library; the PE that holds the lock is to blame all the
+ * same. Where PE 0 is outside without holding the lock, its return counts as a release.
  * oshcc -g -O1 spinning_shmem.c -o spinning_shmem; oshrun -np 3 ./spinning_shmem lock_by_swap */
 #include <shmem.h>
 
@@ -63,7 +63,7 @@ static void test_and_set(void) {
 }
 
 /* A lock with a queue: each waits in one call for a word of its own, which the PE before it writes. The tail of the queue
- * is on PE 0: over TCP a PE enters the queue when PE 0 comes back, and is known to the PE before it when that one does. */
+ * is on PE 0: over TCP a PE can enter the queue, and announce itself to the PE before it, only when these return to the library. */
 static void mcs_lock(void) {
   for (int round = 0; round < 6; round++) {
     heap->next = 0;
@@ -120,7 +120,7 @@ static void central_barrier(void) {
 }
 
 /* A barrier in which the last resets the counter and turns a word over. PE 1 is late. Over TCP atomics of PE 0 on its own
- * memory serve nobody, so PE 0 waits for the word in a call that does. */
+ * memory make no progress for others, so PE 0 waits for the word in a call that does. */
 static void sense_barrier(void) {
   for (int round = 0; round < (balanced() ? 6 : 10); round++) {
     long sense = !(round & 1);
@@ -215,14 +215,14 @@ static void readers_writer(void) {
   spins_end();
 }
 
-/* PEs after 0 take tasks from a counter of PE 0, which is in a barrier and serves them. Nobody waits. */
+/* PEs after 0 take tasks from a counter of PE 0, which is in a barrier and serves them. No PE waits for a task. */
 static void task_counter(void) {
   if (me)
     while (shmem_long_atomic_fetch_inc(&heap->tasks, 0) < 90) rest(8);
   barrier(250);
 }
 
-/* PEs after 0 raise a word of PE 0 to their own values. They try again when another came first; nobody waits. */
+/* PEs after 0 raise a word of PE 0 to their own values. They try again when another PE was faster, but do not wait. */
 static void maximum(void) {
   for (int round = 0; me && round < 12; round++) {
     for (int i = 0; i < 100; i++) {
