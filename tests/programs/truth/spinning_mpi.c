@@ -73,6 +73,7 @@ static void ring_by_fetch(void) {
     long word = 0;
     if (me == 0) {
       work(late == 0 ? 30 : 5);
+      release_now(LOCK);
       TIMED(for (;;) { READ(word, 1, CONSUMED); if (word > item - SLOTS) break; sched_yield(); });
       spun(LOCK);
       release_now(LOCK);

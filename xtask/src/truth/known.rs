@@ -74,6 +74,7 @@ const RULES_TO_COME: &[Known] = &[
     always("openmpi-sm", "ring_by_fetch spin", COMPUTING),
     always("openmpi-sm", "ring_by_fetch efficiency", COMPUTING),
     at_times("openmpi-pt2pt", "ring_by_fetch spin", COMPUTING),
+    at_times("mpich", "ring_by_fetch spin", COMPUTING),
     always("shmem-sm", "consumer efficiency", COMPUTING),
     always("mpich", "testsome_between efficiency", COMPUTING),
     at_times("openmpi-pt2pt", "testsome_between efficiency", COMPUTING),
