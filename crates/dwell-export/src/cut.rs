@@ -101,6 +101,7 @@ pub fn cut(
         description: anchor.description.clone(),
         properties: properties(anchor, &damage),
         trace_id: anchor.trace_id,
+        local_definitions: true,
         ..Options::default()
     };
     let writer = ArchiveWriter::create(directory, "traces", options)?;

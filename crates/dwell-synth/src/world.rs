@@ -114,6 +114,7 @@ impl<'p> Program<'p> {
             machine: "synthetic".into(),
             description: self.description.into(),
             trace_id: self.seed | 1,
+            local_definitions: true,
             defs_chunk: Options::defs_chunk_for(self.ranks),
             ..Options::default()
         };

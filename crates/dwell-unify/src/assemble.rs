@@ -10,7 +10,9 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dwell_model::{archive, profile};
+use otf2::close::seal;
 use otf2::id::LocationRef;
+use otf2::store::FileKind;
 use otf2::write::{ArchiveWriter, EventWriter, Options};
 use otf2::{def, files, map};
 
@@ -29,6 +31,7 @@ pub fn options(chunk: u64, locations: u64) -> Options {
         defs_chunk: Options::defs_chunk_for(locations),
         creator: format!("Dwell {}", env!("CARGO_PKG_VERSION")),
         trace_id: realtime() | 1,
+        local_definitions: true,
         ..Options::default()
     }
 }
@@ -42,7 +45,8 @@ fn realtime() -> u64 {
 /// Brings the files of one process to their places in the archive: renames its event files, or copies them from another
 /// file system, and writes its mapping tables and clock offsets. `first` is the location of the first thread, and
 /// `open_files` the folder in which the recorder wrote. A thread without an event file gets an empty one. The function
-/// may be called again after an interruption.
+/// may be called again after an interruption. Returns `false` if an event file has no checksums, because an earlier
+/// version recorded it; the anchor must not state them then.
 ///
 /// # Errors
 /// If files cannot be moved or written.
@@ -53,8 +57,9 @@ pub fn place(
     directory: &Path,
     open_files: &Path,
     options: &Options,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     let archive = ArchiveWriter::join(directory, "traces", options.clone()).map_err(other)?;
+    let mut sealed = true;
     let tables = local.tables(maps);
     for id in 0..local.process.threads.len() as u64 {
         let location = LocationRef(first.0 + id);
@@ -67,6 +72,8 @@ pub fn place(
         } else if !there {
             bring(&from, &to)?;
         }
+        let kind = FileKind::Events(location);
+        sealed &= seal(&to, kind, options.events_chunk).map_err(other)?;
         let mut defs = archive.local_definitions(location).map_err(other)?;
         for (mapping_type, ids) in &tables {
             let id_map = map::IdMapRef::dense(ids);
@@ -82,7 +89,7 @@ pub fn place(
         }
         defs.finish().map_err(other)?;
     }
-    Ok(())
+    Ok(sealed)
 }
 
 /// Moves the files of rows of a process into the profile folder of the experiment, under the numbers of their

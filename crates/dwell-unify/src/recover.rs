@@ -247,7 +247,8 @@ pub fn recover(directory: &Path, from: &[PathBuf], caution: Caution) -> Result<R
             let told = |error| Error::Io(folder.into(), error);
             let maps = global.locate(&local.shared).map_err(told)?;
             let (first, to) = (LocationRef(first), directory);
-            assemble::place(&local, first, &maps, to, folder, &options).map_err(told)?;
+            let placed = assemble::place(&local, first, &maps, to, folder, &options);
+            options.checksums &= placed.map_err(told)?;
             assemble::place_rows(&local, first, to, folder).map_err(told)?;
         }
         first += threads;

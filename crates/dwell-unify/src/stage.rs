@@ -14,7 +14,7 @@
 //!
 //! # The rest of an earlier chunk
 //! Behind the end mark of the last event, the memory has what is left of the chunk that was in it before. Only the bytes
-//! before the end mark belong to the chunk.
+//! before the end mark belong to the chunk, or all of it once it has its own [checksum](otf2::seal).
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use otf2::chunk::Header;
 use otf2::close::end_of_events;
 use otf2::files;
+use otf2::seal::is_complete;
 
 /// Result of [`put_back`]: the staged chunk of an event file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,14 +74,15 @@ pub fn put_back(events: &Path, chunk_size: u64) -> io::Result<Staged> {
             || at_place(&file, last_but_one, chunk_size)?.get(BEGUN..) == Some(rest);
         return if known { remove(&path, Staged::Nothing) } else { keep(&path) };
     };
-    // Bytes behind it are from an earlier chunk.
-    chunk.get_mut(end..).unwrap_or_default().fill(0);
+    // Bytes behind it are from an earlier chunk, unless this one is complete and was about to be copied.
+    let used = if is_complete(&chunk) { chunk.len() } else { end };
+    chunk.get_mut(used..).unwrap_or_default().fill(0);
     // An event file that is too short was cut: the chunk goes behind what is there, and the numbers of events tell.
     let mut place = last_but_one;
     while place < places && !is_free(&at_place(&file, place, chunk_size)?, &chunk) {
         place += 1;
     }
-    file.write_all_at(chunk.get(..end).unwrap_or_default(), place * chunk_size)?;
+    file.write_all_at(chunk.get(..used).unwrap_or_default(), place * chunk_size)?;
     if place >= places {
         file.set_len((place + 1) * chunk_size)?;
     }

@@ -22,10 +22,21 @@
 //! | u64 | trace id, from anchor format 2 on |
 //! | u32 ×2 | number of snapshots and of thumbnails, from anchor format 3 on |
 //! | u8 ×3 | `02 01 00` |
+//!
+//! If the chunks of the archive have [checksums](crate::seal), the anchor has the property [`CHECKSUMS`], and these
+//! bytes follow, which other readers ignore:
+//!
+//! | code | field |
+//! |---|---|
+//! | u8 ×4 | `CRC1` |
+//! | u32 | CRC-32 of all bytes before this field, little endian |
+//!
+//! An anchor with one of the two and not the other is damaged, so that no single change switches the checks off.
 
 use crate::chunk;
 use crate::error::{Error, ErrorKind, Result, Unsupported};
 use crate::output::{Output, SliceOutput};
+use crate::seal;
 use crate::wire::{ByteOrder, Fault, Input};
 
 /// The contents of the anchor file `NAME.otf2`, from which every reader of an archive starts.
@@ -93,6 +104,19 @@ impl Default for Anchor {
 /// none above 256 KiB.
 pub(crate) const MOST: u64 = 16 * 1024 * 1024;
 
+/// Property of archives whose chunks have [checksums](crate::seal). Its value is `CRC-32`, followed by
+/// `, local definitions` if a location without local definitions has lost them.
+pub const CHECKSUMS: &str = "CHUNK::CHECKSUMS";
+
+/// Values of the property [`CHECKSUMS`], without and with local definitions of all locations.
+const KINDS: [&str; 2] = ["CRC-32", "CRC-32, local definitions"];
+
+/// Returns the property of an archive with checksums, in which all locations may be known to have local definitions.
+pub(crate) fn checksums(local_definitions: bool) -> (String, String) {
+    let [plain, local] = KINDS;
+    (CHECKSUMS.into(), if local_definitions { local } else { plain }.into())
+}
+
 const MAGIC: &[u8] = b"OTF2";
 const ANCHOR_FORMAT: u8 = 3;
 const TRACE_FORMAT: u8 = 2;
@@ -119,14 +143,22 @@ impl Anchor {
         if input.str().map(|magic| magic.as_bytes() == MAGIC) != Ok(true) {
             return Err(Error::new(ErrorKind::NotAnAnchor));
         }
-        Self::fields(&mut input, order).map_err(|problem| match problem {
+        let signed = seal::is_marked(bytes);
+        if signed && !seal::is_complete(bytes) {
+            return Err(Error::new(ErrorKind::Checksum));
+        }
+        let anchor = Self::fields(&mut input, order).map_err(|problem| match problem {
             Problem::Kind(kind) => Error::new(kind),
             Problem::Fault(fault) => Error::new(match fault {
                 Fault::Truncated | Fault::Unterminated => ErrorKind::Cut,
                 fault => ErrorKind::Record { id: chunk::control::HEADER, fault },
             })
             .at_byte((bytes.len() - input.left()) as u64),
-        })
+        })?;
+        match anchor.has_checksums() == signed {
+            true => Ok(anchor),
+            false => Err(Error::new(ErrorKind::Checksum)),
+        }
     }
 
     fn fields(input: &mut Input<'_>, order: ByteOrder) -> Result<Self, Problem> {
@@ -224,6 +256,10 @@ impl Anchor {
         end.into_iter().for_each(|byte| output.u8(byte));
         let length = output.pos();
         bytes.truncate(length);
+        if self.has_checksums() {
+            bytes.resize(length + seal::FULL, 0);
+            seal::complete(&mut bytes);
+        }
         bytes
     }
 
@@ -231,6 +267,17 @@ impl Anchor {
     /// occurs more than once, the first one counts.
     pub fn property(&self, name: &str) -> Option<&str> {
         self.properties.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns `true` if all chunks of the archive have [checksums](crate::seal).
+    pub fn has_checksums(&self) -> bool {
+        self.property(CHECKSUMS).is_some()
+    }
+
+    /// Returns `true` if every location with events has a file of local definitions, so that a missing one is damage.
+    pub fn has_local_definitions(&self) -> bool {
+        let [_, local] = KINDS;
+        self.property(CHECKSUMS) == Some(local)
     }
 
     /// Tells whether a string is a valid name for a property: at least two parts joined by `::`, each made of capitals,

@@ -11,6 +11,7 @@
 //! - [`scan_events`] examines an event file and reports its contents and its damage.
 //! - [`close_sound`] closes a sound file in place, [`mend_events`] makes a sound file from a damaged one.
 //! - [`leave_open`] leaves the regions that were open.
+//! - [`seal()`] adds the checksum of a file.
 //! - [`end_of_events`] finds the end of a chunk in memory that was used before.
 
 mod mend;
@@ -32,6 +33,7 @@ use crate::event::Leave;
 use crate::files;
 use crate::id::{LocationGroupRef, LocationRef, RegionRef, SystemTreeNodeRef, Time};
 use crate::record::Scope;
+use crate::seal;
 use crate::store::{self, Directory, FileKind, Store};
 use crate::value::Attribute;
 use crate::wire::Input;
@@ -105,15 +107,19 @@ pub fn close(
         return Err(Error::new(ErrorKind::Exists).at(anchor));
     }
     let mut closed = Closed::default();
-    let writer = ArchiveWriter::join(directory.as_ref(), name, options.clone())?;
+    let mut writer = ArchiveWriter::join(directory.as_ref(), name, options.clone())?;
+    let mut sealed = true;
     for location in event_files(&store.path().join(name))? {
         let path = store.describe(FileKind::Events(location));
-        let (events, damage) = close_events(&path, location, options.events_chunk)?;
+        let (mut events, damage) = close_events(&path, location, options.events_chunk)?;
+        sealed &= seal(&path, FileKind::Events(location), options.events_chunk)?;
+        events.bytes = fs::metadata(&path).map_or(events.bytes, |it| it.len());
         closed.locations.push(events);
         closed.damage.extend(damage.into_iter().map(|damage| (location, damage)));
         let path = store.describe(FileKind::LocalDefs(location));
         if path.exists() {
             close_definitions(&path, Scope::Local, options.defs_chunk)?;
+            sealed &= seal(&path, FileKind::LocalDefs(location), options.defs_chunk)?;
         } else {
             writer.local_definitions(location)?.finish()?;
         }
@@ -127,10 +133,12 @@ pub fn close(
     // A process that was killed before it wrote a definition leaves a file without any.
     closed.had_definitions = found.records > 0;
     if closed.had_definitions {
+        sealed &= seal(&path, FileKind::GlobalDefs, options.defs_chunk)?;
         writer.set_counts(found.locations, found.records);
     } else {
         write_definitions(&writer, &path, |definitions| define(&closed, definitions))?;
     }
+    writer.set_checksums(options.checksums && sealed);
     writer.finish()?;
     Ok(closed)
 }
@@ -298,10 +306,72 @@ pub fn leave_open(
     let file = files::open(path, true).map_err(fail)?;
     let bytes = finished.memory.get(..finished.used).unwrap_or_default();
     file.write_all_at(bytes, next).map_err(fail)?;
-    file.write_all_at(&[control::END_OF_CHUNK; 2], end).map_err(fail)?;
+    complete(&file, end, next, chunk_size).map_err(fail)?;
     (closed.events, closed.bytes) = (finished.events, next + finished.used as u64);
     closed.left += closed.events - before;
     Ok(())
+}
+
+/// Makes a full chunk of one that ended a file, at the end marks at `end`; the next chunk begins at `next`.
+fn complete(file: &File, end: u64, next: u64, chunk_size: u64) -> io::Result<()> {
+    let room = usize::try_from(next.saturating_sub(end)).unwrap_or_default();
+    if room < 2 + seal::FULL {
+        return file.write_all_at(&[control::END_OF_CHUNK; 2], end); // Of an earlier version.
+    }
+    let mut chunk = Vec::new();
+    let size = usize::try_from(chunk_size).unwrap_or_default();
+    chunk.try_reserve_exact(size)?;
+    chunk.resize(size, control::END_OF_CHUNK);
+    let used = chunk.len().saturating_sub(room);
+    let base = next.saturating_sub(chunk_size);
+    store::read_full(file, base, chunk.get_mut(..used).unwrap_or_default())?;
+    seal::complete(&mut chunk);
+    let trailer = chunk.last_chunk::<{ seal::FULL }>().copied().unwrap_or_default();
+    // In this order, so that the file is sound after each step.
+    file.write_all_at(&[control::END_OF_CHUNK; 2], end)?;
+    file.write_all_at(&trailer, next - seal::FULL as u64)
+}
+
+/// Adds the [checksum](crate::seal) to the last chunk of a file that ends with its end marks, and says in it which file
+/// of an archive this is. A checksum that the chunk has already is replaced. The chunks before it must have theirs.
+/// Returns `false` if they do not, or if there is no room, as in files that earlier versions recorded: then the archive
+/// must not state that it has checksums.
+///
+/// # Errors
+/// Fails if the file cannot be read or written.
+pub fn seal(path: &Path, kind: FileKind, chunk_size: u64) -> Result<bool> {
+    let wrap = |error| Error::io(error).at(path);
+    let file = files::open(path, true).map_err(wrap)?;
+    seal_file(&file, kind, chunk_size.max(1)).map_err(wrap)
+}
+
+fn seal_file(file: &File, kind: FileKind, chunk_size: u64) -> io::Result<bool> {
+    let size = file.metadata()?.len();
+    let last = size.div_ceil(chunk_size).saturating_sub(1);
+    for chunk in 1..=last {
+        let mut trailer = [0; seal::FULL];
+        store::read_full(file, chunk * chunk_size - seal::FULL as u64, &mut trailer)?;
+        if !seal::is_marked(&trailer) {
+            return Ok(false);
+        }
+    }
+    let mut bytes = Vec::new();
+    let length = usize::try_from(size - last * chunk_size).unwrap_or_default();
+    // The process that records calls this, too, and must not be aborted.
+    bytes.try_reserve_exact(length + seal::LAST)?;
+    bytes.resize(length, 0);
+    let length = store::read_full(file, last * chunk_size, &mut bytes)?;
+    bytes.truncate(length);
+    let front = seal::strip(&bytes, chunk_size).0.len();
+    bytes.truncate(front);
+    let marks = [control::END_OF_FILE, control::END_OF_BUFFER];
+    if !bytes.ends_with(&marks) || (front + seal::LAST) as u64 > chunk_size {
+        return Ok(false);
+    }
+    seal::end(&mut bytes, kind);
+    let trailer = bytes.get(front..).unwrap_or_default();
+    file.write_all_at(trailer, last * chunk_size + front as u64)?;
+    Ok(true)
 }
 
 /// Numbers of records and of locations in a definition file.

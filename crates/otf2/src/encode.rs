@@ -46,11 +46,9 @@ use crate::id::Time;
 use crate::mark::publish;
 use crate::output::{Output, SliceOutput, WindowOutput};
 use crate::record::{Any, Framing, framed, write_body};
+use crate::seal::{self, TAIL};
 use crate::value::{Attribute, List};
 use crate::wire::ByteOrder;
-
-/// Number of bytes kept free after the last event, for the end marks of the file.
-const TAIL: usize = 2;
 
 /// The reasons why an event cannot be written. The chunk then holds nothing of the event, and the encoder can be used
 /// further.
@@ -378,12 +376,14 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
             return Err(EncodeError::TimeWentBack);
         }
         let start = self.pos;
-        let space = TIMESTAMP + first.space() + second.space() + TAIL;
+        let space = TIMESTAMP + first.space() + second.space() + MARKS;
         if self.order == ByteOrder::Little
             && space <= WindowOutput::REACH
             && let Some((front, rest)) = self.chunk.split_at_mut_checked(start)
             && let Some(window) = rest.first_chunk_mut::<{ WindowOutput::SIZE }>()
         {
+            // The window is longer than its reach by more than the trailer of the chunk.
+            const { assert!(WindowOutput::SIZE >= WindowOutput::REACH + seal::LAST) };
             // A timestamp comes first in any case: then its byte is the commit mark, whatever the events are.
             let mut output = WindowOutput::new(window, 0);
             output.u8(0);
@@ -479,7 +479,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         let Some((front, rest)) = self.chunk.split_at_mut_checked(start) else {
             return Err(EncodeError::Full);
         };
-        let Some(window) = rest.get_mut(..space(attributes, record)) else {
+        let Some(window) = rest.get_mut(..space(attributes, record) + seal::LAST) else {
             let fresh = start == HEADER;
             return Err(if fresh { EncodeError::TooLarge } else { EncodeError::Full });
         };
@@ -549,10 +549,11 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     }
 
     /// Completes the last chunk with the end mark of the file, and returns its memory. The caller must write the used
-    /// bytes to the end of the event file.
+    /// bytes to the end of the event file. The encoder does not know the location that the file will belong to, so
+    /// [`close::seal`](crate::close::seal) adds the checksum later.
     pub fn finish(mut self) -> Finished<M> {
         let events = self.events();
-        let used = self.pos + TAIL;
+        let used = self.pos + MARKS;
         if let Some([a, b]) = self.chunk.get_mut(self.pos..used) {
             *b = control::END_OF_BUFFER;
             publish(a, control::END_OF_FILE);
@@ -560,14 +561,18 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Finished { memory: self.chunk, used, events }
     }
 
-    /// Fills the rest of a chunk with end marks, before another chunk follows it.
+    /// Fills the rest of a chunk with end marks and adds its [checksum](crate::seal), before another chunk follows it.
     fn complete(&mut self) {
-        if let Some(rest) = self.chunk.get_mut(self.pos..) {
+        if let Some(rest) = self.chunk.get_mut(self.pos..).filter(|rest| rest.len() > seal::FULL) {
             rest.fill(control::END_OF_CHUNK);
+            seal::complete(&mut self.chunk);
         }
         self.pos = self.chunk.len();
     }
 }
+
+/// Number of end marks of a file.
+const MARKS: usize = 2;
 
 /// Least number of bytes with which a chunk can begin.
 const PART: usize = 4096;
@@ -579,7 +584,7 @@ pub(crate) const MOST_AT_ONCE: u64 = 4;
 /// Returns an upper bound for the size of an event with its timestamp and attributes, and of the end marks after it.
 #[inline(always)]
 fn space(attributes: impl Before, record: impl Any) -> usize {
-    (TIMESTAMP + TAIL) + attributes.space() + framed(record.bound())
+    (TIMESTAMP + MARKS) + attributes.space() + framed(record.bound())
 }
 
 /// Encodes an event at the beginning of the output, and the end mark after it. Its first byte stays zero: it is the

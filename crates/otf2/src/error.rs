@@ -63,6 +63,9 @@ pub enum ErrorKind {
         /// Number of events in the file.
         found: u64,
     },
+    /// The bytes of a chunk or of the anchor do not have the [checksum](crate::seal) that they were written with, or
+    /// the file is another one than its name says. Nothing tells which of them are wrong.
+    Checksum,
     /// The local definitions of a location hold a second mapping table for the same kind of id. The first table is
     /// used.
     DuplicateMap,
@@ -163,6 +166,7 @@ impl Error {
                 | ErrorKind::Record { .. }
                 | ErrorKind::Cut
                 | ErrorKind::Count { .. }
+                | ErrorKind::Checksum
                 | ErrorKind::DuplicateMap
                 | ErrorKind::ClockOrder
         )
@@ -222,6 +226,10 @@ impl fmt::Display for ErrorKind {
             Self::Count { stated, found } => write!(
                 f,
                 "its definition states {stated} events, its file holds {found}; the file is damaged"
+            ),
+            Self::Checksum => f.write_str(
+                "the bytes from here on are not those that were written: the checksum is wrong, and the file is \
+                 damaged; copy it again from where it was recorded",
             ),
             Self::DuplicateMap => f.write_str("a second mapping table for the same kind of id"),
             Self::ClockOrder => f.write_str("clock offsets whose times do not rise"),

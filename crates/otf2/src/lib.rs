@@ -132,6 +132,7 @@ mod output;
 #[cfg(feature = "std")]
 pub mod read;
 mod record;
+pub mod seal;
 pub mod snapshot;
 #[cfg(feature = "std")]
 pub mod store;

@@ -230,14 +230,9 @@ impl Conclusion<'_> {
             let events = open_files.join(format!("{}.{id}.evt", local.process.rank));
             stage::put_back(&events, *chunk)?;
         }
-        assemble::place(
-            local,
-            unified.first_location,
-            &unified.maps,
-            directory,
-            open_files,
-            &options,
-        )
+        let (first, maps) = (unified.first_location, &unified.maps);
+        // A thread that could not be stopped leaves a file without a checksum, which readers report as damaged.
+        assemble::place(local, first, maps, directory, open_files, &options).map(drop)
     }
 
     /// Writes the global definitions and the anchor, at rank 0. `unification` describes the cost of unification.

@@ -26,6 +26,7 @@ pub(super) fn replace(
         events_chunk: anchor.events_chunk,
         defs_chunk: anchor.defs_chunk,
         order: anchor.order,
+        checksums: anchor.has_checksums(),
         ..Options::default()
     };
     let new = |file: FileKind| scratch.path().join(file.path(&name));

@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::files;
 use crate::id::{RegionRef, Time};
+use crate::seal;
 use crate::store;
 use crate::value::{Attribute, List};
 use crate::wire::ByteOrder;
@@ -50,6 +51,9 @@ pub enum What {
     Time,
     /// A `Leave` names a region that is not the one entered last.
     Nesting,
+    /// The bytes of a chunk do not have the [checksum](crate::seal) that it was completed with. Its events are still
+    /// read, if they can be, and some of them may be wrong.
+    Checksum,
     /// There are more bytes behind the last event than a writer can have left there.
     Behind,
     /// The number of events in a chunk differs from the number that its header states. A few more than stated are no
@@ -73,6 +77,7 @@ impl fmt::Display for Damage {
             What::Record => f.write_str("bytes that are no event"),
             What::Time => f.write_str("an event whose time is wrong"),
             What::Nesting => f.write_str("a region is left that was not entered last"),
+            What::Checksum => f.write_str("a chunk whose checksum is wrong"),
             What::Behind => f.write_str("bytes behind the last event"),
             What::Count { stated, found } => {
                 write!(f, "a chunk of {stated} events of which {found} are there")
@@ -282,7 +287,7 @@ impl Scanner<'_> {
         for chunk in 0..self.scan.room() {
             let offset = chunk * chunk_size;
             let length = store::read_full(file, offset, &mut memory)?;
-            let bytes = memory.get(..length).unwrap_or_default();
+            let (bytes, right) = seal::strip(memory.get(..length).unwrap_or_default(), chunk_size);
             if bytes.iter().all(|byte| *byte == 0) {
                 blanks += 1;
                 if blanks > BLANKS {
@@ -305,7 +310,11 @@ impl Scanner<'_> {
             {
                 self.scan.report(chunk * chunk_size + at as u64, What::Behind);
             }
+            let known = self.scan.damage.len();
             let (at, end, header) = self.chunk(chunk, bytes);
+            if right == Some(false) && self.scan.damage.len() == known {
+                self.scan.report(offset, What::Checksum);
+            }
             // Bytes behind the last event are known to be damage only if another chunk follows.
             let behind = bytes.get(at..).unwrap_or_default();
             let marks = match end {
@@ -318,7 +327,7 @@ impl Scanner<'_> {
                 ended = Some((offset, at));
             }
             self.scan.end = Some((chunk, at, header));
-            self.check_end(offset, bytes, at, &end);
+            self.check_end((offset, length), bytes, at, &end);
         }
         if blanks > 1 {
             // A writer reserves at most one chunk before it needs it.
@@ -339,9 +348,9 @@ impl Scanner<'_> {
     }
 
     /// Checks that the last chunk has its full size, or ends with an end mark where the file ends.
-    fn check_end(&mut self, offset: u64, bytes: &[u8], at: usize, end: &End) {
-        let is_last = offset + bytes.len() as u64 == self.scan.size;
-        if !is_last || bytes.len() as u64 == self.scan.chunk_size {
+    fn check_end(&mut self, (offset, length): (u64, usize), bytes: &[u8], at: usize, end: &End) {
+        let is_last = offset + length as u64 == self.scan.size;
+        if !is_last || length as u64 == self.scan.chunk_size {
             return;
         }
         let marks = [control::END_OF_FILE, control::END_OF_BUFFER];

@@ -112,7 +112,8 @@ impl Archive {
             FileKind::Thumbnail(_) => THUMBNAIL_CHUNK,
             _ => self.anchor.defs_chunk,
         };
-        Stream::open(Arc::clone(&self.store), file, chunk_size, block)
+        let checked = self.anchor.has_checksums();
+        Stream::open(Arc::clone(&self.store), file, checked, chunk_size, block)
     }
 
     /// Opens a reader that gives the global definitions one by one, in the order of the file. Use
@@ -153,7 +154,11 @@ impl Archive {
     pub fn local_definitions(&self, location: LocationRef) -> Result<Option<DefReader>> {
         match self.stream(FileKind::LocalDefs(location), WINDOW) {
             Ok(stream) => Ok(Some(RecordReader::new(stream, Scope::Local))),
-            Err(error) if matches!(error.kind(), ErrorKind::Missing) => Ok(None),
+            Err(error) if matches!(error.kind(), ErrorKind::Missing) => {
+                let needed = self.anchor.has_local_definitions()
+                    && self.size(FileKind::Events(location))?.is_some();
+                if needed { Err(error) } else { Ok(None) }
+            }
             Err(error) => Err(error),
         }
     }

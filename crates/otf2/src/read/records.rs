@@ -120,8 +120,13 @@ impl<C: Content> RecordReader<C> {
     fn find(&mut self) -> Result<Option<Frame>> {
         loop {
             match self.stream.peek()? {
-                None | Some(control::END_OF_CHUNK) => self.stream.next_chunk()?,
-                Some(control::END_OF_FILE) => return Ok(None),
+                // Definitions of a damaged chunk are given before its damage is reported, because without them nothing
+                // can be read.
+                None | Some(control::END_OF_CHUNK) => {
+                    self.stream.check()?;
+                    self.stream.next_chunk()?;
+                }
+                Some(control::END_OF_FILE) => return self.stream.check().map(|()| None),
                 Some(control::FIRST_DEFINITION..) => {
                     match self.stream.frame(self.stream.pos, never_single) {
                         Ok(frame) => return Ok(Some(frame)),

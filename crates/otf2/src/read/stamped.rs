@@ -27,6 +27,8 @@ pub(crate) struct Stamped {
     /// `true` if the end was reached or an error was found, so that this chunk gives no more records. It is atomic only so
     /// that threads may share what contains a reader.
     ended: AtomicBool,
+    /// `true` if the current chunk has a wrong checksum and the caller has not been told.
+    untold: bool,
     /// Number of records that the definitions state, or `u64::MAX` if it is not known.
     pub(crate) stated: u64,
     single: fn(u8) -> bool,
@@ -37,13 +39,15 @@ const NO_ATTRIBUTES: Frame = Frame { id: 0, start: 0, end: 0 };
 impl Stamped {
     pub(crate) fn new(stream: Stream, single: fn(u8) -> bool) -> Self {
         let number = stream.header.first.saturating_sub(1);
+        let broken = stream.is_broken();
         Self {
             stream,
             time: 0,
             number,
             attributes: NO_ATTRIBUTES,
             found: None,
-            ended: AtomicBool::new(false),
+            ended: AtomicBool::new(broken),
+            untold: broken,
             stated: u64::MAX,
             single,
         }
@@ -108,6 +112,9 @@ impl Stamped {
     #[cold]
     #[inline(never)]
     fn find_any(&mut self) -> Result<Option<Frame>> {
+        if std::mem::take(&mut self.untold) {
+            self.stream.check()?;
+        }
         if self.ended.load(Relaxed) {
             return Ok(None);
         }
@@ -128,7 +135,7 @@ impl Stamped {
             }
             let Some(&id) = self.stream.bytes().get(at) else {
                 if at == self.stream.pos {
-                    self.stream.next_chunk()?; // A chunk filled to its last byte has no end.
+                    self.next_chunk()?; // A chunk filled to its last byte has no end.
                 } else {
                     self.stream.need(Need(at + 1))?;
                 }
@@ -137,7 +144,7 @@ impl Stamped {
             };
             match id {
                 control::END_OF_CHUNK => {
-                    self.stream.next_chunk()?;
+                    self.next_chunk()?;
                     (at, attributes) = (self.stream.pos, NO_ATTRIBUTES);
                 }
                 control::END_OF_FILE => return self.check_count(at).map(|()| None),
@@ -182,6 +189,17 @@ impl Stamped {
         }
     }
 
+    /// Moves to the next chunk, which must continue this one.
+    fn next_chunk(&mut self) -> Result<()> {
+        self.stream.next_chunk()?;
+        self.stream.check()?;
+        let expected = self.number.wrapping_add(1);
+        if self.stream.is_checked() && self.stream.header.first != expected {
+            return Err(self.stream.error(0, ErrorKind::Checksum)); // Chunks were exchanged.
+        }
+        Ok(())
+    }
+
     /// Compares the number of the last record with the one that the definitions state. Damage can leave bytes that are
     /// valid records, so that nothing else tells that some are missing.
     fn check_count(&self, at: usize) -> Result<()> {
@@ -203,8 +221,10 @@ impl Stamped {
     pub(crate) fn enter(&mut self, chunk: u64) -> Result<()> {
         self.found = None;
         self.ended.store(true, Relaxed); // Until the chunk turns out to be one.
+        self.untold = false;
         self.stream.enter(chunk)?;
-        self.ended.store(false, Relaxed);
+        self.untold = self.stream.is_broken();
+        self.ended.store(self.untold, Relaxed);
         self.time = 0;
         self.number = self.stream.header.first.saturating_sub(1);
         Ok(())

@@ -8,12 +8,15 @@ use std::sync::Arc;
 
 use crate::chunk::{HEADER, Header, TIMESTAMP, control};
 use crate::error::{Error, ErrorKind, Result};
+use crate::seal;
 use crate::store::{FileKind, Store};
 use crate::wire::{ByteOrder, Fault, Input};
 
 /// Default number of bytes of a file that a reader holds in memory: small enough that they stay in the cache until they
 /// are decoded.
 pub const WINDOW: usize = 128 * 1024;
+/// Number of bytes that are read at once to verify a chunk that does not fit into the window.
+const BLOCK: usize = 64 * 1024;
 /// Smallest window of a reader, in bytes.
 const LEAST_BLOCK: usize = 4 * 1024;
 
@@ -26,6 +29,10 @@ pub(crate) struct Stream {
     /// Number of the chunk under the window, counted from 0.
     chunk: u64,
     pub(crate) header: Header,
+    /// `true` if chunks must have checksums.
+    checked: bool,
+    /// `true` if the current chunk does not have the right checksum.
+    broken: bool,
     /// Offset of the first byte of the window in the file.
     base: u64,
     window: Vec<u8>,
@@ -46,10 +53,11 @@ pub(crate) struct Frame {
 }
 
 impl Stream {
-    /// Opens a file at its first chunk.
+    /// Opens a file at its first chunk. If `checked`, chunks without a right checksum are damaged.
     pub(crate) fn open(
         store: Arc<dyn Store>,
         file: FileKind,
+        checked: bool,
         chunk_size: u64,
         block: usize,
     ) -> Result<Self> {
@@ -62,6 +70,8 @@ impl Stream {
             size,
             chunk: 0,
             header: Header { order: ByteOrder::Little, first: 1, last: 0 },
+            checked,
+            broken: false,
             base: 0,
             window: vec![0; block.min(size as usize)],
             filled: 0,
@@ -87,7 +97,8 @@ impl Stream {
         self.window.get(..self.filled).unwrap_or_default()
     }
 
-    /// Moves the window to the beginning of a chunk and reads its header.
+    /// Moves the window to the beginning of a chunk and reads its header and its checksum. A wrong checksum is no error
+    /// yet; see [`Stream::check`].
     pub(crate) fn enter(&mut self, chunk: u64) -> Result<()> {
         self.chunk = chunk;
         self.base = chunk.saturating_mul(self.chunk_size);
@@ -96,12 +107,89 @@ impl Stream {
             self.base = self.size;
             return Err(self.error(0, ErrorKind::Cut));
         }
+        self.broken = self.checked && !self.verify(chunk)?;
         self.fill(HEADER)?;
         let header = self.bytes().first_chunk().ok_or(ErrorKind::Cut);
         let header = header.and_then(|bytes| Header::read(bytes).ok_or(ErrorKind::Header));
         self.header = header.map_err(|kind| self.error(0, kind))?;
+        // A right chunk that is not the first of a file follows others, which are missing.
+        self.broken |= self.checked && chunk == 0 && self.header.first != 1;
         self.pos = HEADER;
         Ok(())
+    }
+
+    /// Returns `true` if the current chunk has a wrong checksum.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Returns `true` if the chunks of this file have checksums.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.checked
+    }
+
+    /// Fails if the current chunk has a wrong checksum.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.broken { Err(self.chunk_error(self.chunk, ErrorKind::Checksum)) } else { Ok(()) }
+    }
+
+    /// Reads a chunk and returns `true` if its checksum is right. A chunk that fits into the window stays there.
+    fn verify(&mut self, chunk: u64) -> Result<bool> {
+        let mut window = std::mem::take(&mut self.window);
+        let verified = self.verify_in(chunk, &mut window);
+        self.window = window;
+        let (right, whole) = verified?;
+        self.filled = whole.unwrap_or(0);
+        Ok(right)
+    }
+
+    /// Does what [`Stream::verify`] says, with the given memory. Also returns the number of bytes of the chunk if all of
+    /// them are at the beginning of the memory.
+    fn verify_in(&self, chunk: u64, window: &mut [u8]) -> Result<(bool, Option<usize>)> {
+        let base = chunk.saturating_mul(self.chunk_size);
+        let end = base.saturating_add(self.chunk_size).min(self.size);
+        let last = chunk + 1 == self.chunks();
+        let size = usize::try_from(end - base).unwrap_or(usize::MAX);
+        // Small windows belong to readers of many locations, which would need many calls of the system.
+        let mut block =
+            if window.len() < BLOCK.min(size) { vec![0; BLOCK.min(size)] } else { Vec::new() };
+        let own = block.is_empty();
+        let memory = if own { window } else { block.as_mut_slice() };
+        let mut sum = crc32fast::Hasher::new();
+        // The last bytes so far, among which the trailer will be.
+        let mut tail = Vec::with_capacity(2 * seal::LAST);
+        let mut done = 0;
+        while done < size {
+            let length = memory.len().min(size - done);
+            let place = memory.get_mut(..length).unwrap_or_default();
+            let read = self.store.read_at(self.file, base + done as u64, place);
+            let read = read.map_err(|error| self.chunk_error(chunk, ErrorKind::Io(error)))?;
+            let bytes = memory.get(..read).unwrap_or_default();
+            if read == 0 {
+                return Ok((false, None)); // The file became shorter.
+            }
+            done += read;
+            // All but the last four bytes of the chunk are summed.
+            let summed = read.min(size.saturating_sub(4 + done - read));
+            sum.update(bytes.get(..summed).unwrap_or_default());
+            tail.extend_from_slice(
+                bytes.get(read.saturating_sub(seal::LAST)..).unwrap_or_default(),
+            );
+            tail.drain(..tail.len().saturating_sub(seal::LAST));
+        }
+        let (Some((mark, stated)), true) = (tail.split_last_chunk::<4>(), size > seal::LAST) else {
+            return Ok((false, None));
+        };
+        let marked = if last { mark == seal::mark(self.file) } else { seal::is_marked(&tail) };
+        let right = marked && sum.finalize().to_le_bytes() == *stated;
+        Ok((right, (own && memory.len() >= size).then_some(size)))
+    }
+
+    fn chunk_error(&self, chunk: u64, kind: ErrorKind) -> Error {
+        Error::new(kind)
+            .at(self.store.describe(self.file))
+            .in_location(self.file.location())
+            .at_byte(chunk.saturating_mul(self.chunk_size))
     }
 
     /// Moves to the next chunk.
@@ -193,6 +281,10 @@ impl Stream {
 
     /// Returns the header and the first time of a chunk, without moving to it.
     pub(crate) fn chunk_head(&self, chunk: u64) -> Result<(Header, Option<u64>)> {
+        // A wrong number would lead the search to another place, without a trace.
+        if self.checked && !self.verify_in(chunk, &mut [])?.0 {
+            return Err(self.chunk_error(chunk, ErrorKind::Checksum));
+        }
         let mut head = [0; HEADER + TIMESTAMP];
         let offset = chunk.saturating_mul(self.chunk_size);
         let wrap = |error: Error| {

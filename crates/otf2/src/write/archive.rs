@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{fs, io};
 
-use crate::anchor::Anchor;
+use crate::anchor::{self, Anchor};
 use crate::chunk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::files;
@@ -41,6 +41,13 @@ pub struct Options {
     pub trace_id: u64,
     /// Number of snapshots that each location has, for the anchor.
     pub snapshots: u32,
+    /// Adds a [checksum](crate::seal) to every file and states in the anchor that all chunks have one, so that readers
+    /// report a chunk without a right one as damaged. A caller that puts files of others into the archive says
+    /// `false`.
+    pub checksums: bool,
+    /// States in the anchor that every location with events has a file of local definitions, so that readers report a
+    /// missing one as damage. It needs `checksums`.
+    pub local_definitions: bool,
 }
 
 impl Default for Options {
@@ -55,6 +62,8 @@ impl Default for Options {
             properties: Vec::new(),
             trace_id: 1,
             snapshots: 0,
+            checksums: true,
+            local_definitions: false,
         }
     }
 }
@@ -140,6 +149,11 @@ impl ArchiveWriter {
         self.counts.definitions.store(definitions, Ordering::Relaxed);
     }
 
+    /// Sets whether the anchor will state that all chunks have checksums.
+    pub(crate) fn set_checksums(&mut self, checksums: bool) {
+        self.options.checksums = checksums;
+    }
+
     /// Allocates memory for the event chunks of a location.
     fn chunk_memory(&self) -> Vec<u8> {
         vec![0; usize::try_from(self.options.events_chunk).unwrap_or_default()]
@@ -169,7 +183,8 @@ impl ArchiveWriter {
         if memory.len() as u64 != self.options.events_chunk {
             return Err(Error::new(ErrorKind::ChunkSize(memory.len() as u64)).at(path));
         }
-        EventWriter::create(path, location, memory, self.options.order)
+        let writer = EventWriter::create(path, location, memory, self.options.order)?;
+        Ok(writer.checked(self.options.checksums))
     }
 
     /// Creates the snapshot file of a location and returns its writer. [`Options::snapshots`] must state that there are
@@ -179,7 +194,9 @@ impl ArchiveWriter {
     /// Fails if the file cannot be created.
     pub fn snapshots(&self, location: LocationRef) -> Result<SnapshotWriter> {
         let path = self.path(FileKind::Snapshots(location));
-        SnapshotWriter::create(path, location, self.chunk_memory(), self.options.order)
+        let memory = self.chunk_memory();
+        let writer = SnapshotWriter::create(path, location, memory, self.options.order)?;
+        Ok(writer.checked(self.options.checksums))
     }
 
     /// Creates the local definition file of a location and returns its writer, for mapping tables and clock offsets.
@@ -205,7 +222,10 @@ impl ArchiveWriter {
     /// it is complete.
     pub(crate) fn global_definitions_in(&self, path: PathBuf) -> Result<DefWriter> {
         let Options { defs_chunk, order, .. } = self.options;
-        RecordWriter::create(path, defs_chunk, order, Some(Arc::clone(&self.counts)))
+        let counts = Some(Arc::clone(&self.counts));
+        let file = FileKind::GlobalDefs;
+        let writer = RecordWriter::create(path, file, defs_chunk, order, counts)?;
+        Ok(writer.checked(self.options.checksums))
     }
 
     /// Creates the marker file and returns its writer.
@@ -223,20 +243,28 @@ impl ArchiveWriter {
     /// Fails if the file cannot be created.
     pub fn thumbnail(&self) -> Result<ThumbnailWriter> {
         let number = self.thumbnails.fetch_add(1, Ordering::Relaxed);
-        let path = self.path(FileKind::Thumbnail(number));
-        RecordWriter::create(path, THUMBNAIL_CHUNK, self.options.order, None)
+        let file = FileKind::Thumbnail(number);
+        let order = self.options.order;
+        let writer = RecordWriter::create(self.path(file), file, THUMBNAIL_CHUNK, order, None)?;
+        Ok(writer.checked(self.options.checksums))
     }
 
     fn records<R>(&self, file: FileKind) -> Result<RecordWriter<R>> {
         let Options { defs_chunk, order, .. } = self.options;
-        RecordWriter::create(self.path(file), defs_chunk, order, None)
+        let writer = RecordWriter::create(self.path(file), file, defs_chunk, order, None)?;
+        Ok(writer.checked(self.options.checksums))
     }
 
     /// Writes the anchor, which makes the archive complete. All other writers must have finished before.
     ///
     /// # Errors
     /// Fails if the anchor cannot be written.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
+        // Properties may be those of an archive from which this one was made.
+        self.options.properties.retain(|(name, _)| name != anchor::CHECKSUMS);
+        if self.options.checksums {
+            self.options.properties.push(anchor::checksums(self.options.local_definitions));
+        }
         let Options { events_chunk, defs_chunk, order, trace_id, snapshots, .. } = self.options;
         let anchor = Anchor {
             order,

@@ -10,7 +10,9 @@ use crate::event::AnyEvent;
 use crate::files;
 use crate::id::{LocationRef, Time};
 use crate::record::Any;
+use crate::seal;
 use crate::snapshot::AnySnapshot;
+use crate::store::FileKind;
 use crate::value::{Attribute, List};
 use crate::wire::ByteOrder;
 
@@ -34,6 +36,9 @@ struct TimedFile {
     file: File,
     path: PathBuf,
     location: LocationRef,
+    content: FileKind,
+    /// `true` if the file gets a checksum.
+    checked: bool,
     written: u64,
 }
 
@@ -41,13 +46,14 @@ impl TimedFile {
     fn create(
         path: PathBuf,
         location: LocationRef,
+        content: FileKind,
         memory: Vec<u8>,
         order: ByteOrder,
     ) -> Result<Self> {
         let encoder = Encoder::with_order(memory, order)
             .map_err(|error| Error::new(ErrorKind::Encode(error)).at(&path))?;
         let file = files::create(&path).map_err(|error| Error::io(error).at(&path))?;
-        Ok(Self { encoder, file, path, location, written: 0 })
+        Ok(Self { encoder, file, path, location, content, checked: true, written: 0 })
     }
 
     #[inline(always)]
@@ -90,10 +96,15 @@ impl TimedFile {
     }
 
     fn finish(mut self) -> Result<EventSummary> {
-        let last = self.encoder.finish();
-        let used = last.memory.get(..last.used).unwrap_or_default();
-        self.file.write_all(used).map_err(|error| Error::io(error).at(&self.path))?;
-        let bytes = self.written + used.len() as u64;
+        let mut last = self.encoder.finish();
+        let length = last.memory.len();
+        last.memory.truncate(last.used);
+        if self.checked {
+            seal::end(&mut last.memory, self.content);
+        }
+        self.file.write_all(&last.memory).map_err(|error| Error::io(error).at(&self.path))?;
+        let bytes = self.written + last.memory.len() as u64;
+        last.memory.resize(length, 0);
         Ok(EventSummary { events: last.events, bytes, memory: last.memory })
     }
 }
@@ -110,7 +121,13 @@ impl EventWriter {
         memory: Vec<u8>,
         order: ByteOrder,
     ) -> Result<Self> {
-        TimedFile::create(path, location, memory, order).map(Self)
+        TimedFile::create(path, location, FileKind::Events(location), memory, order).map(Self)
+    }
+
+    /// Sets whether the file gets a checksum.
+    pub(crate) fn checked(mut self, checked: bool) -> Self {
+        self.0.checked = checked;
+        self
     }
 
     /// Writes an event without attributes. Times must not go back; equal times are allowed.
@@ -168,7 +185,13 @@ impl SnapshotWriter {
         memory: Vec<u8>,
         order: ByteOrder,
     ) -> Result<Self> {
-        TimedFile::create(path, location, memory, order).map(Self)
+        TimedFile::create(path, location, FileKind::Snapshots(location), memory, order).map(Self)
+    }
+
+    /// Sets whether the file gets a checksum.
+    pub(crate) fn checked(mut self, checked: bool) -> Self {
+        self.0.checked = checked;
+        self
     }
 
     /// Writes one record, without attributes, of the snapshot taken at this time. All records of a snapshot have the

@@ -17,12 +17,11 @@ use crate::id::StringRef;
 use crate::marker::{AnyMarker, MarkerRecord};
 use crate::output::{Output, SliceOutput};
 use crate::record::{Any, Record, framed, write_body};
+use crate::seal::{self, TAIL};
+use crate::store::FileKind;
 use crate::thumbnail::{AnyThumbnail, Thumbnail};
 use crate::value::Str;
 use crate::wire::ByteOrder;
-
-/// Number of bytes kept free behind the last record, for the end marks of the file.
-const TAIL: usize = 2;
 
 /// Largest size bound of a record that may fit into a chunk: a compressed number takes at least a ninth of its bound.
 const MOST: usize = 9 * MAX_SIZE as usize;
@@ -49,6 +48,10 @@ pub(crate) struct Counts {
 pub struct RecordWriter<R> {
     file: File,
     path: PathBuf,
+    /// The file of the archive that this is, whatever its path.
+    content: FileKind,
+    /// `true` if the file gets checksums.
+    checked: bool,
     order: ByteOrder,
     chunk_size: usize,
     /// The current chunk, which grows up to the chunk size.
@@ -71,6 +74,7 @@ pub type ThumbnailWriter = RecordWriter<Thumbnail<'static>>;
 impl<R> RecordWriter<R> {
     pub(crate) fn create(
         path: PathBuf,
+        content: FileKind,
         chunk_size: u64,
         order: ByteOrder,
         counts: Option<Arc<Counts>>,
@@ -79,6 +83,8 @@ impl<R> RecordWriter<R> {
         let mut writer = Self {
             file,
             path,
+            content,
+            checked: true,
             order,
             chunk_size: usize::try_from(chunk_size).unwrap_or(usize::MAX),
             chunk: Vec::new(),
@@ -91,6 +97,12 @@ impl<R> RecordWriter<R> {
         };
         writer.open();
         Ok(writer)
+    }
+
+    /// Sets whether the file gets checksums.
+    pub(crate) fn checked(mut self, checked: bool) -> Self {
+        self.checked = checked;
+        self
     }
 
     fn open(&mut self) {
@@ -136,6 +148,9 @@ impl<R> RecordWriter<R> {
     /// Fills the chunk up, writes it to the file and begins the next.
     fn flush(&mut self) -> Result<()> {
         self.chunk.resize(self.chunk_size, control::END_OF_CHUNK);
+        if self.checked {
+            seal::complete(&mut self.chunk);
+        }
         self.append()?;
         self.open();
         Ok(())
@@ -155,6 +170,9 @@ impl<R> RecordWriter<R> {
     pub fn finish(mut self) -> Result<RecordSummary> {
         self.chunk.truncate(self.used); // A record that failed may follow.
         self.chunk.extend_from_slice(&[control::END_OF_FILE, control::END_OF_BUFFER]);
+        if self.checked {
+            seal::end(&mut self.chunk, self.content);
+        }
         self.append()?;
         if let Some(counts) = &self.counts {
             counts.definitions.store(self.summary.records, Ordering::Relaxed);
