@@ -20,6 +20,8 @@ struct Thread {
     /// Number of chunks before the current one, the first of which is not staged.
     chunks: u64,
     events: u64,
+    /// The current chunk once it is complete: filled up with zeros, and with its checksum.
+    full: Option<Vec<u8>>,
 }
 
 impl Thread {
@@ -27,7 +29,7 @@ impl Thread {
     fn new(chunks: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let encoder = Encoder::new(vec![0; CHUNK]).unwrap();
-        let mut thread = Self { folder, encoder, chunks: 0, events: 0 };
+        let mut thread = Self { folder, encoder, chunks: 0, events: 0, full: None };
         fs::write(thread.events_path(), vec![0; CHUNK]).unwrap();
         while thread.chunks < chunks {
             thread.fill();
@@ -69,23 +71,30 @@ impl Thread {
         file.set_len((self.chunks + 2) * CHUNK as u64).unwrap();
     }
 
-    /// Copies so many bytes of the full chunk to its place.
+    /// Completes the chunk and copies so many bytes of it to its place.
     fn copy(&mut self, bytes: usize) {
         let file = fs::File::options().write(true).open(self.events_path()).unwrap();
         let at = self.chunks * CHUNK as u64;
         let mut full = self.encoder.memory().clone();
         full[self.encoder.used()..].fill(0);
+        full[CHUNK - 8..CHUNK - 4].copy_from_slice(b"CRC1");
+        let sum = crc32fast::hash(&full[..CHUNK - 4]);
+        full[CHUNK - 4..].copy_from_slice(&sum.to_le_bytes());
         file.write_all_at(&full[..bytes], at).unwrap();
+        self.full = Some(full);
     }
 
     fn begin_next(&mut self) {
-        self.encoder.reuse(|_| Ok::<(), ()>(())).unwrap();
+        let full = self.full.take();
+        let same = |chunk: &[u8]| full.is_none_or(|full| full == chunk).then_some(()).ok_or(());
+        self.encoder.reuse(same).unwrap();
         self.chunks += 1;
     }
 
     /// Leaves the memory in the file, as a kill does.
     fn kill(&self) {
-        fs::write(self.staged_path(), self.encoder.memory()).unwrap();
+        let memory = self.full.as_ref().unwrap_or(self.encoder.memory());
+        fs::write(self.staged_path(), memory).unwrap();
     }
 
     /// Puts the chunk back, twice, and checks that the event file is sound and has all events.

@@ -286,7 +286,7 @@ fn files_without_events_become_empty() {
     let closed = close(directory, "traces", &options(), minimal_definitions).unwrap();
     assert_eq!(
         closed.locations.iter().map(|l| (l.events, l.bytes)).collect::<Vec<_>>(),
-        [(0, 20); 3]
+        [(0, 36); 3]
     );
     // One of them held something, which is kept.
     let places: Vec<_> =

@@ -35,8 +35,13 @@ const FACTOR: usize = 32;
 
 const LOCATIONS: [LocationRef; 2] = [LocationRef(0), LocationRef(7)];
 
-/// Returns a small archive with a file of every kind.
+/// Returns a small archive with a file of every kind, without checksums.
 fn small() -> Memory {
+    archive(false)
+}
+
+/// Returns a small archive with a file of every kind.
+fn archive(checksums: bool) -> Memory {
     let directory = tempfile::tempdir().unwrap();
     let options = Options {
         events_chunk: 256 * 1024,
@@ -45,6 +50,8 @@ fn small() -> Memory {
         creator: "test".into(),
         properties: vec![("DWELL::TEST".into(), "yes".into())],
         snapshots: 1,
+        checksums,
+        local_definitions: true,
         ..Options::default()
     };
     let archive = ArchiveWriter::create(directory.path(), "traces", options).unwrap();
@@ -418,6 +425,46 @@ fn missing_files_are_survived() {
         // A location may do without definitions of its own.
         let optional = matches!(file, FileKind::LocalDefs(_));
         assert_eq!(errors > 0, !optional, "{file:?}");
+    }
+}
+
+/// In an archive with checksums every change of a file is noticed: a bit, a cut, bytes behind the end, the file of
+/// another location, and a file that is missing.
+#[test]
+fn checksums_tell_every_change() {
+    let store = archive(true);
+    let size = total(&store);
+    assert_eq!(read(store.clone(), size).0, 0);
+    let mut files =
+        vec![FileKind::Anchor, FileKind::GlobalDefs, FileKind::Markers, FileKind::Thumbnail(0)];
+    for location in LOCATIONS {
+        files.extend([FileKind::Events(location), FileKind::LocalDefs(location)]);
+        files.push(FileKind::Snapshots(location));
+    }
+    let told = |file: FileKind, bytes: Vec<u8>, what: &str| {
+        assert!(check(&store, file, bytes, size).0 > 0, "{file:?}: {what}");
+    };
+    for file in files {
+        let whole = store.get(file).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.to_vec();
+            bytes[at] ^= 1 << (at % 8);
+            told(file, bytes, &format!("a bit of byte {at}"));
+            told(file, whole[..at].to_vec(), &format!("cut at {at}"));
+        }
+        told(file, [whole, b"\0"].concat(), "a byte more");
+        told(file, [whole, whole].concat(), "twice");
+        let mut store = store.clone();
+        store.remove(file);
+        assert!(read(store, size).0 > 0, "{file:?} is missing");
+    }
+    let [one, other] = LOCATIONS;
+    for (to, from) in [
+        (FileKind::Events(one), FileKind::Events(other)),
+        (FileKind::LocalDefs(one), FileKind::LocalDefs(other)),
+        (FileKind::Snapshots(other), FileKind::Snapshots(one)),
+    ] {
+        told(to, store.get(from).unwrap().to_vec(), "of another location");
     }
 }
 

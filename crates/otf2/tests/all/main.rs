@@ -12,4 +12,5 @@ mod models;
 #[allow(dead_code)] // Other tests use all of it.
 #[path = "../../../../tests/needs.rs"]
 mod needs;
+mod sealed;
 mod visit;

@@ -35,6 +35,8 @@ pub(crate) fn copy(archive: &Archive, locations: &[u64], directory: &Path, how: 
         properties: anchor.properties.clone(),
         trace_id: anchor.trace_id,
         snapshots: anchor.snapshots,
+        checksums: anchor.has_checksums(),
+        local_definitions: anchor.has_local_definitions(),
     };
     let writer = ArchiveWriter::create(directory, "traces", options).unwrap();
     for location in locations.iter().copied().map(LocationRef) {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use otf2::id::LocationRef;
 use otf2::{Archive, ByteOrder};
 
 use super::canonical;
@@ -70,12 +71,33 @@ fn same_bytes() {
         for file in files {
             let read = |directory: &Path| fs::read(directory.join(&file)).unwrap();
             let (mut a, mut b) = (read(&theirs), read(&ours));
-            if a.len() > CHUNK && file.extension().is_some_and(|extension| extension == "def") {
+            let is = |wanted: &str| file.extension().is_some_and(|extension| extension == wanted);
+            if a.len() > CHUNK && is("def") {
                 (a, b) = (records(&a), records(&b));
+            } else if a.len() > CHUNK && is("evt") {
+                // Chunks end a few bytes earlier, because a checksum follows; then a time is repeated.
+                let location = file.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+                same_events(&archive, &Archive::open(&ours).unwrap(), LocationRef(location));
+                continue;
             }
             let differs = a.iter().zip(&b).position(|(a, b)| a != b);
             assert_eq!(differs, None, "first difference in {}", file.display());
             assert_eq!(a.len(), b.len(), "length of {}", file.display());
+        }
+    }
+}
+
+/// Checks that two archives have the same events of a location.
+fn same_events(one: &Archive, other: &Archive, location: LocationRef) {
+    let open =
+        |archive: &Archive| archive.events_with(location, &Default::default(), 128 * 1024).unwrap();
+    let (mut one, mut other) = (open(one), open(other));
+    loop {
+        let (a, b) = (one.next().unwrap(), other.next().unwrap());
+        // Not a number differs from itself.
+        assert_eq!(format!("{a:?}"), format!("{b:?}"));
+        if a.is_none() {
+            return;
         }
     }
 }
