@@ -3,7 +3,9 @@
 //!
 //! The first byte chooses what the rest is.
 
-use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, MAGIC, Path, Place};
+use dwell_model::profile::block::{
+    self as format, HEAD, Head, LOCATION, MAGIC, Path, Place, SUM,
+};
 use dwell_model::profile::{MAGIC as ROWS, RECORD, check as sums, header};
 use dwell_model::varint;
 use dwell_unify::collate::{Heap, block, part};
@@ -34,7 +36,8 @@ fn read(bytes: &[u8]) -> Option<(u64, u64)> {
 /// A block that a writer made is complete.
 fn check(bytes: &[u8]) {
     let head = Head::read(bytes).expect("a block was written");
-    assert_eq!(head.length, bytes.len() as u64);
+    assert_eq!(head.length + SUM as u64, bytes.len() as u64);
+    let bytes = &bytes[..head.length as usize];
     let paths = &bytes[HEAD + head.locations as usize * LOCATION..head.tables() as usize];
     let stated: u64 = Path::read(paths).map(|path| path.lines).sum();
     assert_eq!(read(bytes).expect("a block can be read").0, stated);

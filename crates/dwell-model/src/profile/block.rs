@@ -12,8 +12,8 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 8 | [`MAGIC`]: `dwellpb` and the version, `1` |
-//! | 8 | length of the file |
+//! | 8 | [`MAGIC`]: `dwellpb` and the version, `2` |
+//! | 8 | length of the file without its checksum |
 //! | 4 | number of locations |
 //! | 4 | number of paths |
 //! | 8 | offset of the partners |
@@ -21,6 +21,7 @@
 //! | 48 for each path | parent plus one, region, calling context plus one, [what it has](Sums::has): 4 bytes each; offset and number of its lines: 8 bytes each; of a parameter its number plus one and [bits](Path::setting), 4 bytes each, and its value, 8 bytes |
 //! | | lines of the first path, of the second, … |
 //! | | partners |
+//! | 4 | CRC-32 of all bytes before; not in version 1 |
 //!
 //! A parent comes before its children. A *line* holds what one location has of a path, and lines are in the order of
 //! locations: a step in the list of locations, [sums](Sums), and the number of counters; then for each counter its
@@ -42,8 +43,13 @@ use alloc::vec::Vec;
 
 use crate::varint;
 
-/// First eight bytes of a block, `dwellpb1`. The last character is the version of the format.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"dwellpb1");
+/// First eight bytes of a block, `dwellpb2`. The last character is the version of the format.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"dwellpb2");
+/// First eight bytes of a block of version 1, which has no checksum.
+pub const MAGIC_1: u64 = u64::from_le_bytes(*b"dwellpb1");
+
+/// Number of bytes of the checksum at the end of a block.
+pub const SUM: usize = 4;
 
 /// Number of bytes in front of the table of locations.
 pub const HEAD: usize = 32;
@@ -55,8 +61,8 @@ pub const PATH: usize = 48;
 /// The head of a block: the sizes of its tables. A reader checks it before it trusts any offset of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Length of the whole file in bytes. A reader must compare it with the real length, since a truncated file has the
-    /// same head.
+    /// Length of the file in bytes, without its checksum. A reader must compare it with the real length, since a
+    /// truncated file has the same head; [`sum_length`] gives the difference.
     pub length: u64,
     /// Number of locations in the block, and entries in its table.
     pub locations: u32,
@@ -79,7 +85,7 @@ impl Head {
             partners: word(bytes, 24)?,
         };
         let sound = head.tables() <= head.partners && head.partners <= head.length;
-        (word(bytes, 0)? == MAGIC && sound).then_some(head)
+        ([MAGIC, MAGIC_1].contains(&word(bytes, 0)?) && sound).then_some(head)
     }
 
     /// Returns the bytes of the head, as they are at the beginning of the file.
@@ -93,6 +99,12 @@ impl Head {
         let [locations, paths] = [self.locations, self.paths].map(u64::from);
         HEAD as u64 + locations * LOCATION as u64 + paths * PATH as u64
     }
+}
+
+/// Returns the number of bytes of the checksum with which a block ends, given its first bytes: [`SUM`], or 0 in version
+/// 1.
+pub fn sum_length(bytes: &[u8]) -> usize {
+    if word(bytes, 0) == Some(MAGIC_1) { 0 } else { SUM }
 }
 
 /// A location of a block, as an entry of its table. Lines and partners refer to locations by their position there.

@@ -174,6 +174,8 @@ impl<'a> Taken<'a> {
         let all =
             head.bytes().into_iter().chain(places).chain(self.paths.iter().flat_map(Path::bytes));
         out.iter_mut().zip(all).for_each(|(to, byte)| *to = byte);
+        let sum = crc32fast::hash(&out);
+        out.extend_from_slice(&sum.to_le_bytes());
         out
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use dwell_files::Folder;
 use dwell_model::profile;
-use dwell_model::profile::block::{HEAD, Head, LOCATION, Place};
+use dwell_model::profile::block::{HEAD, Head, LOCATION, Place, sum_length};
 use otf2::Archive;
 use otf2::id::LocationRef;
 
@@ -138,9 +138,9 @@ fn remove(folder: &Folder, files: &mut Vec<String>) -> io::Result<()> {
 /// The locations of a block; none if it is damaged.
 fn locations(folder: &Folder, path: &Path) -> io::Result<Vec<u64>> {
     let mut file = folder.read(path.file_name().unwrap_or_default())?;
-    let mut head = [0; HEAD];
-    let head = file.read_exact(&mut head).ok().and_then(|()| Head::read(&head));
-    let length = file.metadata()?.len();
+    let mut bytes = [0; HEAD];
+    let head = file.read_exact(&mut bytes).ok().and_then(|()| Head::read(&bytes));
+    let length = file.metadata()?.len().saturating_sub(sum_length(&bytes) as u64);
     let Some(head) = head.filter(|head| head.length == length) else { return Ok(Vec::new()) };
     let mut table = Vec::new();
     file.take(u64::from(head.locations) * LOCATION as u64).read_to_end(&mut table)?;

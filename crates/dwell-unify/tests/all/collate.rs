@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Mutex;
 
-use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, Path, Place, Sums};
+use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, Path, Place, SUM, Sums};
 use dwell_model::profile::{
     CounterRow, Header, MAGIC_1, PartnerRow, Setting, Words, counter_key, parameter_key,
     partner_key, path_key,
@@ -87,7 +87,8 @@ struct Found {
 /// Takes a block apart, by the rules that are written down for it.
 fn open(bytes: &[u8]) -> BTreeMap<u64, Found> {
     let head = Head::read(bytes).unwrap();
-    assert_eq!(head.length, bytes.len() as u64);
+    assert_eq!(head.length + SUM as u64, bytes.len() as u64);
+    let bytes = &bytes[..head.length as usize];
     let (places, paths) =
         bytes[HEAD..head.tables() as usize].split_at(head.locations as usize * LOCATION);
     let places: Vec<Place> = Place::read(places).collect();

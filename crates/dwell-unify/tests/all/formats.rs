@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, Path, Place};
+use dwell_model::profile::block::{
+    self as format, HEAD, Head, LOCATION, Path, Place, SUM, sum_length,
+};
 use dwell_model::profile::check::check;
 use dwell_model::varint;
 use dwell_unify::collate::{block, part};
@@ -51,13 +53,22 @@ fn become_blocks(rows: &[u8]) {
     }
     let (first, bytes) = block(&parts).unwrap();
     assert_eq!(first, LocationRef(4));
-    golden::hold("block-1.block", &bytes);
+    golden::hold("block-2.block", &bytes);
 }
 
 #[test]
-fn blocks_of_version_1_are_read() {
-    let bytes = golden::read("block-1.block");
-    let head = Head::read(&bytes).unwrap();
+fn blocks_of_all_versions_are_read() {
+    for (version, sum) in [(1, 0), (2, SUM)] {
+        let bytes = golden::read(&format!("block-{version}.block"));
+        let head = Head::read(&bytes).unwrap();
+        assert_eq!(head.length + sum as u64, bytes.len() as u64);
+        assert_eq!(sum_length(&bytes), sum);
+        is_read(&bytes[..head.length as usize], head);
+    }
+}
+
+/// Holds what is read from a block against the golden text, which is the same for all versions.
+fn is_read(bytes: &[u8], head: Head) {
     let mut text = format!("{head:?}\n");
     let (places, paths) =
         bytes[HEAD..head.tables() as usize].split_at(head.locations as usize * LOCATION);
