@@ -49,6 +49,10 @@ objects! {
         /// What processes did in the run that made others wait, what cost most first, down to 0.1 % of the run. Empty if
         /// the analysis was told not to search for causes.
         causes: Vec<Cause>,
+        /// CRC-32 of all bytes of the document with zeros in place of these eight hexadecimal digits. `dwell` reports a
+        /// document that does not have it as damaged; other programs may ignore it. Empty in documents of earlier
+        /// versions.
+        checksum: String,
         /// Greatest error of clocks of different nodes after correction; null if the run used one node. A single wait
         /// between nodes may be wrong by that.
         clock_residual_seconds: Option<f64>,
@@ -688,11 +692,20 @@ impl Default for Evidence {
 }
 
 impl Findings {
-    /// Returns the document as `findings.json` has it: indented, and with a newline at its end.
+    /// Returns the document as `findings.json` has it: indented, with a newline at its end, and with its checksum.
     ///
     /// # Errors
     /// Never fails for these types; the signature is that of the JSON library.
     pub fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(self).map(|text| text + "\n")
+        let blank = Self { checksum: read::BLANK.into(), ..self.clone() };
+        let text = serde_json::to_string_pretty(&blank)? + "\n";
+        let sum = format!("{:08x}", crc32fast::hash(text.as_bytes()));
+        Ok(match read::checksum(text.as_bytes()) {
+            Some(at) => {
+                let (before, after) = text.split_at(at);
+                [before, &sum, after.get(read::BLANK.len()..).unwrap_or_default()].concat()
+            }
+            None => text,
+        })
     }
 }

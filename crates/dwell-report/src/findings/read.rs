@@ -22,6 +22,8 @@ pub enum Unreadable {
         /// Message of the parser, with line and column.
         why: String,
     },
+    /// The bytes of the file are not those that were written: its checksum is wrong.
+    Damaged,
 }
 
 impl fmt::Display for Unreadable {
@@ -36,6 +38,9 @@ impl fmt::Display for Unreadable {
                 f,
                 "findings.json has version {version} and cannot be read ({why}): run `dwell analyze` again"
             ),
+            Self::Damaged => f.write_str(
+                "findings.json is damaged or was edited, its checksum is wrong: run `dwell analyze` again",
+            ),
             Self::Malformed { version: None, why } => write!(
                 f,
                 "findings.json states no version and cannot be read ({why}): run `dwell analyze` again"
@@ -45,6 +50,26 @@ impl fmt::Display for Unreadable {
 }
 
 impl std::error::Error for Unreadable {}
+
+/// The digits of the checksum while it is computed.
+pub(super) const BLANK: &str = "00000000";
+
+/// Returns the position of the digits of the checksum in a document, or `None` if it has no checksum.
+pub(super) fn checksum(json: &[u8]) -> Option<usize> {
+    let name = b"\n  \"checksum\": \"";
+    let at = json.windows(name.len()).position(|it| it == name)? + name.len();
+    json.get(at..at + BLANK.len()).map(|_| at)
+}
+
+/// Returns `true` if the document has the checksum that it states, or states none.
+fn is_right(json: &[u8]) -> bool {
+    let Some(at) = checksum(json) else { return true };
+    let (before, rest) = json.split_at(at);
+    let Some((stated, after)) = rest.split_at_checked(BLANK.len()) else { return false };
+    let mut sum = crc32fast::Hasher::new();
+    [before, BLANK.as_bytes(), after].into_iter().for_each(|part| sum.update(part));
+    stated == format!("{:08x}", sum.finalize()).as_bytes()
+}
 
 /// The field of the document that tells how to read the others.
 #[derive(Deserialize)]
@@ -78,6 +103,10 @@ impl Findings {
             return Err(Unreadable::Newer { version });
         }
         let mut findings: Self = serde_json::from_slice(json).map_err(malformed(Some(version)))?;
+        if !findings.checksum.is_empty() && !is_right(json) {
+            return Err(Unreadable::Damaged);
+        }
+        findings.checksum.clear();
         findings.complete();
         Ok(findings)
     }

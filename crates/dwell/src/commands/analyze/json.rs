@@ -19,6 +19,7 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Fi
     let unexplained_or_away = |it: &&Unexplained| it.is_finding || it.away > 0;
     findings::Findings {
         causes: causes(analysis),
+        checksum: String::new(),
         clock_residual_seconds: analysis.clock_residual().map(in_seconds),
         critical_path: analysis
             .critical()
