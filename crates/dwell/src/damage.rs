@@ -8,12 +8,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
+use cubex::Owner;
 use dwell_files::Folder;
 use dwell_model::archive::DAMAGED;
+use dwell_report::Query;
 use dwell_report::findings::Findings;
-use dwell_unify::experiment::PROFILE;
-use otf2::Archive;
+use dwell_unify::experiment::{PROFILE, open_files};
+use otf2::read::WINDOW;
 use otf2::store::FileKind;
+use otf2::{Archive, ErrorKind};
 
 use crate::terminal::{note, visible};
 
@@ -52,7 +55,7 @@ pub(crate) fn report_findings(cubex: &Path) {
 }
 
 /// Returns the damage of the trace or profile from which a report was made: what the findings beside the report list,
-/// and what was noted about the profile. A report without both, such as one of another tool, says nothing about its
+/// what was noted about the profile, and an archive that cannot be opened. A report without both, such as one of another tool, says nothing about its
 /// origin. Links are not followed, because one could lead to something private.
 pub(crate) fn of_report(cubex: &Path) -> Vec<String> {
     let directory = cubex.parent().filter(|it| !it.as_os_str().is_empty());
@@ -67,7 +70,38 @@ pub(crate) fn of_report(cubex: &Path) -> Vec<String> {
     if cubex.file_name().is_some_and(|it| it == "profile.cubex") {
         damage.extend(noted(&folder));
     }
+    damage.extend(of_archive(directory.unwrap_or(Path::new("."))));
     damage
+}
+
+/// Returns why the archive in a directory cannot be opened. Without its other files it is absent and not damaged: a
+/// report can be kept alone.
+pub(crate) fn of_archive(directory: &Path) -> Option<String> {
+    let [anchor, definitions] =
+        [FileKind::Anchor, FileKind::GlobalDefs].map(|it| it.path("traces"));
+    if !directory.join(&anchor).exists() {
+        let unfinished = open_files(directory).exists();
+        let is_lost = directory.join(definitions).exists() && !unfinished;
+        return is_lost.then(|| format!("{}: the file is missing", anchor.display()));
+    }
+    let is_lost =
+        |error: &otf2::Error| error.is_damage() || matches!(error.kind(), ErrorKind::Missing);
+    let opened = Archive::open(directory).and_then(|archive| archive.global_definitions());
+    opened.err().filter(is_lost).map(|error| error.to_string())
+}
+
+/// Returns a text if `dwell analyze` made a report and the findings that it wrote beside it are gone. Reports of other
+/// tools have none.
+pub(crate) fn lost_findings(file: &Path, query: &Query) -> Option<String> {
+    let is_own = file.file_name().is_some_and(|name| name == "trace.cubex");
+    let findings = file.with_file_name("findings.json");
+    if !is_own || std::fs::symlink_metadata(&findings).is_ok() {
+        return None;
+    }
+    let mut attributes = query.meta().attributes(Owner::Report);
+    let is_analysed = attributes.any(|it| it.key == "Creator" && it.value.starts_with("dwell "));
+    is_analysed
+        .then(|| format!("{}: the file is missing; run `dwell analyze` again", findings.display()))
 }
 
 /// Returns what was noted about the files of a profile.
@@ -106,7 +140,8 @@ const SMALL: u64 = 64 << 20;
 
 /// Returns `true` if the events of an archive are so few that reading all of them takes no time worth mentioning.
 pub(crate) fn is_small(archive: &Archive) -> bool {
-    let Ok(definitions) = archive.definitions() else { return false };
+    // Without definitions there is nothing to read.
+    let Ok(definitions) = archive.definitions() else { return true };
     let mut left = SMALL;
     definitions.locations().all(|it| {
         let size = archive.size(FileKind::Events(it.id)).ok().flatten().unwrap_or(0);
@@ -121,9 +156,15 @@ pub(crate) fn report_events(archive: &Archive) {
     if !is_small(archive) {
         return;
     }
-    let Ok(definitions) = archive.definitions() else { return };
+    let definitions = match archive.definitions() {
+        Ok(definitions) => definitions,
+        Err(error) => return report([error.to_string()]),
+    };
+    report(definitions.warning().map(ToString::to_string));
     for location in definitions.locations().filter(|it| it.number_of_events > 0) {
-        let read = archive.events(location.id).and_then(|mut events| {
+        let tables = archive.local_tables(location.id);
+        report(tables.warnings.iter().map(ToString::to_string));
+        let read = archive.events_with(location.id, &tables, WINDOW).and_then(|mut events| {
             while events.next()?.is_some() {}
             Ok(())
         });

@@ -137,7 +137,10 @@ fn open_all(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> anyhow::Result
             .map_or_else(|| path.display().to_string(), |it| it.to_string_lossy().into_owned());
         let found = report::find(path)?;
         damage::report_findings(&found);
-        Run::open(name, &found).with_context(|| found.display().to_string())
+        let run = Run::open(name, &found).with_context(|| found.display().to_string())?;
+        // Efficiencies come from the findings.
+        damage::report(damage::lost_findings(&found, &run.query));
+        Ok(run)
     };
     paths.into_iter().map(|path| open(path.as_ref())).collect()
 }

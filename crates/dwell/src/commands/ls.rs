@@ -101,7 +101,11 @@ fn examine(path: &Path) -> Option<Run> {
         run.when = when;
         run.note = match from_archive(&mut run) {
             Err(error) => format!("cannot be read: {error}"),
-            Ok(archive) if !damage::of_run(path, Some(&archive)).is_empty() => "damaged".into(),
+            Ok((archive, is_whole))
+                if !is_whole || !damage::of_run(path, Some(&archive)).is_empty() =>
+            {
+                "damaged".into()
+            }
             Ok(_) if findings.is_none() => "not analysed".into(),
             Ok(_) => String::new(),
         };
@@ -111,6 +115,9 @@ fn examine(path: &Path) -> Option<Run> {
             Ok(Some(signs)) => signs.to_string(),
             _ => "killed: dwell recover".into(),
         };
+    } else if let Some(lost) = damage::of_archive(path) {
+        run.when = modified("traces.def")?;
+        run.note = format!("damaged: {lost}");
     } else {
         run.when = modified("profile.cubex")?;
         let is_damaged = !damage::of_run(path, None).is_empty();
@@ -119,7 +126,8 @@ fn examine(path: &Path) -> Option<Run> {
     Some(run)
 }
 
-fn from_archive(run: &mut Run) -> otf2::Result<Archive> {
+/// Adds what an archive says about a run. Also returns whether all of its definitions could be read.
+fn from_archive(run: &mut Run) -> otf2::Result<(Archive, bool)> {
     let archive = Archive::open(&run.path)?;
     let property = |name: &str| archive.anchor().property(name).unwrap_or_default().to_owned();
     let program = property("DWELL::PROGRAM");
@@ -135,7 +143,7 @@ fn from_archive(run: &mut Run) -> otf2::Result<Archive> {
     }
     let is_process = |it: &Definition<'_>| matches!(it, Definition::LocationGroup(_));
     run.processes.get_or_insert(definitions.iter().filter(is_process).count() as u64);
-    Ok(archive)
+    Ok((archive, definitions.warning().is_none()))
 }
 
 fn table(runs: &[Run]) -> Listing {

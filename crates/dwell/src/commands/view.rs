@@ -142,6 +142,7 @@ pub(crate) fn open(path: &Path, sources: &Sources) -> anyhow::Result<Run> {
     let file = report::find(path)?;
     let mut run = Run::open(&file)?;
     damage::report_findings(&file);
+    damage::report(damage::lost_findings(&file, run.query()));
     // The timeline shows operations from the events.
     if path.is_dir()
         && let Ok(archive) = Archive::open(path)

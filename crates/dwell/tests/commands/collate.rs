@@ -11,6 +11,8 @@ use std::path::Path;
 use std::process::Command;
 
 use dwell_unify::experiment::PROFILE;
+use otf2::chunk::DEFS_SIZE;
+use otf2::store::FileKind;
 use simulated::{Simulated, Watch};
 
 use crate::support::{self, path, text};
@@ -176,6 +178,7 @@ fn names_in_a_score_are_shown_and_not_obeyed() {
     let at = bytes.windows(from.len()).position(|it| it == from).unwrap();
     bytes[at..at + to.len()].copy_from_slice(to);
     fs::write(&definitions, bytes).unwrap();
+    assert!(otf2::close::seal(&definitions, FileKind::GlobalDefs, DEFS_SIZE).unwrap());
     let output = support::command("100").args(["score", path(folder.path())]).output().unwrap();
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
