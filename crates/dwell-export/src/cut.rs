@@ -166,7 +166,11 @@ struct Span {
 fn span(archive: &Archive, definitions: &Definitions, layout: &Layout, cut: &Cut) -> Result<Span> {
     let all: Vec<LocationRef> =
         (0..layout.locations()).filter_map(|it| layout.id(LocationNumber::new(it))).collect();
-    let first = |id: &LocationRef| archive.events(*id)?.peek_time().map_err(Error::from);
+    let first = |id: &LocationRef| match archive.events(*id).and_then(|mut it| it.peek_time()) {
+        // The copy states the damage.
+        Err(error) if error.is_damage() => Ok(None),
+        first => first.map_err(Error::from),
+    };
     let first = all.par_iter().map(first).collect::<Result<Vec<_>>>()?;
     let first = first.into_iter().flatten().min().unwrap_or(Time(0));
     let clock = definitions.clock();

@@ -303,10 +303,10 @@ fn finish(args: &Args, input: &Input, analysis: &Analysis) -> anyhow::Result<u8>
     let advice = advice::Advice::of(&input.archive, analysis);
     let document = json::document(analysis, &advice);
     let findings = directory.join("findings.json");
-    dwell_files::write(&findings, &document.to_json()?)
-        .with_context(|| output::cannot(&findings))?;
+    let text = document.to_json()?;
+    dwell_files::write(&findings, &text).with_context(|| output::cannot(&findings))?;
     if args.json {
-        terminal::print_json(&document)?;
+        terminal::print(text)?;
     } else {
         let mut page = text::summary(&input.path, analysis, &advice, args.top);
         let directory = directory.display();

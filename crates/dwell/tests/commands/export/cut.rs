@@ -187,5 +187,6 @@ fn a_damaged_archive_is_exported_up_to_the_damage() {
         assert!(told.contains("damaged: ") && told.contains("2.evt"), "{args:?}: {told}");
     }
     let found = balanced(&part, 0..=u64::MAX);
-    assert!(found[&2].1 > 100 && found[&2].1 < found[&1].1, "{found:?}");
+    // Nothing of a chunk with a wrong checksum is used.
+    assert!(found.get(&2).map_or(0, |it| it.1) < found[&1].1, "{found:?}");
 }
