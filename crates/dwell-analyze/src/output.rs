@@ -8,6 +8,7 @@ pub(crate) mod pieces;
 pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod sections;
+mod summed;
 pub(crate) mod tree;
 
 /// Result of a replay with all patterns.

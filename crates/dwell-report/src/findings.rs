@@ -11,6 +11,7 @@
 //!   keep reading the older ones.
 
 pub mod causes;
+mod checksum;
 pub mod counters;
 pub mod gain;
 mod read;
@@ -688,24 +689,5 @@ pub enum Evidence {
 impl Default for Evidence {
     fn default() -> Self {
         Self::Other { text: String::new() }
-    }
-}
-
-impl Findings {
-    /// Returns the document as `findings.json` has it: indented, with a newline at its end, and with its checksum.
-    ///
-    /// # Errors
-    /// Never fails for these types; the signature is that of the JSON library.
-    pub fn to_json(&self) -> serde_json::Result<String> {
-        let blank = Self { checksum: read::BLANK.into(), ..self.clone() };
-        let text = serde_json::to_string_pretty(&blank)? + "\n";
-        let sum = format!("{:08x}", crc32fast::hash(text.as_bytes()));
-        Ok(match read::checksum(text.as_bytes()) {
-            Some(at) => {
-                let (before, after) = text.split_at(at);
-                [before, &sum, after.get(read::BLANK.len()..).unwrap_or_default()].concat()
-            }
-            None => text,
-        })
     }
 }

@@ -72,9 +72,13 @@ pub(crate) fn print_page(page: Page) -> io::Result<()> {
 
 /// Prints a value as JSON, followed by a newline.
 pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
-    let mut text = serde_json::to_vec_pretty(value)?;
+    print_json_text(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// Prints a text that is JSON.
+pub(crate) fn print_json_text(text: String) -> io::Result<()> {
+    let mut text = text.into_bytes();
     visible_json(&mut text, 0);
-    text.push(b'\n');
     let mut output = io::stdout().lock();
     unless_closed(output.write_all(&text).and_then(|()| output.flush()))
 }

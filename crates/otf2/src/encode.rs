@@ -382,7 +382,6 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
             && let Some((front, rest)) = self.chunk.split_at_mut_checked(start)
             && let Some(window) = rest.first_chunk_mut::<{ WindowOutput::SIZE }>()
         {
-            // The window is longer than its reach by more than the trailer of the chunk.
             const { assert!(WindowOutput::SIZE >= WindowOutput::REACH + seal::LAST) };
             // A timestamp comes first in any case: then its byte is the commit mark, whatever the events are.
             let mut output = WindowOutput::new(window, 0);
@@ -549,8 +548,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     }
 
     /// Completes the last chunk with the end mark of the file, and returns its memory. The caller must write the used
-    /// bytes to the end of the event file. The encoder does not know the location that the file will belong to, so
-    /// [`close::seal`](crate::close::seal) adds the checksum later.
+    /// bytes to the end of the event file. [`close::seal`](crate::close::seal) adds the checksum when its place is known.
     pub fn finish(mut self) -> Finished<M> {
         let events = self.events();
         let used = self.pos + MARKS;
@@ -571,9 +569,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     }
 }
 
-/// Number of end marks of a file.
-const MARKS: usize = 2;
-
+const MARKS: usize = 2; // The end marks of a file.
 /// Least number of bytes with which a chunk can begin.
 const PART: usize = 4096;
 

@@ -37,6 +37,7 @@ use crate::engine::workers::{cores, run_on};
 use crate::error::Error;
 use crate::output::pairs;
 use crate::output::report::{self, Sheets, Source};
+use crate::output::summed::is_summed;
 use crate::output::tree::{Branch, Totals, Tree};
 
 /// Memory budget in bytes for the values of call paths that are being written.
@@ -135,8 +136,7 @@ impl Profile {
             }
         }
         let Reading { branches, has, free, dropped, mut notes, damage: used, .. } = reading;
-        damage.extend(used);
-        damage.extend(defs.warning().map(ToString::to_string));
+        damage.extend(used.into_iter().chain(defs.warning().map(ToString::to_string)));
         let missing = free.iter().filter(|free| **free).count();
         if missing > 0 {
             damage.push(format!("{missing} locations have no profile"));
@@ -553,7 +553,6 @@ struct Reading<'w> {
     has: Vec<u32>,
     dropped: u64,
     notes: Vec<String>,
-    /// Damaged blocks that are used nevertheless.
     damage: Vec<String>,
 }
 
@@ -584,13 +583,13 @@ impl<'w> Reading<'w> {
         let mut bytes = vec![0; HEAD];
         file.read_exact_at(&mut bytes, 0)?;
         let head = Head::read(&bytes).ok_or_else(|| damaged("no block of a profile"))?;
-        let sum = block::sum_length(&bytes);
-        if file.metadata()?.len() != head.length.saturating_add(sum as u64) {
+        let sum = block::sum_length(&bytes) as u64;
+        if file.metadata()?.len() != head.length.saturating_add(sum) {
             return Err(damaged("the file has not the length that it says"));
         }
         if sum > 0 && !is_summed(&file, head.length)? {
-            let text = "the checksum is wrong; some of its values may be wrong";
-            self.damage.push(format!("{}: {text}", path.display()));
+            self.damage
+                .push(format!("{}: the checksum is wrong, and values may be", path.display()));
         }
         bytes.resize(usize::try_from(head.tables()).unwrap_or(0).saturating_sub(HEAD), 0);
         file.read_exact_at(&mut bytes, HEAD as u64)?;
@@ -678,23 +677,6 @@ impl<'w> Reading<'w> {
         spans.sort_unstable_by_key(|span| span.path);
         Some(spans)
     }
-}
-
-/// Returns `true` if the first `length` bytes of a file have the checksum that follows them.
-fn is_summed(file: &File, length: u64) -> io::Result<bool> {
-    let mut sum = crc32fast::Hasher::new();
-    let mut bytes = vec![0; 1 << 18];
-    let mut at = 0;
-    while at < length {
-        let count = bytes.len().min(usize::try_from(length - at).unwrap_or(usize::MAX));
-        let some = bytes.get_mut(..count).unwrap_or_default();
-        file.read_exact_at(some, at)?;
-        sum.update(some);
-        at += count as u64;
-    }
-    let mut stated = [0; block::SUM];
-    file.read_exact_at(&mut stated, length)?;
-    Ok(sum.finalize().to_le_bytes() == stated)
 }
 
 /// Returns the sums of a counter from a row of a block.

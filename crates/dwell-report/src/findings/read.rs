@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use super::checksum::is_right;
 use super::{Entry, Findings, Share, VERSION};
 
 /// Reason why a `findings.json` cannot be read. Its text says which version the file has and what to do.
@@ -50,26 +51,6 @@ impl fmt::Display for Unreadable {
 }
 
 impl std::error::Error for Unreadable {}
-
-/// The digits of the checksum while it is computed.
-pub(super) const BLANK: &str = "00000000";
-
-/// Returns the position of the digits of the checksum in a document, or `None` if it has no checksum.
-pub(super) fn checksum(json: &[u8]) -> Option<usize> {
-    let name = b"\n  \"checksum\": \"";
-    let at = json.windows(name.len()).position(|it| it == name)? + name.len();
-    json.get(at..at + BLANK.len()).map(|_| at)
-}
-
-/// Returns `true` if the document has the checksum that it states, or states none.
-fn is_right(json: &[u8]) -> bool {
-    let Some(at) = checksum(json) else { return true };
-    let (before, rest) = json.split_at(at);
-    let Some((stated, after)) = rest.split_at_checked(BLANK.len()) else { return false };
-    let mut sum = crc32fast::Hasher::new();
-    [before, BLANK.as_bytes(), after].into_iter().for_each(|part| sum.update(part));
-    stated == format!("{:08x}", sum.finalize()).as_bytes()
-}
 
 /// The field of the document that tells how to read the others.
 #[derive(Deserialize)]

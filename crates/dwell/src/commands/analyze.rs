@@ -306,7 +306,7 @@ fn finish(args: &Args, input: &Input, analysis: &Analysis) -> anyhow::Result<u8>
     let text = document.to_json()?;
     dwell_files::write(&findings, &text).with_context(|| output::cannot(&findings))?;
     if args.json {
-        terminal::print(text)?;
+        terminal::print_json_text(text)?;
     } else {
         let mut page = text::summary(&input.path, analysis, &advice, args.top);
         let directory = directory.display();

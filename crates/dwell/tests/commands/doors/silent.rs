@@ -93,9 +93,12 @@ const KILLED: &[Question] = &[
 ];
 
 /// Returns the kind of a file in which a bit may change without a trace: the events of a killed process, whose last chunk
-/// was being written and has no checksum, and which do not know their location.
+/// was being written and has no checksum, and which do not know their location; and reports, whose format has no place for
+/// one yet.
 fn unprotected(name: &str) -> Option<&'static str> {
-    (name.starts_with("open/") && name.ends_with(".evt")).then_some(".evt of a killed process")
+    let of_killed = name.starts_with("open/") && name.ends_with(".evt");
+    let kind = of_killed.then_some(".evt of a killed process");
+    kind.or(name.ends_with(".cubex").then_some(".cubex"))
 }
 
 /// Answer of a command: exit code, standard output, messages, and files that it made.
