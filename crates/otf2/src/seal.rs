@@ -91,6 +91,12 @@ pub(crate) fn mark(file: FileKind) -> [u8; 12] {
     [a, b, c, d, e, f, g, h, i, j, k, kind]
 }
 
+/// Returns `true` if twelve bytes have the form of the beginning of a trailer with which a file ends, of whatever file.
+#[cfg(feature = "std")]
+pub(crate) fn is_end(mark: &[u8]) -> bool {
+    mark.get(8..11) == Some(&END)
+}
+
 /// Appends the trailer to the last chunk of a file, which ends with the end marks.
 #[cfg(feature = "std")]
 pub(crate) fn end(chunk: &mut Vec<u8>, file: FileKind) {

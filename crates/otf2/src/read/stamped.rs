@@ -147,7 +147,10 @@ impl Stamped {
                     self.next_chunk()?;
                     (at, attributes) = (self.stream.pos, NO_ATTRIBUTES);
                 }
-                control::END_OF_FILE => return self.check_count(at).map(|()| None),
+                control::END_OF_FILE => {
+                    self.check_count(at)?;
+                    return self.stream.check().map(|()| None);
+                }
                 control::TIMESTAMP => {
                     let bytes = self.stream.bytes();
                     let order = self.stream.header.order;
@@ -191,8 +194,12 @@ impl Stamped {
 
     /// Moves to the next chunk, which must continue this one.
     fn next_chunk(&mut self) -> Result<()> {
-        self.stream.next_chunk()?;
+        // One that was cut has been read by now.
         self.stream.check()?;
+        self.stream.next_chunk()?;
+        if self.stream.is_broken() {
+            self.stream.check()?;
+        }
         let expected = self.number.wrapping_add(1);
         if self.stream.is_checked() && self.stream.header.first != expected {
             return Err(self.stream.error(0, ErrorKind::Checksum)); // Chunks were exchanged.

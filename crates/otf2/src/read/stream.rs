@@ -31,8 +31,8 @@ pub(crate) struct Stream {
     pub(crate) header: Header,
     /// `true` if chunks must have checksums.
     checked: bool,
-    /// `true` if the current chunk does not have the right checksum.
-    broken: bool,
+    /// The checksum of the current chunk.
+    trailer: Trailer,
     /// Offset of the first byte of the window in the file.
     base: u64,
     window: Vec<u8>,
@@ -40,6 +40,15 @@ pub(crate) struct Stream {
     filled: usize,
     /// Position in the window at which the next record begins.
     pub(crate) pos: usize,
+}
+
+/// The trailer of a chunk with its [checksum](crate::seal).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trailer {
+    Right,
+    /// There is none: the file was cut, and what is left of it can be read.
+    Missing,
+    Wrong,
 }
 
 /// The position of a record in the window.
@@ -71,7 +80,7 @@ impl Stream {
             chunk: 0,
             header: Header { order: ByteOrder::Little, first: 1, last: 0 },
             checked,
-            broken: false,
+            trailer: Trailer::Right,
             base: 0,
             window: vec![0; block.min(size as usize)],
             filled: 0,
@@ -107,20 +116,22 @@ impl Stream {
             self.base = self.size;
             return Err(self.error(0, ErrorKind::Cut));
         }
-        self.broken = self.checked && !self.verify(chunk)?;
+        self.trailer = if self.checked { self.verify(chunk)? } else { Trailer::Right };
         self.fill(HEADER)?;
         let header = self.bytes().first_chunk().ok_or(ErrorKind::Cut);
         let header = header.and_then(|bytes| Header::read(bytes).ok_or(ErrorKind::Header));
         self.header = header.map_err(|kind| self.error(0, kind))?;
         // A right chunk that is not the first of a file follows others, which are missing.
-        self.broken |= self.checked && chunk == 0 && self.header.first != 1;
+        if self.checked && chunk == 0 && self.header.first != 1 {
+            self.trailer = Trailer::Wrong;
+        }
         self.pos = HEADER;
         Ok(())
     }
 
-    /// Returns `true` if the current chunk has a wrong checksum.
+    /// Returns `true` if the current chunk has a wrong checksum, so that any of its bytes may be wrong.
     pub(crate) fn is_broken(&self) -> bool {
-        self.broken
+        self.trailer == Trailer::Wrong
     }
 
     /// Returns `true` if the chunks of this file have checksums.
@@ -128,13 +139,16 @@ impl Stream {
         self.checked
     }
 
-    /// Fails if the current chunk has a wrong checksum.
+    /// Fails if the current chunk does not have the right checksum.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.broken { Err(self.chunk_error(self.chunk, ErrorKind::Checksum)) } else { Ok(()) }
+        match self.trailer {
+            Trailer::Right => Ok(()),
+            _ => Err(self.chunk_error(self.chunk, ErrorKind::Checksum)),
+        }
     }
 
-    /// Reads a chunk and returns `true` if its checksum is right. A chunk that fits into the window stays there.
-    fn verify(&mut self, chunk: u64) -> Result<bool> {
+    /// Reads a chunk and compares it with its checksum. A chunk that fits into the window stays there.
+    fn verify(&mut self, chunk: u64) -> Result<Trailer> {
         let mut window = std::mem::take(&mut self.window);
         let verified = self.verify_in(chunk, &mut window);
         self.window = window;
@@ -145,7 +159,7 @@ impl Stream {
 
     /// Does what [`Stream::verify`] says, with the given memory. Also returns the number of bytes of the chunk if all of
     /// them are at the beginning of the memory.
-    fn verify_in(&self, chunk: u64, window: &mut [u8]) -> Result<(bool, Option<usize>)> {
+    fn verify_in(&self, chunk: u64, window: &mut [u8]) -> Result<(Trailer, Option<usize>)> {
         let base = chunk.saturating_mul(self.chunk_size);
         let end = base.saturating_add(self.chunk_size).min(self.size);
         let last = chunk + 1 == self.chunks();
@@ -166,7 +180,7 @@ impl Stream {
             let read = read.map_err(|error| self.chunk_error(chunk, ErrorKind::Io(error)))?;
             let bytes = memory.get(..read).unwrap_or_default();
             if read == 0 {
-                return Ok((false, None)); // The file became shorter.
+                return Ok((Trailer::Missing, None)); // The file became shorter.
             }
             done += read;
             // All but the last four bytes of the chunk are summed.
@@ -178,11 +192,16 @@ impl Stream {
             tail.drain(..tail.len().saturating_sub(seal::LAST));
         }
         let (Some((mark, stated)), true) = (tail.split_last_chunk::<4>(), size > seal::LAST) else {
-            return Ok((false, None));
+            return Ok((Trailer::Missing, None));
         };
-        let marked = if last { mark == seal::mark(self.file) } else { seal::is_marked(&tail) };
-        let right = marked && sum.finalize().to_le_bytes() == *stated;
-        Ok((right, (own && memory.len() >= size).then_some(size)))
+        let is_there = if last { seal::is_end(mark) } else { seal::is_marked(&tail) };
+        let of_this = !last || mark == seal::mark(self.file);
+        let trailer = match (is_there, of_this && sum.finalize().to_le_bytes() == *stated) {
+            (false, _) => Trailer::Missing,
+            (true, true) => Trailer::Right,
+            (true, false) => Trailer::Wrong,
+        };
+        Ok((trailer, (own && memory.len() >= size).then_some(size)))
     }
 
     fn chunk_error(&self, chunk: u64, kind: ErrorKind) -> Error {
@@ -282,7 +301,7 @@ impl Stream {
     /// Returns the header and the first time of a chunk, without moving to it.
     pub(crate) fn chunk_head(&self, chunk: u64) -> Result<(Header, Option<u64>)> {
         // A wrong number would lead the search to another place, without a trace.
-        if self.checked && !self.verify_in(chunk, &mut [])?.0 {
+        if self.checked && self.verify_in(chunk, &mut [])?.0 == Trailer::Wrong {
             return Err(self.chunk_error(chunk, ErrorKind::Checksum));
         }
         let mut head = [0; HEADER + TIMESTAMP];
