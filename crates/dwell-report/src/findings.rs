@@ -84,8 +84,7 @@ objects! {
         not_computed: Vec<NotComputed>,
         /// Phases that the program declares, such as the iterations of its main loop; the longest first.
         phases: Vec<ProgramPhase>,
-        /// Loops over calls that test whether something has happened, the longest first. The analysis counts them as
-        /// computing, not as waits.
+        /// Loops over calls that ask whether something has happened, as far as their time is no wait, the longest first.
         polling: Vec<Polling>,
         /// Number of processes in the archive.
         processes: u64,
@@ -484,7 +483,7 @@ objects! {
         processes: u32,
     }
 
-    /// Loops on one call path over calls that test whether something has happened.
+    /// Loops on one call path over calls that ask whether something has happened, as far as their time is no wait.
     Polling {
         /// Number of calls that test.
         calls: u64,
@@ -494,7 +493,7 @@ objects! {
         locations: u64,
         /// Calls from the outermost to the one that tests.
         path: Vec<Step>,
-        /// Time from the first call of each loop to its last.
+        /// Time from the first call of each loop to its last, without waits.
         seconds: f64,
         /// Part of `seconds` until another process ended the loop, where that process is known.
         seconds_until_release: f64,

@@ -33,6 +33,8 @@ const REGIONS: usize = 4;
 const TRIES: u64 = 5;
 /// Longest time between two calls of a loop.
 const APART: Duration = Duration(10_000);
+/// Longest time between two regions that each stand for several calls of a loop.
+const MERGED_APART: Duration = Duration(20_000_000);
 /// Of this many calls, one may come later.
 const LATE: u64 = 10;
 
@@ -159,7 +161,9 @@ impl Run {
             return None;
         }
         self.gap = test.enter - before.leave;
-        if self.gap > APART {
+        // The recorder has made sure that both are parts of loops.
+        let are_merged = before.calls > 1 && test.calls > 1 && self.gap < MERGED_APART;
+        if self.gap > APART && !are_merged {
             self.late += 1;
             if self.late * LATE > self.calls {
                 return None;
