@@ -91,6 +91,12 @@ impl Traits {
         Self(self.0 & !other.0)
     }
 
+    /// Returns the properties of a single call of which it is known whether it serves others.
+    #[must_use]
+    pub fn serving(self, serves: bool) -> Self {
+        self.without(Self::SERVES).with(Self::ALWAYS, serves)
+    }
+
     fn of(meaning: Option<Meaning>, stated: bool) -> Self {
         let Some(meaning) = meaning else { return Self::default() };
         let operation = meaning.operation;

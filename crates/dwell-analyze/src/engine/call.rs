@@ -30,6 +30,7 @@ pub(crate) struct Issued<'a> {
 /// A call that issued and completed one operation, or completed one of an earlier call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompletedCall {
+    pub(crate) process: ProcessNumber,
     pub(crate) location: LocationNumber,
     pub(crate) account: Account,
     pub(crate) enter: Time,
@@ -38,6 +39,8 @@ pub(crate) struct CompletedCall {
     /// Enter of the call that issued the operation.
     pub(crate) start: Time,
     pub(crate) class: Class,
+    /// True if the call completes earlier operations.
+    pub(crate) completes: bool,
 }
 
 /// A call that has ended. `L` describes a lock that it waited for.

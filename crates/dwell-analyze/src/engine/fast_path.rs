@@ -119,7 +119,7 @@ impl<P: Pattern> Player<'_, P> {
             leaf.enter = time;
             leaf.region = region;
             leaf.site = site;
-            leaf.traits = traits;
+            leaf.traits = self.here.process.serving(traits);
         } else {
             self.open(time, region, site);
         }
@@ -451,7 +451,18 @@ impl<P: Pattern> Player<'_, P> {
         let need = || Need::Target { process, class, bytes, age };
         self.here.location.last_call_needed(self.here.process.index, need);
         let location = self.here.location.number;
-        let call = CompletedCall { location, account, enter, leave, target, start, class };
+        let completes = self.leaf.traits.has(Traits::COMPLETES);
+        let call = CompletedCall {
+            process: self.here.process.index,
+            location,
+            account,
+            enter,
+            leave,
+            target,
+            start,
+            class,
+            completes,
+        };
         self.patterns.on_complete(call, &mut Asking { own: self.own, shared: self.shared });
     }
 

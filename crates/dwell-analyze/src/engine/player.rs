@@ -121,7 +121,7 @@ impl<P: Pattern> Player<'_, P> {
     /// Puts a call on the stack.
     #[inline(always)]
     pub(crate) fn open(&mut self, time: Time, region: RegionRef, site: CallingContextRef) {
-        let traits = self.here.world.roles.traits(region);
+        let traits = self.here.process.serving(self.here.world.roles.traits(region));
         let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
         let location = &mut *self.here.location;
         let parent = location.stack.last().map_or(Path::TOP, |frame| frame.path);

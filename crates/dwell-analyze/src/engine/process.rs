@@ -150,6 +150,16 @@ impl Process {
 }
 
 impl Process {
+    /// Returns the properties of a call that begins now. A call that completes operations waits for their targets, and
+    /// serves others meanwhile; with nothing to complete, it returns at once.
+    #[inline(always)]
+    pub(crate) fn serving(&self, traits: Traits) -> Traits {
+        if !(traits.has(Traits::COMPLETES) && traits.has(Traits::CONDITIONAL)) {
+            return traits;
+        }
+        traits.serving(!self.outstanding.is_empty())
+    }
+
     /// Records that a call begins, at one of several threads, which may turn out to act on its own process.
     #[cold]
     #[inline(never)]

@@ -9,9 +9,9 @@
 //! With one target, started at s, waited for in [e, x]: regions of the target that end after s + L and begin before
 //! x, where those that are close together are one visit. There is no wait if the last visit begins at or before e. The
 //! lower bound is the time from e to the first visit, the upper bound all time from e to the last visit in which the
-//! target was in no region. With several targets, the lower bound is the part of [e, latest begin(r)] that no r
-//! covers, r being the first region of each target; regions that ended by e do not count. The upper bound is the time in
-//! which any of the targets was away before its last visit. A target with several visits reports when it was away
+//! target was in no region. With several targets, the lower bound is the time from e to the latest begin(r), r being the
+//! first region of each target; regions that ended by e do not count. The upper bound is the time in which any of the
+//! targets was away before its last visit. A call that goes on after that may be held by others: see [`held`]. A target with several visits reports when it was away
 //! ([`Away`](questions::Away)), unless that was more than [`MOST_GAPS`](several::MOST_GAPS) times.
 //!
 //! Calls that may or may not progress give two answers; the smaller and the larger are the bounds. An operation
@@ -42,6 +42,7 @@
 mod answers;
 mod cases;
 mod evidence;
+mod held;
 mod questions;
 mod several;
 
@@ -64,8 +65,9 @@ use crate::protocol::locks::Cut;
 use crate::protocol::progress_wait::Waited;
 use crate::protocol::{Answered, Answering, Asked, Asking, EndedCall};
 use answers::{APART, Outcome, answer, answer_one, look_for};
-use cases::{Case, Origin};
+use cases::{Case, CompletingCall, Origin};
 use evidence::{Found as FoundEvidence, Nodes};
+use held::{HELD, Hold, answer_hold};
 use questions::{Ask, AskOne, Questioned, Questions, Replied, Replies, Seen, Watch};
 
 /// Waits for progress of the processes of a shard.
@@ -75,6 +77,9 @@ pub(crate) struct Progress {
     /// Questions to processes of this shard that wait for more events.
     asks: Vec<Ask>,
     ones: Vec<AskOne>,
+    holds: Vec<Hold>,
+    /// Questions to members of chains that are sent in the next window.
+    new_holds: Vec<Hold>,
     /// Waits of calls that also waited for a lock, for the owner of the lock to cut.
     cuts: Vec<Cut>,
     /// Evidence that was found in the current window.
@@ -97,6 +102,8 @@ impl Pattern for Progress {
             origins: Owned::empty(members.processes.clone()),
             asks: Vec::new(),
             ones: Vec::new(),
+            holds: Vec::new(),
+            new_holds: Vec::new(),
             cuts: Vec::new(),
             found: FoundEvidence::default(),
             missed: 0,
@@ -108,18 +115,25 @@ impl Pattern for Progress {
         for cut in self.cuts.drain(..) {
             out.shared.cuts.send(cut.key.owner_of_state(world), cut);
         }
+        for hold in self.new_holds.drain(..) {
+            out.own.holds.send(hold.member, hold);
+        }
     }
 
     fn judge_rest(&mut self, process: &Process, rest: &Rest, out: &mut Asking<'_, Questions>) {
         let Rest { location, account, length, when, ref done } = *rest;
+        let call = CompletingCall { location, account, length, when, may_be_held: false };
         if let Some(origin) = self.origins.get_mut(process.index) {
-            origin.ask_many((process.index, location), (account, length), when, done, out.own);
+            origin.ask_many(process.index, &call, done, out.own);
         }
     }
 
     #[inline(always)]
     fn on_complete(&mut self, call: CompletedCall, out: &mut Asking<'_, Questions>) {
-        let CompletedCall { location, account, enter, leave, target, start, class } = call;
+        if call.completes && call.leave - call.enter >= HELD {
+            return self.on_long_complete(call, out);
+        }
+        let CompletedCall { location, account, enter, leave, target, start, class, .. } = call;
         let ask = Ask { start, enter, leave, target, location, account, class };
         out.own.asks.send(target, ask);
     }
@@ -144,16 +158,20 @@ impl Pattern for Progress {
             return;
         }
         let EndedCall { location, account, enter, leave, .. } = *call;
+        let may_be_held =
+            call.frame.traits.has(Traits::COMPLETES) && !call.frame.traits.has(Traits::TOGETHER);
         if let [only] = *call.done.as_slice()
             && only.known == Known::default()
+            && !(may_be_held && leave - enter >= HELD)
         {
             let Done { target, start, class, .. } = only;
             let ask = Ask { start, enter, leave, target, location, account, class };
             out.own.asks.send(target, ask);
             return;
         }
-        let of = (account, leave - enter);
-        origin.ask_many((me, location), of, Span { begin: enter, end: leave }, &call.done, out.own);
+        let (length, when) = (leave - enter, Span { begin: enter, end: leave });
+        let asking = CompletingCall { location, account, length, when, may_be_held };
+        origin.ask_many(me, &asking, &call.done, out.own);
     }
 
     fn end_window(
@@ -172,7 +190,8 @@ impl Pattern for Progress {
         let locks = self.origins.get(process.index).map_or(Time::END, |origin| {
             origin.cases.iter().filter_map(Case::locked).min().unwrap_or(Time::END)
         });
-        let regions = needed_since(world, process, horizon).earlier_by(spare(world));
+        let held = self.origins.get(process.index).map_or(Time::END, Origin::may_ask_since);
+        let regions = needed_since(world, process, horizon).min(held).earlier_by(spare(world));
         Floors { regions, locks, ..Floors::TOP }
     }
 
@@ -205,6 +224,15 @@ impl Pattern for Progress {
             out.own.served.send(served.process, served);
         }
         self.ones = again;
+        let pending = std::mem::take(&mut self.holds);
+        for hold in pending.into_iter().chain(asked.holds.into_messages()) {
+            let Some(member) = at.processes.get(hold.member) else { continue };
+            let completing = self.origins.get(hold.member).map(|it| &it.completing);
+            let to = (&mut out.own.links, &mut out.own.came);
+            if !answer_hold(at.world, member, completing, &hold, at.horizon, to) {
+                self.holds.push(hold);
+            }
+        }
         self.found.send(&mut out.own.evidence);
         for watch in asked.watches.into_messages() {
             let Some(target) = at.processes.get(watch.target) else { continue };
@@ -233,12 +261,23 @@ impl Pattern for Progress {
         }
         for served in replied.served.into_messages() {
             let Some(origin) = self.origins.get_mut(served.process) else { continue };
-            match origin.gather(&served) {
+            match origin.gather(&served, &mut self.new_holds) {
                 Some((waited, edges, None)) => keep(&mut self.origins, &waited, edges),
                 Some((waited, _, Some((key, waiting)))) => {
                     self.cuts.push(Cut { key, process: served.process, waiting, waited });
                 }
                 None => {}
+            }
+        }
+        for link in replied.links.into_messages() {
+            if let Some(origin) = self.origins.get_mut(link.process) {
+                origin.chains.learn_link(&link);
+            }
+        }
+        for came in replied.came.into_messages() {
+            let Some(origin) = self.origins.get_mut(came.process) else { continue };
+            if let Some(waited) = origin.chains.learn(&came, &mut self.new_holds) {
+                keep(&mut self.origins, &waited, Vec::new());
             }
         }
         for evidence in replied.evidence.into_messages() {
@@ -254,7 +293,10 @@ impl Pattern for Progress {
         // Questions that wait here will look again.
         let asks = self.asks.iter().map(|ask| ask.start);
         let ones = self.ones.iter().map(|ask| ask.start);
-        let oldest = asks.chain(ones).min().unwrap_or(Time::END);
+        let holds = self.holds.iter().chain(&self.new_holds).map(Hold::since);
+        let oldest = asks.chain(ones).chain(holds).min().unwrap_or(Time::END);
+        let floor = oldest.min(at.floors.regions).earlier_by(spare(world));
+        self.origins.iter_mut().for_each(|it| it.completing.forget(floor));
         oldest.earlier_by(spare(world))
     }
 
@@ -270,7 +312,7 @@ impl Pattern for Progress {
     }
 
     fn is_busy(&self) -> bool {
-        !self.cuts.is_empty()
+        !self.cuts.is_empty() || !self.new_holds.is_empty() || !self.holds.is_empty()
     }
 
     fn bytes(&self) -> usize {
@@ -317,6 +359,20 @@ impl TargetAnswerer<'_> {
 }
 
 impl Progress {
+    /// Judges a long call that completed one operation.
+    #[inline(never)]
+    fn on_long_complete(&mut self, call: CompletedCall, out: &mut Asking<'_, Questions>) {
+        let CompletedCall {
+            process, location, account, enter, leave, target, start, class, ..
+        } = call;
+        let (length, when) = (leave - enter, Span { begin: enter, end: leave });
+        let asking = CompletingCall { location, account, length, when, may_be_held: true };
+        let done = Done { target, start, class, bytes: 0, known: Known::default() };
+        if let Some(origin) = self.origins.get_mut(process) {
+            origin.ask_many(process, &asking, &[done], out.own);
+        }
+    }
+
     /// Answers the questions about calls with a single target.
     fn answer_asks(&mut self, at: &Window<'_>, asked: Inbox<Ask>, out: &mut Outbox<Waited>) {
         let before = std::mem::take(&mut self.asks);

@@ -3,11 +3,13 @@
 //! | family | progress | source |
 //! |---|---|---|
 //! | `fence` | never | measured |
-//! | `quiet` | conditional | measured: an idle one serves no other process, one that completes a put does |
+//! | `quiet` | conditional | measured: an idle one serves no other process, one that completes a put does; the analysis knows which it is |
 //! | `test` | never | measured |
 //! | `test_all`, `test_any`, `test_some` and vectors, `signal_fetch` | conditional | unknown |
-//! | `wait`, `wait_until` and all that wait | conditional | assumed: one that finds its condition fulfilled need not look at the network |
-//! | locks | conditional | unknown |
+//! | `wait`, `wait_until` | always | measured: gets are served while their target waits |
+//! | `wait_until_all`, `wait_until_any`, `wait_until_some` and vectors | always | assumed: they wait alike |
+//! | `set_lock` | always | measured, while it waits |
+//! | `test_lock`, `clear_lock` | conditional | unknown |
 
 use super::types::{families, rows, symbol};
 use crate::operation::{Operation, Progress};
@@ -31,7 +33,9 @@ const fn quiet(symbol: Symbol) -> Row {
 const fn wait(symbol: Symbol, element: Element) -> Row {
     let condition =
         Condition { operand: Some(Operand::Value(Arg(1))), ..Condition::one(Arg(0), element.size) };
-    Row::new(symbol, Operation::WaitChange, Void, &[Pointer, element.ctype]).condition(condition)
+    Row::new(symbol, Operation::WaitChange, Void, &[Pointer, element.ctype])
+        .condition(condition)
+        .measured(Progress::Always)
 }
 
 /// `(T *address, int comparison, T value)`
@@ -45,7 +49,7 @@ const fn compare(symbol: Symbol, operation: Operation, returns: CType, element: 
 }
 
 const fn wait_until(symbol: Symbol, element: Element) -> Row {
-    compare(symbol, Operation::WaitChange, Void, element)
+    compare(symbol, Operation::WaitChange, Void, element).measured(Progress::Always)
 }
 
 const fn test(symbol: Symbol, element: Element) -> Row {
@@ -56,7 +60,7 @@ const fn test(symbol: Symbol, element: Element) -> Row {
 
 /// `uint64_t signal_wait_until(uint64_t *address, int comparison, uint64_t value)`
 const fn signal_wait_until(symbol: Symbol) -> Row {
-    compare(symbol, Operation::WaitChange, Uint64, SIGNAL)
+    compare(symbol, Operation::WaitChange, Uint64, SIGNAL).measured(Progress::Always)
 }
 
 /// `uint64_t signal_fetch(const uint64_t *address)`: the call only reads, and the program compares.
@@ -116,7 +120,7 @@ macro_rules! several {
                 let returns = if matches!(Watch::$watch, Watch::All) { Void } else { SizeT };
                 verdict(several(
                     symbol, Operation::WaitChange, returns, element, Watch::$watch, With::$with,
-                ), Watch::$watch)
+                ).assumed(Progress::Always), Watch::$watch)
             }
             const fn $test(symbol: Symbol, element: Element) -> Row {
                 let returns = if matches!(Watch::$watch, Watch::All) { Int } else { SizeT };
@@ -192,7 +196,7 @@ pub(super) const FAMILIES: &[Family] = families! {
 
     // An absent lock is free: a loop over test_lock must end.
     "locks": &[
-        lock(symbol!("shmem_set_lock"), Operation::Lock, Void),
+        lock(symbol!("shmem_set_lock"), Operation::Lock, Void).measured(Progress::Always),
         lock(symbol!("shmem_clear_lock"), Operation::Unlock, Void),
         lock(symbol!("shmem_test_lock"), Operation::TryLock, Int).success(Success::Zero),
     ];

@@ -449,6 +449,8 @@ fn progress_is_what_was_seen() {
         ("shmem_fence", Progress::Never),
         ("shmem_quiet", Progress::Conditional),
         ("shmem_long_test", Progress::Never),
+        ("shmem_long_wait_until", Progress::Always),
+        ("shmem_set_lock", Progress::Always),
         ("shmem_getmem", Progress::Always),
         ("shmem_long_atomic_fetch_add", Progress::Always),
     ];
@@ -456,7 +458,7 @@ fn progress_is_what_was_seen() {
         assert_eq!(row(name).progress, progress, "{name}");
     }
     // Progress that was not measured is conditional: neither excluded nor promised.
-    for name in ["shmem_set_lock", "shmem_get64_nbi", "shmem_int_atomic_inc", "shmem_malloc"] {
+    for name in ["shmem_clear_lock", "shmem_get64_nbi", "shmem_int_atomic_inc", "shmem_malloc"] {
         assert_eq!(row(name).progress, Progress::Conditional, "{name}");
     }
 }

@@ -87,6 +87,8 @@ struct Sum {
     on_itself: u64,
     /// Number of calls that ended at least [`SOON`] before the interval did.
     outlived: u64,
+    /// Number of calls that completed operations.
+    completed: u64,
 }
 
 /// A call that was entered and not yet left.
@@ -98,6 +100,8 @@ struct Open {
     is_call: bool,
     on_itself: bool,
     on_others: bool,
+    /// True if operations were complete in the call.
+    completed: bool,
 }
 
 /// Reads what processes of an archive did in intervals of time.
@@ -194,11 +198,16 @@ impl Look<'_> {
                 Event::RmaGet(it) => self.act(it.win, it.remote),
                 Event::RmaPut(it) => self.act(it.win, it.remote),
                 Event::RmaAtomic(it) => self.act(it.win, it.remote),
+                Event::RmaOpCompleteNonBlocking(_) | Event::RmaOpCompleteRemote(_) => {
+                    self.stack.iter_mut().for_each(|it| it.completed = true);
+                }
                 _ => {}
             }
         }
         let open = self.stack.iter().find(|it| it.is_call).copied();
-        if let Some(open) = open {
+        if let Some(mut open) = open {
+            // What it completes is known when it ends.
+            open.completed = true;
             self.add(&open, self.when.end);
         }
         Some(())
@@ -215,6 +224,7 @@ impl Look<'_> {
             is_call,
             on_itself: false,
             on_others: false,
+            completed: false,
         });
     }
 
@@ -223,7 +233,8 @@ impl Look<'_> {
             let is_call = self.world.roles.layer(region).is_some();
             self.is_unsited |= is_call;
             let (site, enter) = (CallingContextRef::UNDEFINED, Time::BEGIN);
-            Open { region, site, enter, is_call, on_itself: false, on_others: false }
+            let (on_itself, on_others, completed) = (false, false, false);
+            Open { region, site, enter, is_call, on_itself, on_others, completed }
         });
         // Calls inside a call are part of it.
         if open.is_call && !self.stack.iter().any(|it| it.is_call) {
@@ -250,6 +261,7 @@ impl Look<'_> {
             sum.count += 1;
             sum.time += until - from;
             sum.on_itself += u64::from(open.on_itself && !open.on_others);
+            sum.completed += u64::from(open.completed);
             sum.outlived += u64::from(leave.later_by(SOON) <= self.when.end);
         }
     }
@@ -259,7 +271,12 @@ impl Look<'_> {
         let mut calls: Vec<_> = self.sums.into_iter().collect();
         calls.sort_by_key(|(key, sum)| (Reverse(sum.time), *key));
         let doing = |((region, site), sum): ((RegionRef, CallingContextRef), Sum)| {
-            let traits = self.world.roles.traits(region);
+            let mut traits = self.world.roles.traits(region);
+            // A call that completes operations serves others if there are any.
+            let is_uniform = sum.completed == 0 || sum.completed == sum.count;
+            if traits.has(Traits::COMPLETES) && traits.has(Traits::CONDITIONAL) && is_uniform {
+                traits = traits.serving(sum.completed > 0);
+            }
             let serves = match traits {
                 it if !it.has(Traits::SERVES) => Serves::Never,
                 it if it.has(Traits::ONE_SIDED) && sum.on_itself == sum.count => {

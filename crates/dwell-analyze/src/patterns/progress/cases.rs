@@ -18,8 +18,9 @@ use crate::engine::process::Process;
 use crate::engine::regions::{Span, Visits};
 use crate::patterns::progress::answers::{came_last, wait};
 use crate::patterns::progress::evidence::{Key, Ledger};
+use crate::patterns::progress::held::{Chains, Completing, HELD, HeldCall, Hold};
 use crate::patterns::progress::questions::{Ask, AskOne, Away, Questions, Rule, Served};
-use crate::patterns::progress::several::{Gaps, uncovered};
+use crate::patterns::progress::several::{Gaps, arrival};
 use crate::protocol::locks::{LockedCall, Waiting};
 use crate::protocol::progress_wait::Waited;
 
@@ -29,6 +30,21 @@ pub(super) struct Origin {
     pub(super) cases: Cases,
     /// Waits that are not judged yet.
     pub(super) ledger: Ledger,
+    /// Long calls that completed operations, for others whom they may hold.
+    pub(super) completing: Completing,
+    /// Calls that others may hold.
+    pub(super) chains: Chains,
+}
+
+/// A call that completed operations.
+pub(super) struct CompletingCall {
+    pub(super) location: LocationNumber,
+    pub(super) account: Account,
+    /// Length of the call, and the part of it that it may have waited for its targets.
+    pub(super) length: Duration,
+    pub(super) when: Span,
+    /// True if processes other than its targets may hold the call.
+    pub(super) may_be_held: bool,
 }
 
 /// A call with several targets, until all have answered.
@@ -47,6 +63,8 @@ pub(super) struct Case {
     pub(super) away: Vec<(u32, Rule, Span)>,
     /// The lock, if the call acquired one. Contention has precedence.
     pub(super) lock: Option<(LockKey, Waiting)>,
+    /// True if processes other than its targets may hold the call.
+    pub(super) holds: bool,
 }
 
 /// A wait for progress, its edges if it has several, and the lock if the call waited for one as well.
@@ -91,17 +109,27 @@ impl Case {
 }
 
 impl Origin {
-    /// Asks the targets of the operations that a call completed, or its only target if there is only one. `account` and
-    /// `length` are those of the call, which waited in [enter, leave].
+    /// Returns the time since which facts about others must be kept, because they may hold calls of the process.
+    pub(super) fn may_ask_since(&self) -> Time {
+        let long = |it: &&Case| it.holds && it.length >= HELD;
+        let cases = self.cases.iter().filter(long).map(|it| it.enter).min();
+        cases.unwrap_or(Time::END).min(self.chains.since())
+    }
+
+    /// Asks the targets of the operations that a call completed, or its only target if there is only one.
     #[inline(never)]
     pub(super) fn ask_many(
         &mut self,
-        (process, location): (ProcessNumber, LocationNumber),
-        (account, length): (Account, Duration),
-        Span { begin: enter, end: leave }: Span,
+        process: ProcessNumber,
+        call: &CompletingCall,
         done: &[Done],
         out: &mut Questions,
     ) {
+        let CompletingCall { location, account, length, when, may_be_held: holds } = *call;
+        let Span { begin: enter, end: leave } = when;
+        if holds {
+            self.completing.add(when, done.iter().map(|one| one.target));
+        }
         // Of several operations to one target, the last one decides.
         let mut last: BTreeMap<ProcessNumber, Done> = BTreeMap::new();
         for one in done {
@@ -114,6 +142,7 @@ impl Origin {
             && last.len() == 1
             && only.known == Known::default()
             && length == leave - enter
+            && !(holds && length >= HELD)
         {
             let Done { target, start, class, .. } = only;
             let ask = Ask { start, enter, leave, target, location, account, class };
@@ -130,7 +159,8 @@ impl Origin {
             out.ones.send(target, ask);
         }
         let (away, lock) = (Vec::new(), None);
-        let call = Case { location, account, enter, leave, length, missing, targets, away, lock };
+        let call =
+            Case { location, account, enter, leave, length, missing, targets, away, lock, holds };
         self.cases.put(case, call);
     }
 
@@ -165,8 +195,9 @@ impl Origin {
             ones.send(target, ask);
         }
         let (missing, length) = (targets.len() as u32, leave - enter);
-        let (away, lock) = (Vec::new(), Some((key, waiting)));
-        let call = Case { location, account, enter, leave, length, missing, targets, away, lock };
+        let (away, lock, holds) = (Vec::new(), Some((key, waiting)), false);
+        let call =
+            Case { location, account, enter, leave, length, missing, targets, away, lock, holds };
         self.cases.put(case, call);
     }
 
@@ -177,8 +208,9 @@ impl Origin {
         }
     }
 
-    /// Records one of several answers. The last one yields the wait.
-    pub(super) fn gather(&mut self, served: &Served) -> Option<Gathered> {
+    /// Records one of several answers. The last one yields the wait. If the call went on after it, others may hold it, who
+    /// are to be asked.
+    pub(super) fn gather(&mut self, served: &Served, holds: &mut Vec<Hold>) -> Option<Gathered> {
         let case = self.cases.get_mut(served.case)?;
         let target = case.targets.get_mut(served.index as usize)?;
         let Served { certain, possible, room, came, .. } = *served;
@@ -189,7 +221,23 @@ impl Origin {
             return None;
         }
         let case = self.cases.take(served.case)?;
-        let (waited, edges) = judge(&case)?;
+        let found = judge(&case);
+        let came =
+            case.targets.iter().filter_map(|it| arrival(&it.certain, case.enter, case.leave));
+        let since = came.max().unwrap_or(case.enter);
+        let high = found.as_ref().map_or(Duration::ZERO, |it| it.0.high);
+        if let Some(last) = case.targets.last()
+            && case.holds
+            && case.leave.since(since) >= HELD
+        {
+            let Case { location, account, enter, leave, length, .. } = case;
+            let (class, when) = (last.class, Span { begin: enter, end: leave });
+            let left = length.saturating_sub(high);
+            let call = HeldCall { location, account, class, when, since, left };
+            let targets = case.targets.iter().map(|it| it.process).collect();
+            self.chains.begin(served.process, call, targets, holds);
+        }
+        let (waited, edges) = found?;
         Some((waited, edges, case.lock))
     }
 
@@ -266,9 +314,8 @@ fn judge(case: &Case) -> Option<(Waited, Vec<Edge>)> {
                 Rule::Possible => it.possible,
             };
             let visits: Vec<Visits> = targets.iter().filter(asked).map(|it| of(it.1)).collect();
-            let nobody = LocationNumber(0);
-            let low = uncovered(enter, leave, visits.iter().map(|it| (it.first, nobody)));
-            let low = low.iter().map(|it| it.0.length()).sum();
+            let latest = visits.iter().filter_map(|it| arrival(it, enter, leave)).max();
+            let low = latest.map_or(Duration::ZERO, |latest| latest - enter);
             let mut gaps = Gaps::default();
             for (index, target) in targets.iter().filter(asked) {
                 let own = case.away.iter().filter(|it| (it.0, it.1) == (*index, rule));
@@ -310,6 +357,10 @@ fn judge(case: &Case) -> Option<(Waited, Vec<Edge>)> {
     let came_last = |it: &&Target| came_last(&it.certain, &it.possible, enter);
     let last = blamed.iter().max_by_key(|it| (came_last(it), it.process))?;
     let ([.., culprit], until) = (last.came, came_last(last));
+    if blamed.len() > 1 && last.process == latest.process {
+        let when = Span { begin: enter, end: leave };
+        aligned = wait(&last.certain, &last.possible, when, last.room).2;
+    }
     let waited = Waited {
         location: case.location,
         account: case.account,
@@ -340,35 +391,37 @@ fn what(waited: &Waited) -> Quantity {
     })
 }
 
-/// Returns the edges of a wait for several targets: the parts of the lower bound, each with the target that arrived at its
-/// end, and the rest of the upper bound with the target that arrived last of all.
+/// Returns the edges of a wait for several targets: the lower bound with the target that came last, and the rest of the
+/// upper bound with the one whose last visit began last.
 fn edges(case: &Case, waited: &Waited) -> Vec<Edge> {
     let Waited { enter, until, culprit, low, high, .. } = *waited;
-    let parts = |rule: Rule| {
+    let came = |rule: Rule| {
         let of = |it: &Target| {
             let [certain, possible, _] = it.came;
-            match rule {
-                Rule::Certain => (it.certain.first, certain),
-                Rule::Possible => (it.possible.first, possible),
-            }
+            let (visits, location) = match rule {
+                Rule::Certain => (&it.certain, certain),
+                Rule::Possible => (&it.possible, possible),
+            };
+            Some((arrival(visits, enter, case.leave)?, location))
         };
-        uncovered(enter, case.leave, case.targets.iter().map(of))
+        // Of several that came at once, the first.
+        let late = |it: &(Time, LocationNumber)| (it.0, std::cmp::Reverse(it.1));
+        case.targets.iter().filter_map(of).max_by_key(late)
     };
-    let (certain, possible) = (parts(Rule::Certain), parts(Rule::Possible));
-    let length =
-        |list: &[(Span, LocationNumber)]| -> Duration { list.iter().map(|it| it.0.length()).sum() };
-    let parts = if length(&certain) <= length(&possible) { certain } else { possible };
-    let edge = |(Span { begin: from, end: to }, culprit), low, high| Edge {
+    let edge = |from, to, culprit, low, high| Edge {
         culprit,
         from,
         to,
         ..waited.edge(what(waited), low, high)
     };
-    let mut edges: Vec<Edge> =
-        parts.iter().map(|it| edge(*it, it.0.length(), it.0.length())).collect();
+    let mut edges = Vec::new();
+    if let Some((to, culprit)) = came(Rule::Certain).min(came(Rule::Possible))
+        && low > Duration::ZERO
+    {
+        edges.push(edge(enter, to, culprit, low, low));
+    }
     if high > low {
-        let whole = Span { begin: enter, end: until };
-        edges.push(edge((whole, culprit), Duration::ZERO, high - low));
+        edges.push(edge(enter, until, culprit, Duration::ZERO, high - low));
     }
     edges
 }

@@ -318,7 +318,7 @@ pub(super) fn conclude(
         *evidence.entry((peer(target), class)).or_default() += count;
     }
     let mut classes: BTreeMap<(Peer, Class), Waits> = BTreeMap::new();
-    for (key, waits) in ledger.waits.iter().filter(|(key, _)| !key.multi) {
+    for (key, waits) in &ledger.waits {
         classes.entry((peer(key.target), key.class)).or_default().add(waits);
     }
     let from = world.system.node(number);

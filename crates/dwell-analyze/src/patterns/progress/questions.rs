@@ -13,6 +13,7 @@ use crate::engine::message::Message;
 use crate::engine::outstanding::Known;
 use crate::engine::regions::{Span, Visits};
 use crate::patterns::progress::evidence::Evidence;
+use crate::patterns::progress::held::{Came, Hold, Link};
 
 outboxes! {
     /// Questions to the targets of operations.
@@ -20,6 +21,7 @@ outboxes! {
         asks: Ask, pooled;
         ones: AskOne;
         watches: Watch;
+        holds: Hold;
     }
 }
 
@@ -30,6 +32,8 @@ outboxes! {
         away: Away;
         seen: Seen;
         evidence: Evidence;
+        links: Link;
+        came: Came;
     }
 }
 

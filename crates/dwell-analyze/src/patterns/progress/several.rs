@@ -1,6 +1,5 @@
-//! Bounds of a wait for several targets: the time in which none of them served, and the time in which any was away.
+//! Bounds of a wait for several targets: the time until the last of them came, and the time in which any was away.
 
-use dwell_trace::ids::LocationNumber;
 use dwell_trace::time::{Duration, Time};
 
 use crate::engine::regions::{Span, Visits};
@@ -52,29 +51,11 @@ impl Gaps {
     }
 }
 
-/// Returns the parts of [enter, latest begin] that no region covers, each with the location that began the region at its
-/// end.
-pub(super) fn uncovered(
-    enter: Time,
-    leave: Time,
-    regions: impl Iterator<Item = (Span, LocationNumber)>,
-) -> Vec<(Span, LocationNumber)> {
-    let mut cut: Vec<(Span, LocationNumber)> = regions
-        .filter(|(region, _)| region.begin < leave && region.end > enter)
-        .map(|(region, culprit)| {
-            let (begin, end) = (region.begin.max(enter), region.end.min(leave));
-            (Span { begin, end }, culprit)
-        })
-        .collect();
-    cut.sort_unstable_by_key(|(region, culprit)| (region.begin, region.end, *culprit));
-    let (mut parts, mut covered) = (Vec::new(), enter);
-    for (region, culprit) in cut {
-        if covered < region.begin {
-            parts.push((Span { begin: covered, end: region.begin }, culprit));
-        }
-        covered = covered.max(region.end);
-    }
-    parts
+/// Returns the time from which on a target with these visits served a call, or `None` if it had served the call before
+/// the call was entered, or never did.
+pub(super) fn arrival(visits: &Visits, enter: Time, leave: Time) -> Option<Time> {
+    let first = visits.first;
+    (first.begin < leave && first.end > enter).then_some(first.begin.max(enter))
 }
 
 #[cfg(test)]
@@ -88,19 +69,15 @@ mod tests {
     }
 
     #[test]
-    fn only_what_no_region_covers() {
-        let wait = |list: &[Span]| {
-            let regions = list.iter().copied().zip((0..).map(LocationNumber));
-            let parts = uncovered(ENTER, Time(200), regions);
-            parts.iter().map(|it| it.0.length().0).sum::<u64>()
+    fn the_first_visit_that_lasts_into_the_call() {
+        let arrival = |begin, end| {
+            let visits = Visits { first: span(begin, end), ..Visits::NONE };
+            arrival(&visits, ENTER, Time(200)).map(|it| it.0)
         };
-        assert_eq!(wait(&[span(150, 160)]), 50);
-        assert_eq!(wait(&[span(90, 110), span(150, 160)]), 40);
-        assert_eq!(wait(&[span(110, 120), span(150, 160)]), 10 + 30);
-        assert_eq!(wait(&[span(50, 100), span(150, 160)]), 50);
-        assert_eq!(wait(&[span(50, 101), span(200, 210)]), 0);
-        assert_eq!(wait(&[span(120, 180), span(150, 160)]), 20);
-        assert_eq!(wait(&[]), 0);
+        assert_eq!(arrival(150, 160), Some(150));
+        assert_eq!(arrival(90, 110), Some(100));
+        assert_eq!(arrival(50, 100), None);
+        assert_eq!(arrival(200, 210), None);
     }
 
     #[test]

@@ -99,8 +99,12 @@ fn within(stretches: &[Stretch], twice: u64) -> bool {
 }
 
 /// Returns `true` if a process progressed operations of others in a call.
-fn serves(call: &Call, process: usize, wide: bool) -> bool {
-    let word = call.has("progress=always") || wide && call.has("progress=conditional");
+fn serves(trace: &Trace, call: &Call, process: usize, wide: bool) -> bool {
+    let unsure = call.has("progress=conditional");
+    let word = match unsure && call.has("completes=remote") {
+        true => has_outstanding(trace, call),
+        false => call.has("progress=always") || wide && unsure,
+    };
     let on_itself = call
         .records
         .iter()
@@ -108,9 +112,32 @@ fn serves(call: &Call, process: usize, wide: bool) -> bool {
     word && !on_itself && call.process == process
 }
 
+/// Returns `true` if operations of the process on others are not complete when a call begins.
+fn has_outstanding(trace: &Trace, call: &Call) -> bool {
+    let mut list: Vec<(usize, u32, u64, char)> = Vec::new();
+    // Of what happens at the same time, the first thread is first.
+    let before = |it: &&(&Call, u64, &Record)| (it.1, it.0.location) < (call.enter, call.location);
+    for (by, _, record) in trace.records(call.process).iter().filter(before) {
+        match **record {
+            Record::Issue { id, window, target, kind, .. } if target != call.process => {
+                list.push((by.location, window, id, kind));
+            }
+            Record::Complete { id, window } => {
+                let this = |it: &(usize, u32, u64, char)| {
+                    (it.0, it.1, it.2) == (by.location, window, id) && it.3 != 'p'
+                };
+                list.iter().position(this).map(|at| list.remove(at));
+            }
+            Record::CompleteAll { window } => list.retain(|it| it.1 != window),
+            _ => {}
+        }
+    }
+    !list.is_empty()
+}
+
 /// Returns the first thread of a process that entered a call which progresses at a time, or just its first thread.
 fn entered(trace: &Trace, process: usize, time: u64) -> usize {
-    let is = |call: &&Call| call.enter == time && serves(call, process, true);
+    let is = |call: &&Call| call.enter == time && serves(trace, call, process, true);
     let first = trace.locations.iter().position(|it| it.process == process);
     trace.calls.iter().filter(is).map(|it| it.location).min().or(first).unwrap()
 }
@@ -118,7 +145,7 @@ fn entered(trace: &Trace, process: usize, time: u64) -> usize {
 /// Returns the intervals in which a process progressed operations of others, over all its threads, joined where they
 /// touch.
 fn regions(trace: &Trace, process: usize, wide: bool) -> Vec<Stretch> {
-    let serves = |call: &&Call| serves(call, process, wide);
+    let serves = |call: &&Call| serves(trace, call, process, wide);
     let mut list: Vec<Stretch> =
         trace.calls.iter().filter(serves).map(|call| (call.enter, call.leave)).collect();
     list.sort_unstable();
@@ -202,6 +229,7 @@ type Waiter = (Targets, Stretch);
 
 /// A wait for progress before its class is judged.
 struct Judged {
+    call: usize,
     location: usize,
     process: usize,
     target: usize,
@@ -344,42 +372,109 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
     all
 }
 
-/// Returns the parts of the lower bound of a wait for several targets: the time in which none of them had come, each
-/// stretch with the thread that ended it. Of the two rules the one with the lower bound counts.
+/// Returns the lower bound of a wait for several targets: the time until the last of them came, and its thread. Of the
+/// two rules the one with the lower bound counts.
 fn several(
     trace: &Trace,
     targets: &Targets,
-    (enter, leave): Stretch,
+    enter: u64,
     rules: [&[Option<Visits>]; 2],
 ) -> Vec<(Stretch, usize, (u64, u64))> {
     let of = |all: &[Option<Visits>]| {
-        let mut came: Vec<(Stretch, usize)> = Vec::new();
+        let mut last = (enter, usize::MAX);
         for (visits, target) in all.iter().zip(targets.keys()) {
             let first = visits.as_ref().map(|it| it.first).filter(|it| it.1 > enter);
-            came.extend(first.map(|first| {
-                let cut = (first.0.max(enter), first.1.min(leave));
-                (cut, entered(trace, *target, first.0))
-            }));
-        }
-        came.sort_unstable();
-        let stretches: Vec<Stretch> = came.iter().map(|it| it.0).collect();
-        let mut edges: Vec<u64> = stretches.iter().flat_map(|it| [it.0, it.1]).collect();
-        edges.push(enter);
-        edges.sort_unstable();
-        let mut parts = Vec::new();
-        for gap in edges.windows(2).filter(|gap| gap[0] < gap[1]) {
-            let ends_with = came.iter().find(|it| it.0.0 == gap[1]);
-            let is_free = !within(&stretches, gap[0] + gap[1]);
-            if let Some((_, culprit)) = ends_with.filter(|_| is_free) {
-                let length = gap[1] - gap[0];
-                parts.push(((gap[0], gap[1]), *culprit, (length, length)));
+            let Some(first) = first.filter(|it| it.0 > enter) else { continue };
+            let thread = entered(trace, *target, first.0);
+            if first.0 > last.0 || first.0 == last.0 && thread < last.1 {
+                last = (first.0, thread);
             }
         }
-        parts
+        last
     };
     let [sure, wide] = rules.map(of);
-    let sum = |parts: &[(Stretch, usize, (u64, u64))]| parts.iter().map(|it| it.2.0).sum::<u64>();
-    if sum(&sure) <= sum(&wide) { sure } else { wide }
+    let (until, culprit) = if sure.0 <= wide.0 { sure } else { wide };
+    vec![((enter, until), culprit, (until - enter, until - enter))]
+}
+
+/// Returns `true` if a call completes operations and nothing else.
+fn only_completes(call: &Call) -> bool {
+    let is_collective = call.records.iter().any(|it| matches!(it.1, Record::Collective { .. }));
+    call.has("completes=remote") && !is_collective && lock_of(call).is_none()
+}
+
+/// Returns the wait of a call that went on after its last target had come, at `since`, for a process that its targets waited
+/// for, or the targets of these, and so on. `before` is how long it had waited for its targets.
+fn held(
+    trace: &Trace,
+    waiters: &BTreeMap<usize, Waiter>,
+    (number, since, before): (usize, u64, u64),
+    sure: &[Vec<Stretch>],
+) -> Option<Judged> {
+    const LONG: u64 = 200_000;
+    let (targets, (enter, leave)) = &waiters[&number];
+    let (enter, leave) = (*enter, *leave);
+    let call = &trace.calls[number];
+    if !only_completes(call) || leave - since < LONG {
+        return None;
+    }
+    // All that are waited for, however far away.
+    let mut all: BTreeSet<usize> = targets.keys().copied().collect();
+    loop {
+        let meanwhile = |it: &&Call| {
+            let overlaps = it.enter < leave && it.leave > enter && it.leave - it.enter >= LONG;
+            overlaps
+                && only_completes(it)
+                && all.contains(&it.process)
+                && it.process != call.process
+        };
+        let calls = trace.calls.iter().filter(meanwhile).map(|it| it.number);
+        let more = calls.filter_map(|it| waiters.get(&it)).flat_map(|it| it.0.keys().copied());
+        let grown: BTreeSet<usize> = all.iter().copied().chain(more).collect();
+        if grown.len() == all.len() {
+            break;
+        }
+        all = grown;
+    }
+    all.remove(&call.process);
+    let node = |process: usize| process / trace.per_node;
+    let candidate = |&member: &usize| {
+        let threads = || trace.locations.iter().filter(|it| it.process == member);
+        let silent = |gap: &Stretch| gap.0 < leave && gap.1 > enter;
+        if threads().any(|it| it.gaps.iter().any(silent)) || threads().all(|it| it.end < leave) {
+            return None;
+        }
+        let come = enter + trace.latency[usize::from(node(call.process) == node(member))];
+        let regions = sure[member].iter().filter(|it| it.1 > come && it.0 < leave);
+        let mut end = enter;
+        let mut longest: Option<(u64, u64)> = None;
+        for region in regions {
+            let gap = region.0.saturating_sub(end);
+            if gap > 0 {
+                longest = longest.max(Some((gap, region.0)));
+            }
+            end = end.max(region.1);
+        }
+        let (gap, until) = longest.filter(|it| it.1 > since)?;
+        let unlikely = unlikely((leave - until) * all.len() as u64, gap);
+        (unlikely > 0).then_some((until, member, unlikely))
+    };
+    let (until, target, unlikely) = all.iter().filter_map(candidate).max()?;
+    let high = (until - since).min(leave - enter - before);
+    let culprit = entered(trace, target, until);
+    let (_, class, _) = *targets.values().last()?;
+    (high > 0).then(|| Judged {
+        call: number,
+        location: call.location,
+        process: call.process,
+        target,
+        class,
+        low: high,
+        high,
+        unlikely,
+        multi: true,
+        parts: vec![((since, until), culprit, (high, high))],
+    })
 }
 
 /// Returns all messages: the call that sends, the call that receives, and the bytes.

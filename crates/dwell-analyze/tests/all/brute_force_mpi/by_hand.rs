@@ -249,7 +249,7 @@ fn a_lock_on_all_waits_for_everybody() {
             (2, "MPI_Recv", 140 * MS, 300 * MS, vec![]),
         ]
     };
-    // The lock call waits for both: for the first alone without doubt, since the other might have served it from there on.
+    // The lock call waits for both, until the second comes.
     let mut calls = others();
     calls.extend([
         (1, "MPI_Win_lock_all", 10 * MS, 141 * MS, ask(10 * MS)),
@@ -258,11 +258,11 @@ fn a_lock_on_all_waits_for_everybody() {
     check(
         calls,
         [
-            (Q::Wait(Wait::WaitForProgressMulti), 50 * MS),
-            (Q::Margin(Wait::WaitForProgressMulti), 80 * MS),
+            (Q::Wait(Wait::WaitForProgressMulti), 130 * MS),
+            (Q::Margin(Wait::WaitForProgressMulti), 0),
         ],
     );
-    // The first flush waits for rank 0, and perhaps for rank 2; the second not even for rank 0.
+    // The first flush waits for rank 0, and as its end shows for rank 2; the second not even for rank 0.
     let mut calls = others();
     calls.extend([
         (1, "MPI_Win_lock_all", 10 * MS, 10 * MS + 1, ask(10 * MS)),
@@ -275,8 +275,8 @@ fn a_lock_on_all_waits_for_everybody() {
     check(
         calls,
         [
-            (Q::Wait(Wait::WaitForProgressMulti), 40 * MS),
-            (Q::Margin(Wait::WaitForProgressMulti), 80 * MS),
+            (Q::Wait(Wait::WaitForProgressMulti), 120 * MS),
+            (Q::Margin(Wait::WaitForProgressMulti), 0),
         ],
     );
     // A flush of all waits for all targets, not only for that of the last put.
@@ -291,8 +291,8 @@ fn a_lock_on_all_waits_for_everybody() {
     check(
         calls,
         [
-            (Q::Wait(Wait::WaitForProgressMulti), 40 * MS),
-            (Q::Margin(Wait::WaitForProgressMulti), 80 * MS),
+            (Q::Wait(Wait::WaitForProgressMulti), 120 * MS),
+            (Q::Margin(Wait::WaitForProgressMulti), 0),
         ],
     );
 }

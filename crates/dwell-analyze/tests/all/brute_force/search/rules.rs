@@ -74,13 +74,8 @@ impl Found {
                 [Some(it)] => (it.first.0.saturating_sub(enter), it.gaps),
                 several => {
                     let there = || several.iter().flatten();
-                    let cut: Vec<Stretch> = there()
-                        .map(|it| it.first)
-                        .filter(|r| r.1 > enter)
-                        .map(|r| (r.0.max(enter), r.1.min(leave)))
-                        .collect();
-                    let latest = cut.iter().map(|r| r.0).max().unwrap_or(enter);
-                    let low = measure(&cut, enter, latest, |twice| !within(&cut, twice));
+                    let came = there().map(|it| it.first).filter(|r| r.1 > enter).map(|r| r.0);
+                    let low = came.max().unwrap_or(enter).saturating_sub(enter);
                     // Someone was away who had yet to come for the last time.
                     let last = there().map(|it| it.last).max().unwrap_or(enter).max(enter);
                     let edges: Vec<Stretch> = there()
@@ -110,6 +105,18 @@ impl Found {
                 .max();
             let of_first = || targets.iter().next().map(|(&target, it)| ((0, 0), target, it.1));
             let (_, target, class) = last.or_else(of_first).unwrap();
+            let last_of =
+                |all: &[Option<Visits>], at: usize| all[at].as_ref().map_or(enter, |it| it.last);
+            let came = |at: usize| last_of(&all_sure, at).max(last_of(&all_wide, at)).max(enter);
+            // The thread that came last of all has ended it.
+            let (until, last) = (0..).map(came).zip(targets.keys().copied()).max().unwrap();
+            if targets.len() > 1 && last == target {
+                let at = targets.keys().position(|it| *it == target).unwrap();
+                unlikely = match &all_sure[at] {
+                    Some(it) if it.gaps > 0 => super::unlikely(leave - it.last, it.gap),
+                    _ => 0,
+                };
+            }
             // What was contention is no wait for progress.
             if let Some(lock) = lock_of(call) {
                 let held = held_by_others(trace, call.process, lock);
@@ -121,21 +128,15 @@ impl Found {
             if high > 0 {
                 let (location, process) = (call.location, call.process);
                 let multi = targets.len() > 1;
-                let last_of = |all: &[Option<Visits>], at: usize| {
-                    all[at].as_ref().map_or(enter, |it| it.last)
-                };
-                let came =
-                    |at: usize| last_of(&all_sure, at).max(last_of(&all_wide, at)).max(enter);
-                // The thread that came last of all has ended it.
-                let (until, last) = (0..).map(came).zip(targets.keys().copied()).max().unwrap();
                 let culprit = entered(trace, last, until);
                 let mut parts = vec![((enter, until), culprit, (low, high))];
                 if multi && lock_of(call).is_none() {
-                    parts = several(trace, targets, (enter, leave), [&all_sure, &all_wide]);
+                    parts = several(trace, targets, enter, [&all_sure, &all_wide]);
                     parts.push(((enter, until), culprit, (0, high - low)));
                     parts.retain(|it| it.2.1 > 0);
                 }
                 waits.push(Judged {
+                    call: call.number,
                     location,
                     process,
                     target,
@@ -149,10 +150,23 @@ impl Found {
             }
         }
 
+        for (&number, (targets, when)) in &waiters {
+            let of_call = |it: &&Judged| it.call == number;
+            let before = waits.iter().find(of_call).map_or(0, |it| it.high);
+            let first = |target: usize, start: u64| {
+                let come = there(trace.calls[number].process, target, start);
+                let known = !blind(target, come, when.1);
+                first(&sure[target], come).filter(|it| known && it.1 > when.0 && it.0 < when.1)
+            };
+            let came = targets.iter().filter_map(|(&target, it)| Some(first(target, it.0)?.0));
+            let since = came.max().unwrap_or(when.0).max(when.0);
+            waits.extend(held(trace, &waiters, (number, since, before), &sure));
+        }
+
         for it in &waits {
             let alike: Vec<&Judged> = waits
                 .iter()
-                .filter(|other| !other.multi && other.class == it.class)
+                .filter(|other| other.class == it.class)
                 .filter(|other| (other.process, other.target) == (it.process, it.target))
                 .collect();
             let aligned: Vec<&&Judged> = alike.iter().filter(|it| it.unlikely > 0).collect();
