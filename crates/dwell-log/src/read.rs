@@ -131,6 +131,11 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// Returns the middle between the bounds of the wait, which is above 0 if the wait may be.
+    pub fn middle(&self) -> Duration {
+        self.low + Duration((self.high - self.low).0.div_ceil(2))
+    }
+
     /// Returns `true` if the location waited in a collective in which all members wait for the last of them.
     pub fn is_among_all(&self) -> bool {
         self.among.is_some()

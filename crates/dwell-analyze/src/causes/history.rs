@@ -273,7 +273,7 @@ impl History {
             if piece.to <= since {
                 break;
             }
-            let over = piece.from.later_by(piece.low).min(limit);
+            let over = piece.from.later_by(piece.middle()).min(limit);
             let begin = piece.from.max(since);
             if counts(piece) && begin < over {
                 profile.waits.push((place, over.since(begin).0 * times));

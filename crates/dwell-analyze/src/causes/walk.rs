@@ -159,7 +159,7 @@ impl Walker {
     fn wait(&mut self, scene: Scene<'_>) -> Result<Option<CostMessage>, LogError> {
         let Some(waiting) = self.history.own.pop_front() else { return Ok(None) };
         let piece = waiting.piece;
-        if piece.low == Duration::ZERO {
+        if piece.middle() == Duration::ZERO {
             return Ok(None);
         }
         let site = self.history.path_at(piece.from)?;
@@ -207,8 +207,8 @@ impl Walker {
     fn release(&mut self, at: Time) -> Result<bool, LogError> {
         self.history.read_releases(Time(at.0.saturating_sub(1)))?;
         let same = self.history.released.partition_point(|it| it.to >= at);
-        let certain = |it: &&Piece| it.low > Duration::ZERO;
-        let needed = self.history.released.range(..same).filter(certain).count();
+        let counts = |it: &&Piece| it.middle() > Duration::ZERO;
+        let needed = self.history.released.range(..same).filter(counts).count();
         let known = self.received.get(&at).map_or(0, Vec::len);
         (self.missing, self.next) = (needed.saturating_sub(known), at);
         if self.missing > 0 {
@@ -219,8 +219,8 @@ impl Walker {
         for piece in pieces.iter().filter(|it| it.high > it.low) {
             self.margin(piece)?;
         }
-        // A message has arrived for every wait with a lower bound above 0, in any order.
-        pieces.retain(|it| it.low > Duration::ZERO);
+        // A message has arrived for every wait that may be longer than 0, in any order.
+        pieces.retain(|it| it.middle() > Duration::ZERO);
         pieces.sort_unstable_by_key(Key::of);
         messages.sort_unstable_by_key(|it| it.key);
         // Waits in one collective are settled together, all others apart.
@@ -241,12 +241,12 @@ impl Walker {
         Ok(true)
     }
 
-    /// Books the margin between the bounds of a wait on what the location did meanwhile.
+    /// Books by how much a wait may be longer or shorter than the middle of its bounds on what the location did meanwhile.
     fn margin(&mut self, piece: &Piece) -> Result<(), LogError> {
         self.profile.clear();
         self.history.add_to(&mut self.profile, (piece.from, piece.to), 1, |_| false)?;
         self.profile.sort();
-        let margin = (piece.high - piece.low).0;
+        let margin = (piece.high - piece.middle()).0;
         let times = &self.profile.times;
         let parts = &mut self.parts.0;
         share(margin, times.iter().map(|it| it.1), parts);
@@ -263,7 +263,7 @@ impl Walker {
         self.history.add_to(&mut self.profile, span, 1, |it| it.to < piece.to)?;
         let origin = Origin { site: message.site, what: piece.what };
         let waiting = self.profile.waiting();
-        self.book(&Costs::one(origin, piece.low.0), &message.passed, waiting);
+        self.book(&Costs::one(origin, piece.middle().0), &message.passed, waiting);
         Ok(())
     }
 
@@ -277,7 +277,7 @@ impl Walker {
             for (signature, time) in &message.did {
                 *theirs.entry(*signature).or_default() += time;
             }
-            direct.add(Origin { site: message.site, what: piece.what }, piece.low.0);
+            direct.add(Origin { site: message.site, what: piece.what }, piece.middle().0);
             message.passed.iter().for_each(|(origin, amount)| passed.add(origin, amount));
         }
         self.profile.clear();

@@ -142,7 +142,7 @@ impl Search<'_> {
     fn before(&self, location: usize, ended: impl Fn(u64) -> bool) -> Vec<(usize, u64, u64)> {
         let list = self.waits.iter().enumerate();
         let own = list.filter(|(_, it)| it.piece.waiter == location && ended(it.piece.when.1));
-        own.map(|(at, it)| (at, it.piece.when.0, it.piece.when.0 + it.piece.bounds.0)).collect()
+        own.map(|(at, it)| (at, it.piece.when.0, it.piece.when.0 + middle(&it.piece))).collect()
     }
 
     /// Returns the time of the last synchronisation of waiter and culprit before a wait.
@@ -206,7 +206,7 @@ impl Search<'_> {
         let (culprit, end) = (of(&group[0]).culprit, of(&group[0]).when.1);
         let mut sum = [Costs::new(), Costs::new()];
         for at in group {
-            *sum[0].entry(self.origin(*at)).or_default() += of(at).bounds.0;
+            *sum[0].entry(self.origin(*at)).or_default() += middle(&of(at));
             for (origin, amount) in &self.passed[*at] {
                 *sum[1].entry(origin.clone()).or_default() += amount;
             }
@@ -253,8 +253,8 @@ impl Search<'_> {
     fn all(&mut self) {
         let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, it) in self.waits.iter().enumerate() {
-            let Piece { culprit, when, what, bounds, .. } = it.piece;
-            if bounds.0 > 0 {
+            let Piece { culprit, when, what, .. } = it.piece;
+            if middle(&it.piece) > 0 {
                 let apart = if it.among.is_some() { 0 } else { at };
                 let key = (Reverse(when.1), culprit, it.among.is_some(), what, apart);
                 groups.entry(key).or_default().push(at);
@@ -262,14 +262,21 @@ impl Search<'_> {
         }
         groups.into_values().for_each(|group| self.settle(&group));
         for at in 0..self.waits.len() {
-            let Piece { culprit, when, bounds: (low, high), .. } = self.waits[at].piece;
+            let piece = self.waits[at].piece;
+            let Piece { culprit, when, bounds: (_, high), .. } = piece;
             let (times, _) = self.locations[culprit].did(when, &[]);
             let weights: Vec<u64> = times.values().copied().collect();
-            for (activity, part) in times.keys().zip(shares(high - low, &weights)) {
+            for (activity, part) in times.keys().zip(shares(high - middle(&piece), &weights)) {
                 self.costs.entry((culprit, *activity)).or_default()[2] += part;
             }
         }
     }
+}
+
+/// Returns the middle between the bounds of a wait, rounded up.
+fn middle(piece: &Piece) -> u64 {
+    let (low, high) = piece.bounds;
+    (low + high).div_ceil(2)
 }
 
 /// Compares all costs of an analysis with the search, and returns their sums: direct, propagated and margin. Polling loops,
@@ -301,7 +308,7 @@ pub(crate) fn hold(
     let (processes, begin, costs) = (&*expected.processes, begin.unwrap_or(0), BTreeMap::new());
     let mut search = Search { locations, processes, waits, passed, begin, costs };
     search.all();
-    let all: u64 = search.waits.iter().map(|it| it.piece.bounds.0).sum();
+    let all: u64 = search.waits.iter().map(|it| middle(&it.piece)).sum();
     let expected: BTreeMap<(usize, Activity), [u64; 3]> =
         search.costs.into_iter().filter(|it| it.1 != [0; 3]).collect();
     let found: BTreeMap<(usize, Activity), [u64; 3]> = analysis
