@@ -7,6 +7,7 @@
 //! without evidence need their targets or do not; calls that do not wait any more take the rest of their time, or are as
 //! fast as the fastest of their call path.
 
+mod balance;
 mod collectives;
 mod forward_log;
 mod locks;
@@ -25,6 +26,7 @@ use crate::causes::failure;
 use crate::engine::workers::run_on;
 use crate::error::Error;
 use crate::output::findings::{Cause, Finding, Gain, ProgramTotals, Unpredictable};
+use balance::Shares;
 use forward_log::{Customs, ForwardLog};
 use rules::PathRule;
 pub use scenario::{Change, Network, Selection, UnknownSelection};
@@ -229,20 +231,8 @@ impl<'a> WhatIf<'a> {
         if compiled.balanced.is_empty() {
             return Ok(compiled);
         }
-        let mut times: Vec<u64> = Vec::new();
-        for number in 0..self.log.locations() {
-            let (mut forward, rules) = open(&self.program, &self.log, &compiled, number)?;
-            let mut time = 0;
-            let mut stretch = forward_log::Stretch::default();
-            let is_call = |path: usize| rules.get(path).is_some_and(|it| it.is_call);
-            while forward.next(is_call, &mut stretch)? {
-                if compiled.is_balanced(&rules, &stretch) {
-                    time += (stretch.end - stretch.begin).saturating_sub(stretch.polling);
-                }
-            }
-            times.push(time);
-        }
-        compiled.factors = factors(&times);
+        let open = |number| open(&self.program, &self.log, &compiled, number);
+        compiled.shares = Shares::find(self.program.world, &compiled, self.log.locations(), open)?;
         Ok(compiled)
     }
 }
@@ -294,17 +284,6 @@ fn is_dynamic(fetches: &[u64]) -> bool {
     some.any(|it| Some(it) != first)
 }
 
-/// Returns the factors by which work is balanced, given the time of each location in it. The time of a location above the
-/// mean goes to those below it, which do this work while they would wait. Where in their calls is unknown, so their
-/// times stay as they are: none of them takes longer than the mean. If only one location does the work, all others take a
-/// part of it.
-fn factors(times: &[u64]) -> Vec<f64> {
-    let members = times.iter().filter(|it| **it > 0).count();
-    let count = if members == 1 { times.len() } else { members.max(1) };
-    let mean = times.iter().sum::<u64>() as f64 / count as f64;
-    times.iter().map(|it| (mean / (*it).max(1) as f64).min(1.0)).collect()
-}
-
 /// Opens the log of a location, with the rules for its call paths.
 fn open(
     program: &ProgramTotals<'_>,
@@ -320,7 +299,7 @@ fn open(
         matches!(operation, Some(Operation::Initialise | Operation::Finalise))
     };
     let mut rules = PathRule::list(of.paths(), is_outside);
-    rules.iter_mut().for_each(|rule| compiled.apply(rule, number));
+    rules.iter_mut().for_each(|rule| compiled.apply(rule));
     Ok((ForwardLog::new(&of, program.world.process(location))?, rules))
 }
 

@@ -10,6 +10,7 @@ use otf2::id::CallingContextRef;
 
 use crate::engine::hash::Mixed;
 use crate::output::findings::{Activities, Cause, ProgramTotals, Step};
+use crate::whatif::balance::Shares;
 use crate::whatif::forward_log::Stretch;
 use crate::whatif::rules::{PathRule, Waits, signature};
 
@@ -22,9 +23,9 @@ pub enum Change {
     Without(Wait, Option<Selection>),
     /// The time of the selection, not counting its waits, is multiplied by this factor. A factor of 0 removes it.
     Scale(Selection, f64),
-    /// No location takes longer for the selected work than the mean of the locations that do it: work above the mean is
-    /// moved to other locations, which do it while they would wait. If only one location does the work, all others take
-    /// a part of it.
+    /// Between two collectives of all processes, no location takes longer for the selected work than the mean of the
+    /// locations that do it: work above the mean is moved to other locations, which do it while they would wait. If only
+    /// one location of the run does the work, all others take a part of it.
     Balance(Selection),
     /// This number of calls are merged into one. The others take no time and do not wait; at the upper end of the error
     /// bar, each of them takes the time by which it exceeded the fastest call of the path.
@@ -129,9 +130,9 @@ impl Default for PathChange {
 pub(crate) struct Compiled {
     paths: HashMap<u64, PathChange, Mixed>,
     computing: HashMap<Computing, f64, Mixed>,
-    /// Work that is balanced, and the factor by which its time is multiplied at each location.
+    /// Work that is balanced, and how much of it each location keeps.
     pub(crate) balanced: Balanced,
-    pub(crate) factors: Vec<f64>,
+    pub(crate) shares: Shares,
     /// Waits that are removed everywhere.
     pub(crate) without: Waits,
     pub(crate) is_ideal: bool,
@@ -155,7 +156,7 @@ impl Balanced {
 
 impl Compiled {
     /// Changes the rule of a path of a location.
-    pub(crate) fn apply(&self, rule: &mut PathRule, location: u32) {
+    pub(crate) fn apply(&self, rule: &mut PathRule) {
         if let Some(change) = self.paths.get(&rule.signature) {
             rule.factor *= change.factor;
             rule.without.join(change.without);
@@ -166,9 +167,6 @@ impl Compiled {
             return;
         }
         rule.without.join(self.without);
-        if self.balanced.paths.contains(&rule.signature) && !rule.is_call {
-            rule.factor *= self.factors.get(location as usize).copied().unwrap_or(1.0);
-        }
         if let Some(slower) = self.slower.filter(|_| !rule.is_call) {
             rule.factor *= slower;
         }
@@ -179,13 +177,12 @@ impl Compiled {
 
     /// Returns the factor for the time of computation between two calls of a location.
     pub(crate) fn factor(&self, rules: &[PathRule], stretch: &Stretch, location: u32) -> f64 {
-        if self.computing.is_empty() && self.balanced.computing.is_empty() {
-            return 1.0;
-        }
-        let key = key(rules, stretch);
-        let own = self.computing.get(&key).copied().unwrap_or(1.0);
-        match self.balanced.computing.contains(&key) {
-            true => own * self.factors.get(location as usize).copied().unwrap_or(1.0),
+        let own = match self.computing.is_empty() {
+            true => 1.0,
+            false => self.computing.get(&key(rules, stretch)).copied().unwrap_or(1.0),
+        };
+        match !self.balanced.is_empty() && self.is_balanced(rules, stretch) {
+            true => own * self.shares.factor(location, stretch.begin),
             false => own,
         }
     }

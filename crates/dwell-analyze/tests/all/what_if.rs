@@ -246,6 +246,28 @@ fn balanced_work() {
     assert_eq!(found[2], exactly(400));
 }
 
+/// Process 0 computes for 300 and then 100, and process 1 the other way round; they meet at a barrier after each. Over the
+/// whole run both do the same.
+#[test]
+fn work_that_is_late_in_turn() {
+    let first = thread().relax(0, 300).barrier(0, 300, 310).relax(310, 410).barrier(1, 410, 620);
+    let second = thread().relax(0, 100).barrier(0, 100, 310).relax(310, 610).barrier(1, 610, 620);
+    let balanced = [&[Change::Balance(relax())][..], &[Change::Balance(Selection::Computing)]];
+    let found = predicted(&[first.end(700), second.end(700)], 700, balanced);
+    // Both compute for 200 before each barrier.
+    assert_eq!(found, [exactly(500), exactly(500)]);
+}
+
+/// Process 0 computes alone before the first barrier, and process 1 before the second: each takes half of it from the other.
+#[test]
+fn work_of_one_process_at_a_time() {
+    let first = thread().relax(0, 200).barrier(0, 200, 210).barrier(1, 210, 420);
+    let second = thread().barrier(0, 0, 210).relax(210, 410).barrier(1, 410, 420);
+    let threads = [first.end(500), second.end(500)];
+    let found = predicted(&threads, 500, [&[Change::Balance(relax())]]);
+    assert_eq!(found, [exactly(300)]);
+}
+
 /// Process 0 gets from process 1, which computes until 500. Without that wait, process 0 takes 100 less only: it meets process
 /// 1 at a barrier.
 #[test]
