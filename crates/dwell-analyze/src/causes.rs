@@ -11,7 +11,8 @@
 //! | in a collective of all | what the culprit did more than the waiting locations since each of them synchronised with it last, summed up over all of them |
 //! | any other | what the culprit did more than the waiting location since the two synchronised last |
 //!
-//! Two locations synchronise where one waits for the other, unless for progress or a lock, and in a collective that both take part in.
+//! Two processes synchronise where one waits for the other, unless for progress or a lock, and in a collective that both take part in.
+//! A thread has synchronised where it or the first thread of its process has, so that a new one need not begin with the run.
 //! The search for that goes back at most [`MOST_STRETCHES`] stretches of the waiting location. However far it goes, the
 //! culprit did at least as much more as the wait is long.
 //!

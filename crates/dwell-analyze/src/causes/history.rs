@@ -68,9 +68,36 @@ impl Profile {
 
 type Records<T> = Box<dyn Iterator<Item = Result<T, LogError>> + Send>;
 
+/// Waits and releases of the first thread of a process, for its other threads.
+struct FirstThread([(Records<Piece>, VecDeque<Piece>); 2]);
+
+impl FirstThread {
+    /// Returns the end of the last wait or release before a time for which `counts` holds, if it is among the last
+    /// [`MOST_STRETCHES`]. Times must not increase from call to call.
+    fn last(
+        &mut self,
+        from: Time,
+        counts: impl Fn(&Piece) -> bool,
+    ) -> Result<Option<Time>, LogError> {
+        let mut last = None;
+        for (records, known) in &mut self.0 {
+            while known.pop_front_if(|it| it.to > from).is_some() {}
+            while known.len() < MOST_STRETCHES
+                && let Some(piece) = records.next().transpose()?
+            {
+                known.extend((piece.to <= from).then_some(piece));
+            }
+            last = last.max(known.iter().find(|it| counts(it)).map(|it| it.to));
+        }
+        Ok(last)
+    }
+}
+
 /// Activities and waits of a location.
 pub(crate) struct History {
     number: LocationNumber,
+    /// First thread of the process, if this is another one.
+    first_thread: Option<FirstThread>,
     /// First event of the location.
     first: Time,
     pub(crate) paths: KnownPaths,
@@ -103,9 +130,18 @@ impl std::fmt::Debug for History {
 }
 
 impl History {
-    pub(crate) fn new(log: &LocationLog, first: Time, paths: KnownPaths) -> Self {
+    pub(crate) fn new(
+        log: &LocationLog,
+        first_thread: Option<&LocationLog>,
+        first: Time,
+        paths: KnownPaths,
+    ) -> Self {
+        let both = |log: &LocationLog| -> [(Records<Piece>, VecDeque<Piece>); 2] {
+            [(Box::new(log.waits()), VecDeque::new()), (Box::new(log.releases()), VecDeque::new())]
+        };
         Self {
             number: log.number(),
+            first_thread: first_thread.map(|log| FirstThread(both(log))),
             first,
             paths,
             segments: Box::new(log.segments()),
@@ -228,11 +264,12 @@ impl History {
     }
 
     /// Returns the end of the last wait or release for which `counts` holds, unless it lies before the
-    /// [`MOST_STRETCHES`]th stretch before a time.
+    /// [`MOST_STRETCHES`]th stretch before a time. A thread has also synchronised where the first thread of its process
+    /// has.
     pub(crate) fn last(
         &mut self,
         from: Time,
-        counts: impl Fn(&Piece) -> bool,
+        counts: impl Fn(&Piece) -> bool + Copy,
     ) -> Result<Option<Time>, LogError> {
         let found = |it: &Self| {
             let wait = it.own.iter().map(|it| &it.piece).find(|it| counts(it));
@@ -247,11 +284,13 @@ impl History {
             self.read_releases(bound)?;
             last = found(self);
         }
-        if let Some(last) = last {
-            self.read_waits(last)?;
-            self.read_releases(last)?;
+        if let Some(time) = last {
+            self.read_waits(time)?;
+            self.read_releases(time)?;
+            last = last.max(found(self));
         }
-        Ok(last.max(found(self)))
+        let of_first = self.first_thread.as_mut().map(|it| it.last(from, counts)).transpose()?;
+        Ok(last.max(of_first.flatten()))
     }
 
     /// Adds what the location did from `since` to `end`, `times` over. Waits count as such if `counts` holds for them, and

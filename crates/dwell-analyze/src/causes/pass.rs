@@ -61,11 +61,11 @@ struct Part {
 impl Part {
     fn new(log: &DependencyLog, shards: &[&mut [Process]]) -> Self {
         let processes = || shards.iter().flat_map(|it| it.iter());
-        let locations = || processes().flat_map(|process| &process.locations);
-        let first = locations().next().map_or(LocationNumber(0), |it| it.number);
+        let locations = || processes().flat_map(|it| it.locations.iter().map(move |one| (it, one)));
+        let first = locations().next().map_or(LocationNumber(0), |it| it.1.number);
         let (mut walkers, mut failed) = (Vec::new(), None);
-        for location in locations() {
-            match walker(log, location) {
+        for (process, location) in locations() {
+            match walker(log, process, location) {
                 Ok(walker) => walkers.push(walker),
                 Err(error) => {
                     failed = Some(error);
@@ -161,15 +161,17 @@ fn advance(parts: &mut [Part], scene: Scene<'_>, router: &Router<'_>) -> Vec<Out
     })
 }
 
-/// Returns a location at its end.
-fn walker(log: &DependencyLog, location: &Location) -> Result<Walker, LogError> {
-    let of = log.location(location.number)?;
-    let of = of.ok_or_else(|| log.incomplete())?;
+/// Returns a location of a process at its end.
+fn walker(log: &DependencyLog, process: &Process, location: &Location) -> Result<Walker, LogError> {
+    let open = |number| log.location(number)?.ok_or_else(|| log.incomplete());
+    let of = open(location.number)?;
+    let first_thread = process.locations.first().filter(|it| it.number != location.number);
+    let first_thread = first_thread.map(|it| open(it.number)).transpose()?;
     let paths = KnownPaths::new(&location.paths, |place| {
         of.paths().get(place).is_some_and(|step| step.is_judged)
     });
     let first = location.first.unwrap_or(location.now);
-    Ok(Walker::new(History::new(&of, first, paths)))
+    Ok(Walker::new(History::new(&of, first_thread.as_ref(), first, paths)))
 }
 
 /// Books delay costs on the call paths of all locations of this rank, given the processes of each of its shards. Returns what

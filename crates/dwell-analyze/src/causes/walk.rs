@@ -185,13 +185,15 @@ impl Walker {
         times.chain((waits > 0).then_some((Signature::WAITING, waits))).collect()
     }
 
-    /// Returns the time at which a waiting location and its culprit synchronised last before the wait.
+    /// Returns the time at which the processes of a waiting location and of its culprit synchronised last before the wait.
     fn synchronised(&mut self, scene: Scene<'_>, piece: &Piece) -> Result<Time, LogError> {
         let Piece { waiter, culprit, from, among, .. } = *piece;
-        let process = scene.world.process(culprit);
+        let of = |location| scene.world.process(location);
+        let (me, process) = (of(waiter), of(culprit));
         let is_common = |it: &Piece| {
-            let is_between = it.waiter == waiter && it.culprit == culprit
-                || it.waiter == culprit && it.culprit == waiter;
+            let (waiter, culprit) = (of(it.waiter), of(it.culprit));
+            let is_between =
+                (waiter, culprit) == (me, process) || (waiter, culprit) == (process, me);
             let has_both = || {
                 let context = it.among.and_then(|context| scene.world.system.context(context));
                 context.is_some_and(|context| context.contains(process))

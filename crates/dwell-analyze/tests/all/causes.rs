@@ -50,8 +50,14 @@ fn main_from(begin: u64) -> Thread {
 
 /// Analyses a program, with several ways of cutting windows.
 fn analyzed(threads: Vec<Thread>, groups: &[Vec<u64>], check: impl Fn(&Analysis)) {
+    analyzed_threads(threads.into_iter().map(|it| vec![it]).collect(), groups, check);
+}
+
+/// Analyses a program whose processes have several threads.
+fn analyzed_threads(processes: Vec<Vec<Thread>>, groups: &[Vec<u64>], check: impl Fn(&Analysis)) {
+    let end = |it: Thread| it.at(200, Leave { region: MAIN });
     let processes: Vec<Vec<Thread>> =
-        threads.into_iter().map(|it| vec![it.at(200, Leave { region: MAIN })]).collect();
+        processes.into_iter().map(|it| it.into_iter().map(end).collect()).collect();
     let world = World { per_node: 4, groups, ..World::new(REGIONS, &processes) };
     let (directory, archive) = world.open();
     for cut in [Cut::Budget, Cut::EveryEvent, Cut::Nanoseconds(37)] {
@@ -236,27 +242,43 @@ fn three_holders_of_a_lock() {
     });
 }
 
+/// Adds a put that signals process 0.
+fn signal(thread: Thread, [enter, leave]: [u64; 2], id: u64) -> Thread {
+    let (win, remote, matching_id) = (WINDOW, Rank(0), MatchingId(id));
+    thread
+        .at(enter, Enter { region: PUT })
+        .with(enter, (OFFSET, 64), RmaPut { win, remote, bytes: 8, matching_id })
+        .at(leave, RmaOpCompleteBlocking { win, matching_id })
+        .at(leave, Leave { region: PUT })
+}
+
+/// Adds a wait for such a signal.
+fn wait(thread: Thread, enter: u64, leave: u64) -> Thread {
+    thread
+        .at(enter, Enter { region: WAIT_UNTIL })
+        .with(enter, (OFFSET, 64), RmaWaitChange { win: WINDOW })
+        .at(leave, Leave { region: WAIT_UNTIL })
+}
+
+/// Process 1 solves until 100 and meets process 0. A new thread of process 0 begins at 110, and waits from 120 until process 1
+/// signals at 180.
+#[test]
+fn a_thread_begins_where_its_process_synchronised() {
+    let first = barrier(main_from(0), WINDOW, 10, 105);
+    let second = wait(main_from(110), 120, 185);
+    let late = barrier(main_from(0).call(SOLVE, 0, 100), WINDOW, 100, 105);
+    let late = signal(late.call(ASSEMBLE, 105, 180), [180, 182], 0);
+    analyzed_threads(vec![vec![first, second], vec![late]], &[], |analysis| {
+        // Since 100 process 1 was in the barrier for 5 and computed for 75: 4 and 56 of the 60 that the thread waits.
+        assert_eq!(computing(analysis), [("solve".into(), 90, 0), ("assemble".into(), 56, 0)]);
+    });
+}
+
 /// Process 1 signals in a call from 50 to 70, and at 150. Process 0 waits for both: in a call from 10 to 65, and from 80 on.
 #[test]
 fn a_call_that_straddles_the_last_synchronisation() {
-    let win = WINDOW;
-    let put = |thread: Thread, times: [u64; 2], id: u64| {
-        let (remote, matching_id) = (Rank(0), MatchingId(id));
-        let [enter, leave] = times;
-        thread
-            .at(enter, Enter { region: PUT })
-            .with(enter, (OFFSET, 64), RmaPut { win, remote, bytes: 8, matching_id })
-            .at(leave, RmaOpCompleteBlocking { win, matching_id })
-            .at(leave, Leave { region: PUT })
-    };
-    let wait = |thread: Thread, enter: u64, leave: u64| {
-        thread
-            .at(enter, Enter { region: WAIT_UNTIL })
-            .with(enter, (OFFSET, 64), RmaWaitChange { win })
-            .at(leave, Leave { region: WAIT_UNTIL })
-    };
-    let signals = put(main_from(0).call(SOLVE, 0, 50), [50, 70], 0);
-    let signals = put(signals.call(ASSEMBLE, 70, 150), [150, 152], 1);
+    let signals = signal(main_from(0).call(SOLVE, 0, 50), [50, 70], 0);
+    let signals = signal(signals.call(ASSEMBLE, 70, 150), [150, 152], 1);
     let waits = wait(wait(main_from(0), 10, 65), 80, 155);
     analyzed(vec![waits, signals], &[], |analysis| {
         // A signal counts from the enter of its call. Process 0 waits for 40, for which process 1 computed, and for 70. Since 50
