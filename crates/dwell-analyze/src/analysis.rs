@@ -14,14 +14,14 @@ use crate::error::Error;
 use crate::output::Replayed;
 use crate::output::division::{self, CallTime};
 use crate::output::findings::{
-    self, Cause, Critical, Efficiency, Entry, Finding, Inefficiency, Phase, Polling, ProgramPhase,
-    RunSize, Times, Unexplained,
+    self, Cause, Critical, Efficiency, Entry, Finding, Gain, Inefficiency, Phase, Polling,
+    ProgramPhase, RunSize, Times, Unexplained,
 };
 use crate::output::notes::{self, NotComputed};
 use crate::output::pairs::{self, Pair};
 use crate::output::sections::OwnLocations;
 use crate::part::Part;
-use crate::whatif::WhatIf;
+use crate::whatif::{Change, WhatIf};
 
 /// Result of [`analyze`](crate::analyze): ranked findings, sums over the run, and everything that could not be judged.
 ///
@@ -34,6 +34,8 @@ pub struct Analysis {
     pub(crate) residual: Option<u64>,
     /// The critical path, if the dependency log was written.
     pub(crate) critical: Option<CriticalPath>,
+    /// Predicted gain of a thread in each process that serves operations.
+    pub(crate) serving_threads: Option<Gain>,
 }
 
 /// One item of the list that [`Analysis::ranked`] returns: something that costs the run time. Both variants have bounds
@@ -190,6 +192,12 @@ impl Analysis {
         crowds::fullest(&self.part.defs)
     }
 
+    /// Returns what the run would gain if each process had a thread that serves operations of others, on the cores that it
+    /// has. `None` if that was not predicted: no call waits for progress, or the archive does not state the cores.
+    pub fn serving_threads(&self) -> Option<Gain> {
+        self.serving_threads
+    }
+
     /// Returns loops over calls that test for completion or for a change of memory, the longest first. Their time is
     /// not part of any finding.
     pub fn polling(&self) -> &[Polling] {
@@ -247,13 +255,19 @@ impl Analysis {
             self.entries().iter().enumerate().filter(|it| is_large(it.1)).take(FORESEEN)
         {
             let findings = self.findings().get(entry.findings.clone()).unwrap_or_default();
-            gains.push((place, what_if.gain(findings)?));
+            gains.push((place, what_if.gain(&Change::without(findings))?));
         }
+        let has_progress = self.findings().iter().any(|it| it.latency.is_some());
+        let node = self.fullest_node().filter(|_| has_progress);
+        let serving = node.map(|(processes, cores)| Change::serving_threads(processes, cores));
+        let serving = serving.map(|changes| what_if.gain(&changes)).transpose()?;
+        let serving_threads = serving.and_then(Result::ok);
         for (place, gain) in gains {
             if let Some(entry) = self.lists.ranking.entries.get_mut(place) {
                 entry.gain = Some(gain);
             }
         }
+        self.serving_threads = serving_threads;
         let size = self.size();
         self.lists.ranking.sort(size);
         if let Some(efficiency) = &mut self.lists.efficiency {

@@ -147,7 +147,7 @@ fn replay_on(
         Some(lists) => {
             let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
             let residual = residual.and_then(|text| text.parse().ok());
-            let mut analysis = Analysis { part, lists, residual, critical };
+            let mut analysis = Analysis { part, lists, residual, critical, serving_threads: None };
             if let Some(log) = log.filter(|_| options.predict) {
                 analysis.foresee(log)?;
             }

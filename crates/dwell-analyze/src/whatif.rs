@@ -25,7 +25,7 @@ use dwell_trace::ids::LocationNumber;
 use crate::causes::failure;
 use crate::engine::workers::run_on;
 use crate::error::Error;
-use crate::output::findings::{Cause, Finding, Gain, ProgramTotals, Unpredictable};
+use crate::output::findings::{Cause, Gain, ProgramTotals, Unpredictable};
 use balance::Shares;
 use forward_log::{Customs, ForwardLog};
 use rules::PathRule;
@@ -167,21 +167,16 @@ impl<'a> WhatIf<'a> {
         Ok(Prediction { recorded, predicted: Ok(range) })
     }
 
-    /// Predicts by how much the run would be shorter without the waits of some findings.
-    pub(crate) fn gain(&self, findings: &[Finding]) -> Result<Result<Gain, Unpredictable>, Error> {
-        let change = |it: &Finding| {
-            let wait = Wait::ALL.iter().find(|wait| wait.about().id == it.pattern)?;
-            Some(Change::Without(*wait, Some(Selection::CallPath(it.call_path))))
-        };
-        let changes: Vec<Change> = findings.iter().filter_map(change).collect();
-        match self.predict(&changes) {
+    /// Predicts by how much the run would be shorter with changes that it can have.
+    pub(crate) fn gain(&self, changes: &[Change]) -> Result<Result<Gain, Unpredictable>, Error> {
+        match self.predict(changes) {
             Ok(Prediction { recorded, predicted }) => Ok(predicted.map(|range| {
                 let shorter = |length: u64| recorded.cast_signed() - length.cast_signed();
                 let Range { expected, low, high } = range;
                 Gain { expected: shorter(expected), low: shorter(high), high: shorter(low) }
             })),
             Err(PredictError::Log(error)) => Err(error),
-            // A finding is on a call path of the run.
+            // Findings are on call paths of the run.
             Err(PredictError::Selection(_)) => Ok(Err(Unpredictable::Incomplete(0))),
         }
     }

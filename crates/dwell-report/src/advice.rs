@@ -43,6 +43,9 @@ pub struct Facts<'a> {
     pub partner: &'a str,
     /// Activity of the partner during the worst instance; `None` if the trace does not show it.
     pub meanwhile: Option<Meanwhile<'a>>,
+    /// Predicted gain of a thread in each process that serves operations of others, as a part of the run; below 0 if the
+    /// run would be longer, and `None` if it was not predicted.
+    pub serving_threads: Option<f64>,
 }
 
 /// Activity of the process that was waited for, from the beginning to the end of the worst instance of a wait.
@@ -119,6 +122,23 @@ impl Facts<'_> {
         self.is_progress()
             && self.meanwhile.is_some_and(|it| it.computing >= 0.5)
             && !self.calls_itself()
+    }
+
+    /// Returns `true` if threads that serve may help: no prediction says that the run would be longer with them.
+    fn may_have_threads(&self) -> bool {
+        self.is_progress() && self.serving_threads.is_none_or(|gain| gain > -0.005)
+    }
+
+    /// Returns the setting that makes the runtime start a thread that serves.
+    fn thread(&self) -> Option<&'static str> {
+        match () {
+            () if self.layer == Layer::Armci && self.runtime.contains("MPI") => {
+                Some("ARMCI_PROGRESS_THREAD=1")
+            }
+            () if self.runs_on("MPICH") => Some("MPIR_CVAR_ASYNC_PROGRESS=1"),
+            () if self.runs_on("Intel") => Some("I_MPI_ASYNC_PROGRESS=1"),
+            () => None,
+        }
     }
 
     /// Returns `true` if the process that was waited for spent that time in the recorder and not in the program.
@@ -198,17 +218,19 @@ const ROWS: &[Row] = &[
                network with RDMA.",
     },
     Row {
-        applies: |it| it.is_progress() && it.layer == Layer::Armci && it.runtime.contains("MPI"),
+        applies: |it| {
+            it.may_have_threads() && it.layer == Layer::Armci && it.runtime.contains("MPI")
+        },
         text: "ARMCI_PROGRESS_THREAD=1 makes ARMCI-MPI start a thread that serves requests. It needs \
                MPI_THREAD_MULTIPLE, and a core of its own in every process.",
     },
     Row {
-        applies: |it| it.is_progress() && it.runs_on("MPICH"),
+        applies: |it| it.may_have_threads() && it.runs_on("MPICH"),
         text: "MPIR_CVAR_ASYNC_PROGRESS=1 makes MPICH start a thread that serves requests. It needs a core of its own \
                in every process, and makes every call slower, because calls then lock.",
     },
     Row {
-        applies: |it| it.is_progress() && it.runs_on("Intel"),
+        applies: |it| it.may_have_threads() && it.runs_on("Intel"),
         text: "I_MPI_ASYNC_PROGRESS=1 makes Intel MPI start a thread that serves requests. It needs a core of its own in \
                every process.",
     },
@@ -237,6 +259,11 @@ const ROWS: &[Row] = &[
         },
         text: "Let {partner} enter the runtime more often while it computes: MPI_Iprobe serves others; \
                MPI_Comm_rank, MPI_Put and a test of nothing do not.",
+    },
+    Row {
+        applies: |it| it.is_progress() && !it.may_have_threads() && it.thread().is_some(),
+        text: "A thread that serves requests ({thread}) does not pay here: the run would be {longer} longer, because the threads \
+               take cores from the processes.",
     },
     // Inefficient communication: calls of the layer that do the same in less time.
     Row {
@@ -339,6 +366,8 @@ fn filled(text: &str, facts: &Facts<'_>) -> String {
     let partner = if facts.partner.is_empty() { "the target" } else { facts.partner };
     let meanwhile = facts.meanwhile;
     let number = meanwhile.and_then(|it| it.finding).map(|it| it.to_string()).unwrap_or_default();
+    let longer = facts.serving_threads.map(|gain| format!("{:.0} %", -100.0 * gain));
+    let longer = longer.unwrap_or_default();
     // Names come last: their text is not replaced again.
     let mut parts = text.split('{');
     let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -348,6 +377,8 @@ fn filled(text: &str, facts: &Facts<'_>) -> String {
             "partner" => partner,
             "call" => meanwhile.map_or("", |it| it.call),
             "finding" => &number,
+            "thread" => facts.thread().unwrap_or_default(),
+            "longer" => &longer,
             "on_itself" => meanwhile.map_or("", |it| it.on_itself),
             _ => "",
         });
@@ -370,6 +401,7 @@ mod tests {
         is_message: false,
         partner: "PE 0",
         meanwhile: None,
+        serving_threads: None,
     };
 
     const COMPUTED: Meanwhile<'_> =
@@ -396,6 +428,18 @@ mod tests {
         assert!(!heap.contains("shmem_malloc") && heap.contains("UCX_TLS=sm,self"), "{heap}");
         let other = said("UCX_TLS=sm,self", "all PEs");
         assert!(!other.contains("UCX_TLS"), "{other}");
+    }
+
+    #[test]
+    fn advice_does_not_contradict_a_prediction() {
+        let mpi = Facts { layer: Layer::Mpi, runtime: "MPICH 4.0.2", ..NOTHING };
+        let said = |serving_threads| advice(&Facts { serving_threads, ..mpi });
+        assert!(said(Some(0.2)).starts_with("MPIR_CVAR_ASYNC_PROGRESS=1 makes MPICH start"));
+        let longer = said(Some(-0.56));
+        assert!(!longer.contains("makes MPICH start"), "{longer}");
+        assert!(longer.contains("does not pay here: the run would be 56 % longer"), "{longer}");
+        // Nothing is said about threads where the runtime has none.
+        assert!(!advice(&Facts { serving_threads: Some(-0.56), ..NOTHING }).contains("thread"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use dwell_trace::ids::{CallPathNumber, Ordinal};
 use otf2::id::CallingContextRef;
 
 use crate::engine::hash::Mixed;
-use crate::output::findings::{Activities, Cause, ProgramTotals, Step};
+use crate::output::findings::{Activities, Cause, Finding, ProgramTotals, Step};
 use crate::whatif::balance::Shares;
 use crate::whatif::forward_log::Stretch;
 use crate::whatif::rules::{PathRule, Waits, signature};
@@ -42,6 +42,29 @@ pub enum Change {
     Network(Network),
     /// The time of all computation is multiplied by this factor, as if other programs used the same cores.
     Slower(f64),
+}
+
+impl Change {
+    /// Returns the changes that remove the waits of findings.
+    pub(crate) fn without(findings: &[Finding]) -> Vec<Self> {
+        let change = |it: &Finding| {
+            let wait = Wait::of_id(it.pattern)?;
+            Some(Self::Without(wait, Some(Selection::CallPath(it.call_path))))
+        };
+        findings.iter().filter_map(change).collect()
+    }
+
+    /// Returns the changes that a thread in each process makes which serves operations of others all the time, given the
+    /// processes and cores of a node: there are no waits for progress, and computing takes longer where cores are shared.
+    pub fn serving_threads(processes: u32, cores: u32) -> Vec<Self> {
+        let (processes, cores) = (f64::from(processes), f64::from(cores.max(1)));
+        let slower = (2.0 * processes / cores).max(1.0) / (processes / cores).max(1.0);
+        vec![
+            Self::Without(Wait::WaitForProgress, None),
+            Self::Without(Wait::WaitForProgressMulti, None),
+            Self::Slower(slower),
+        ]
+    }
 }
 
 /// A network, as its latency and its bandwidth.
@@ -379,4 +402,26 @@ fn known(program: &ProgramTotals<'_>) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Change;
+
+    #[test]
+    fn threads_take_cores_from_processes() {
+        let slower = |processes, cores| {
+            let changes = Change::serving_threads(processes, cores);
+            changes.iter().find_map(|it| match it {
+                Change::Slower(factor) => Some(*factor),
+                _ => None,
+            })
+        };
+        // Cores are free for all threads, for none, and for half of them.
+        assert_eq!(slower(4, 8), Some(1.0));
+        assert_eq!(slower(4, 4), Some(2.0));
+        assert_eq!(slower(4, 6), Some(4.0 / 3.0));
+        // Processes shared cores before.
+        assert_eq!(slower(8, 4), Some(2.0));
+    }
 }

@@ -290,8 +290,7 @@ fn asked(args: &Args, analysis: &Analysis) -> anyhow::Result<Vec<Asked>> {
                 bail!("the archive does not say how many cores a node has; give them: cores=N")
             }
         };
-        let mut changes = without(Wait::WaitForProgress, None);
-        changes.push(Change::Slower(adviser::competition(processes, cores)));
+        let changes = Change::serving_threads(processes, cores);
         let words = format!("with a thread beside each of {processes} processes on {cores} cores");
         list.push(Asked { words, changes });
     }

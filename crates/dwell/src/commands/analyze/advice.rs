@@ -51,6 +51,7 @@ impl<'a> Advice<'a> {
             is_message,
             partner: worst.and_then(|it| it.partner.as_deref()).unwrap_or_default(),
             meanwhile,
+            serving_threads: self.serving_threads(),
         })
     }
 
@@ -66,7 +67,14 @@ impl<'a> Advice<'a> {
             is_message: false,
             partner: "",
             meanwhile: None,
+            serving_threads: self.serving_threads(),
         })
+    }
+
+    /// Returns the gain of threads that serve, as a part of the run.
+    fn serving_threads(&self) -> Option<f64> {
+        let gain = self.analysis.serving_threads()?;
+        Some(gain.expected as f64 / self.analysis.length().max(1) as f64)
     }
 
     /// Returns the number of the entry about a call that a partner was in, unless it is the entry that the advice is

@@ -60,12 +60,6 @@ impl Facts {
     }
 }
 
-/// Returns the factor by which computing takes longer if every process of a node has a second thread that is always busy.
-pub(super) fn competition(processes: u32, cores: u32) -> f64 {
-    let (processes, cores) = (f64::from(processes), f64::from(cores.max(1)));
-    (2.0 * processes / cores).max(1.0) / (processes / cores).max(1.0)
-}
-
 /// Returns all choices, those that make the run shortest first.
 pub(super) fn choices(
     archive: &Archive,
@@ -79,13 +73,11 @@ pub(super) fn choices(
     };
     let served = ask(without(Wait::WaitForProgress, None))?;
     let room = facts.fullest.map(|(processes, known)| (processes, cores.unwrap_or(known)));
-    let threads = match room.map(|it| competition(it.0, it.1)).filter(|it| *it > 1.0) {
+    let threads = match room {
         None => served,
-        Some(slower) => {
-            let mut changes = without(Wait::WaitForProgress, None);
-            changes.push(Change::Slower(slower));
+        Some((processes, cores)) => {
             // A thread that sleeps while there is nothing to do takes nothing.
-            let busy = ask(changes)?;
+            let busy = ask(Change::serving_threads(processes, cores))?;
             busy.zip(served).map(|(busy, served)| PredictedLength {
                 expected: busy.expected,
                 low: served.low.min(busy.low),
@@ -204,19 +196,4 @@ pub(super) fn text(analysis: &Analysis, choices: &[Choice], width: usize) -> Str
         }
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::competition;
-
-    #[test]
-    fn threads_take_cores_from_processes() {
-        // Cores are free for all threads, for none, and for half of them.
-        assert!((competition(4, 8) - 1.0).abs() < 1e-12);
-        assert!((competition(4, 4) - 2.0).abs() < 1e-12);
-        assert!((competition(4, 6) - 4.0 / 3.0).abs() < 1e-12);
-        // Processes shared cores before.
-        assert!((competition(8, 4) - 2.0).abs() < 1e-12);
-    }
 }
