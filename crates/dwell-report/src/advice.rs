@@ -438,8 +438,8 @@ mod tests {
         let longer = said(Some(-0.56));
         assert!(!longer.contains("makes MPICH start"), "{longer}");
         assert!(longer.contains("does not pay here: the run would be 56 % longer"), "{longer}");
-        // Nothing is said about threads where the runtime has none.
-        assert!(!advice(&Facts { serving_threads: Some(-0.56), ..NOTHING }).contains("thread"));
+        // Nothing is said where the runtime has no such threads.
+        assert!(!advice(&Facts { serving_threads: Some(-0.56), ..NOTHING }).contains("pay"));
     }
 
     #[test]
@@ -515,7 +515,8 @@ mod tests {
             assert!(!text.contains(['{', '}']) && text.ends_with('.'), "{text}");
             for place in row.text.split('{').skip(1) {
                 let name = place.split_once('}').unwrap().0;
-                assert!(["partner", "call", "finding", "on_itself"].contains(&name), "{name}");
+                let known = ["partner", "call", "finding", "on_itself", "thread", "longer"];
+                assert!(known.contains(&name), "{name}");
             }
         }
         // A name that looks like a place stays as it is.
