@@ -33,6 +33,8 @@ const REGIONS: &[(&str, &str)] = &[
     ("shmem_barrier_all", "layer=shmem operation=barrier progress=always completes=remote"),
     ("shmem_long_wait_until", "layer=shmem operation=wait_change progress=always"),
     ("shmem_test_any", "layer=shmem operation=test_change progress=conditional"),
+    ("MPI_File_write", "layer=mpi operation=other progress=conditional"),
+    ("MPI_Win_create", "layer=mpi operation=allocate progress=always"),
 ];
 
 /// Returns a thread of the program that ends at 1000.
@@ -347,6 +349,19 @@ fn ends_that_follow_arrivals_outweigh_evidence() {
     // One end so soon after an arrival is chance, and so are two that are not soon enough.
     assert_eq!(found(1, 1, 2 * MS), [0, 0, 100]);
     assert_eq!(found(1, 2, 10 * MS), [0, 0, 200]);
+}
+
+/// Two calls are made once. One creates something, as programs do when they begin; nothing explains the other.
+#[test]
+fn time_without_a_class_is_unexplained() {
+    let only = thread().call(RegionRef(8), 100, 400).call(RegionRef(9), 500, 900).end();
+    analyzed(&[vec![only]], |analysis| {
+        let list = analysis.unexplained().iter();
+        let found: Vec<(&str, u64, bool)> = list
+            .map(|it| (it.path.last().unwrap().region.as_str(), it.nanoseconds, it.is_finding))
+            .collect();
+        assert_eq!(found, [("MPI_Win_create", 400, false), ("MPI_File_write", 300, true)]);
+    });
 }
 
 /// Unexplained time has a call path, and names the processes that it belongs to and those that were away.

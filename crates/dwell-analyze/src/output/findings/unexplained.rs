@@ -2,6 +2,7 @@
 
 use dwell_log::quantity::Quantity as Q;
 use dwell_model::layer::Layer;
+use dwell_model::operation::Operation;
 use dwell_model::waits::{Class, Wait};
 use dwell_trace::crowds::Crowd;
 use dwell_trace::ids::CallPathNumber;
@@ -24,7 +25,7 @@ pub struct Unexplained {
     pub nanoseconds: u64,
     /// Part of `nanoseconds` in calls that are too few of their class to know how long such calls take.
     pub too_few: u64,
-    /// States that the time is a finding: at least 1 % of the time of all locations. Calls that start, end or manage
+    /// States that the time is a finding: at least 1 % of the time of all locations. Calls that start, end or create
     /// something are usually made once, so for them the time in `too_few` does not count.
     pub is_finding: bool,
     /// Time during which targets of operations were in no call that progresses, although the archive shows that
@@ -66,7 +67,13 @@ pub(crate) fn list(program: &ProgramTotals<'_>, summary: &Summary) -> Vec<Unexpl
         let totals = fold.totals();
         let (nanoseconds, too_few) = (totals.get(Q::Unexplained), totals.get(Q::TooFew));
         let process = |index| program.process(index);
-        let counted = if class == Class::Management { nanoseconds - too_few } else { nanoseconds };
+        // Nothing else accounts for the time of calls without an operation, such as input and output.
+        let is_other = fold.branches().next().is_some_and(|branch| {
+            let meaning = world.roles.get(branch.region).meaning;
+            meaning.is_some_and(|it| it.operation == Operation::Other)
+        });
+        let is_rare = class == Class::Management && !is_other;
+        let counted = if is_rare { nanoseconds - too_few } else { nanoseconds };
         let longest = concerned.slowest.filter(|it| it.0 > Duration::ZERO);
         let number = fold.first();
         let unexplained = Unexplained {
