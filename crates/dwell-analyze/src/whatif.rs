@@ -293,7 +293,7 @@ fn open(
         let operation = roles.get(region).meaning.map(|it| it.operation);
         matches!(operation, Some(Operation::Initialise | Operation::Finalise))
     };
-    let mut rules = PathRule::list(of.paths(), is_outside);
+    let mut rules = PathRule::list(of.paths(), is_outside, |site| program.in_source(site));
     rules.iter_mut().for_each(|rule| compiled.apply(rule));
     Ok((ForwardLog::new(&of, program.world.process(location))?, rules))
 }

@@ -267,7 +267,7 @@ impl Tree {
     }
 }
 
-/// Call paths that differ only in parameters. Findings treat them as one.
+/// Call paths that differ only in parameters, or in copies of a call that the compiler made. Findings treat them as one.
 #[derive(Debug)]
 pub(crate) struct Fold<'t> {
     pub(crate) class: Option<(Layer, Class)>,
@@ -303,8 +303,12 @@ impl Fold<'_> {
 }
 
 impl Tree {
-    /// Returns all call paths, joining those that differ only in parameters, in the order of the first of them.
-    pub(crate) fn folds(&self) -> Vec<Fold<'_>> {
+    /// Returns all call paths, joining those that differ only in parameters or in call sites that `same` maps to one, in the
+    /// order of the first of them.
+    pub(crate) fn folds(
+        &self,
+        same: impl Fn(CallingContextRef) -> CallingContextRef,
+    ) -> Vec<Fold<'_>> {
         type Key = (Option<usize>, RegionRef, CallingContextRef, Option<(Layer, Class)>);
         let (mut folds, mut found): (Vec<Fold<'_>>, HashMap<Key, usize>) = Default::default();
         // The fold of each branch. A parameter is in the fold of the call that it was set in.
@@ -315,7 +319,7 @@ impl Tree {
                 of.push(above);
                 continue;
             }
-            let key = (above, branch.region, branch.site, branch.class);
+            let key = (above, branch.region, same(branch.site), branch.class);
             let at = *found.entry(key).or_insert_with(|| {
                 folds.push(Fold { class: branch.class, branches: Vec::new() });
                 folds.len() - 1

@@ -56,8 +56,8 @@ pub(crate) struct PathRule {
     pub(crate) serves: bool,
     /// True for paths inside a call that starts or ends a runtime, such as `MPI_Init`.
     pub(crate) is_outside: bool,
-    /// Hash of the regions and call sites of the path. It is the same at all locations and for all values of
-    /// parameters.
+    /// Hash of the regions and call sites of the path. It is the same at all locations, for all values of parameters
+    /// and for all copies of a call.
     pub(crate) signature: u64,
     /// Factor by which the time on the path, not counting waits, is multiplied.
     pub(crate) factor: f64,
@@ -71,8 +71,12 @@ pub(crate) struct PathRule {
 
 impl PathRule {
     /// Returns rules that change nothing for the paths of a location. `is_outside` returns `true` for regions that
-    /// start or end a runtime.
-    pub(crate) fn list(paths: &[PathStep], is_outside: impl Fn(RegionRef) -> bool) -> Vec<Self> {
+    /// start or end a runtime, and `in_source` the site that stands for all copies of a call.
+    pub(crate) fn list(
+        paths: &[PathStep],
+        is_outside: impl Fn(RegionRef) -> bool,
+        in_source: impl Fn(CallingContextRef) -> CallingContextRef,
+    ) -> Vec<Self> {
         let mut list: Vec<Self> = Vec::with_capacity(paths.len());
         for path in paths {
             let above = list.get(path.caller);
@@ -84,7 +88,7 @@ impl PathRule {
                 is_outside: above.1 || outside,
                 signature: match path.step {
                     Step::Root => 0,
-                    Step::Region(region, site) => signature(above.0, region, site),
+                    Step::Region(region, site) => signature(above.0, region, site.map(&in_source)),
                     Step::Parameter(..) => above.0,
                 },
                 factor: 1.0,

@@ -242,6 +242,7 @@ fn signatures(program: &ProgramTotals<'_>) -> Vec<u64> {
     for branch in &program.tree.branches {
         let above = branch.parent.and_then(|it| list.get(it.index())).copied().unwrap_or(0);
         let site = Some(branch.site).filter(|it| *it != CallingContextRef::UNDEFINED);
+        let site = site.map(|it| program.in_source(it));
         list.push(match branch.setting {
             Some(_) => above,
             None => signature(above, branch.region, site),

@@ -1,4 +1,7 @@
-//! Call sites as users see them: two calls on one line are told apart.
+//! Call sites as users see them: two calls on one line are told apart, and copies of a call are one.
+//!
+//! Optimisers copy calls, for instance where they peel the first iteration off a loop. Copies have a line and a column in
+//! common. Where debug information has no columns, copies are not told from several calls on one line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +17,8 @@ pub(super) struct Sites {
     columns: Columns,
     /// Position of a call among several calls on one line, and their number, for calls without a column.
     numbers: BTreeMap<(RegionRef, CallingContextRef), (u32, u32)>,
+    /// Sites of copies of a call, with the first of them.
+    copies: BTreeMap<CallingContextRef, CallingContextRef>,
     /// Lines of functions with calls in several columns.
     shared: BTreeSet<(RegionRef, SourceCodeLocationRef)>,
 }
@@ -26,6 +31,8 @@ impl Sites {
         let mut lines: BTreeMap<Line, Vec<CallingContextRef>> = BTreeMap::new();
         let mut found: BTreeMap<(RegionRef, SourceCodeLocationRef), BTreeSet<u32>> =
             BTreeMap::new();
+        type Call = (CallingContextRef, RegionRef, SourceCodeLocationRef, u32);
+        let mut calls: BTreeMap<Call, BTreeSet<CallingContextRef>> = BTreeMap::new();
         for branch in &tree.branches {
             let Some(context) = defs.calling_context(branch.site) else { continue };
             let place = context.source_code_location;
@@ -34,6 +41,10 @@ impl Sites {
             }
             let column = columns.get(branch.site);
             found.entry((context.region, place)).or_default().insert(column);
+            if column > 0 {
+                let call = (context.parent, context.region, place, column);
+                calls.entry(call).or_default().insert(branch.site);
+            }
             let calls = lines.entry((branch.region, context.region, place)).or_default();
             // Calls of the same column are one call in the source.
             if column == 0 && !calls.contains(&branch.site) {
@@ -45,8 +56,18 @@ impl Sites {
             let count = calls.len() as u32;
             numbers.extend((1..).zip(calls).map(|(nth, site)| ((region, site), (nth, count))));
         }
+        let copies = calls.into_values().filter(|it| it.len() > 1).flat_map(|sites| {
+            let first = sites.first().copied();
+            sites.into_iter().filter_map(move |site| Some((site, first?)))
+        });
+        let copies = copies.collect();
         let shared = found.into_iter().filter(|it| it.1.len() > 1).map(|it| it.0).collect();
-        Self { columns, numbers, shared }
+        Self { columns, numbers, copies, shared }
+    }
+
+    /// Returns the first site of the same call in the source.
+    pub(super) fn in_source(&self, site: CallingContextRef) -> CallingContextRef {
+        self.copies.get(&site).copied().unwrap_or(site)
     }
 
     /// Returns the step for a call of a region from a site.

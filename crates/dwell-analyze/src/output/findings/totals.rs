@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use dwell_log::quantity::Quantity as Q;
 use dwell_trace::ids::{CallPathNumber, Ordinal, PartyNumber, ProcessNumber};
 use dwell_trace::world::World;
+use otf2::id::CallingContextRef;
 use otf2::read::Definitions;
 
 use super::Step;
@@ -18,7 +19,7 @@ pub(crate) struct ProgramTotals<'a> {
     pub(crate) defs: &'a Definitions,
     pub(crate) world: &'a World,
     pub(crate) tree: &'a Tree,
-    /// Call paths without their parameters.
+    /// Call paths without their parameters, one for all copies of a call.
     pub(super) folds: Vec<Fold<'a>>,
     /// Phase of each branch of the tree.
     pub(super) phases: Vec<Phase>,
@@ -30,9 +31,14 @@ pub(crate) struct ProgramTotals<'a> {
 
 impl<'a> ProgramTotals<'a> {
     pub(crate) fn new(defs: &'a Definitions, world: &'a World, tree: &'a Tree) -> Self {
-        let (folds, phases) = (tree.folds(), phase::phases(world, tree));
         let (inclusive, sites) = (inclusive(tree), Sites::of(defs, tree));
+        let (folds, phases) = (tree.folds(|it| sites.in_source(it)), phase::phases(world, tree));
         Self { defs, world, tree, folds, phases, sites, inclusive }
+    }
+
+    /// Returns the site that stands for all copies of a call in the source.
+    pub(crate) fn in_source(&self, site: CallingContextRef) -> CallingContextRef {
+        self.sites.in_source(site)
     }
 
     /// Returns the inclusive time of a call path over all locations.
