@@ -47,9 +47,9 @@ pub use error::Error;
 pub use options::{Cut, Options, Progress};
 pub use output::division::CallTime;
 pub use output::findings::{
-    Activities, Cause, Caused, Confidence, Counters, Critical, Doing, Efficiency, Entry, Evidence,
-    Factors, Finding, Gain, Inefficiency, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling,
-    ProgramPhase, Serves, Share, Step, Times, Unexplained, Unpredictable,
+    Activities, Cause, Caused, Confidence, Counters, Critical, Culprits, Doing, Efficiency, Entry,
+    Evidence, Factors, Finding, Gain, Inefficiency, Instance, LISTED, LOOKED_AT, Meanwhile, Phase,
+    Polling, ProgramPhase, Serves, Share, Step, Times, Unexplained, Unpredictable,
 };
 pub use output::notes::NotComputed;
 pub use output::pairs::Pair;

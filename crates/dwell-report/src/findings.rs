@@ -50,12 +50,10 @@ objects! {
         /// What processes did in the run that made others wait, what cost most first, down to 0.1 % of the run. Empty if
         /// the analysis was told not to search for causes.
         causes: Vec<Cause>,
-        /// CRC-32 of all bytes of the document with zeros in place of these eight hexadecimal digits. `dwell` reports a
-        /// document that does not have it as damaged; other programs may ignore it. Empty in documents of earlier
-        /// versions.
+        /// CRC-32 of all bytes of the document with zeros in place of these eight hexadecimal digits. Without it, `dwell`
+        /// takes the document for damaged; other programs may ignore it. Empty in documents of earlier versions.
         checksum: String,
-        /// Greatest error of clocks of different nodes after correction; null if the run used one node. A single wait
-        /// between nodes may be wrong by that.
+        /// Greatest error of a wait between nodes by their corrected clocks; null if the run used one node.
         clock_residual_seconds: Option<f64>,
         /// Call paths with most time on the critical path, which is the path through all processes that determines the
         /// length of the run; at most 5. Empty if the analysis was told not to search for causes.
@@ -173,7 +171,7 @@ objects! {
         before: Option<Step>,
         /// Number of the call path in `trace.cubex`; null if nothing is known about it.
         call_path: Option<u32>,
-        /// Time that the process which caused most spent computing there; null for calls.
+        /// Time that the process which caused most spent computing there, or the mean over `node`; null for calls.
         computing_seconds: Option<f64>,
         /// Counters of that computing, and why it took longer than that of others; null for calls, and if nothing was counted.
         counters: Option<Counters>,
@@ -181,6 +179,8 @@ objects! {
         direct_seconds: f64,
         /// Time by which waits for these processes may be longer than their lower bounds.
         margin_seconds: f64,
+        /// Node whose processes stand out, while no single one does; null if there is none.
+        node: Option<String>,
         /// Mean time that other locations spent computing there; null if no other did, and for calls.
         others_seconds: Option<f64>,
         /// Calls from the outermost to the one that computed or communicated.
@@ -191,6 +191,8 @@ objects! {
         seconds: f64,
         /// The waits as a part of `run_seconds`, from 0 to 1; null for a run without time.
         share: Option<f64>,
+        /// True if the cost is spread over many processes, and neither the first of them nor a node stands out.
+        spread: bool,
         /// Waits that it caused, by call path and kind, the longest first; at most 5.
         waits: Vec<Caused>,
         /// What the processes did.
@@ -542,8 +544,14 @@ texts! {
     Activity {
         /// They ran their own code, outside of all calls of runtimes.
         Computing = "computing",
-        /// They were in a call of a runtime, without its waits.
+        /// They were in a call of a runtime, without its waits, and others waited in another call.
         Call = "call",
+        /// They left the call in which others waited later than these, and so were late the next time.
+        LeavesLate = "leaves late",
+        /// The same, on a node with more processes than cores.
+        SharesCores = "shares cores",
+        /// They were in calls that ask whether something has happened.
+        Polling = "polling",
         /// They had not begun, because their first event is later than that of others.
         NotStarted = "not started",
         /// Their events do not say what they did.

@@ -31,7 +31,7 @@ use dwell_trace::time::{Duration, Time};
 use otf2::Archive;
 
 use crate::engine::regions::Span;
-pub use causes::{Activities, Cause, Caused, Counters};
+pub use causes::{Activities, Cause, Caused, Counters, Culprits};
 pub use critical::Critical;
 pub(crate) use critical::list as critical;
 pub use efficiency::{Efficiency, Factors};

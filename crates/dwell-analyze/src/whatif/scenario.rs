@@ -232,8 +232,14 @@ pub(crate) struct Names {
     /// Signature of each branch of the tree.
     branches: Vec<u64>,
     /// Computation that each cause refers to; for a cause that is a call, `calls` has the signature of its call path.
-    causes: Vec<Computing>,
+    causes: Vec<Vec<Computing>>,
     calls: Vec<Option<u64>>,
+}
+
+/// Returns `true` for causes that are calls.
+fn is_call(what: Activities) -> bool {
+    use Activities::{Call, LeavesLate, Polling, SharesCores};
+    matches!(what, Call | LeavesLate | SharesCores | Polling)
 }
 
 /// Returns the [signature] of each call path of the program, in the order of the branches of its tree.
@@ -258,11 +264,10 @@ impl Names {
             number.and_then(|it| branches.get(it as usize)).copied().unwrap_or(0)
         };
         let computing = |cause: &Cause| {
-            let (before, after) = cause.between;
-            (signature(cause.call_path), signature(before), signature(after))
+            let (path, after) = (signature(cause.call_path), signature(cause.between.1));
+            cause.between.0.iter().map(|before| (path, signature(*before), after)).collect()
         };
-        let call =
-            |cause: &Cause| (cause.what == Activities::Call).then(|| signature(cause.call_path));
+        let call = |cause: &Cause| is_call(cause.what).then(|| signature(cause.call_path));
         Self {
             causes: causes.iter().map(computing).collect(),
             calls: causes.iter().map(call).collect(),
@@ -316,7 +321,11 @@ impl Names {
                     compiled.slower = Some(compiled.slower.unwrap_or(1.0) * factor);
                 }
                 Change::Scale(selection, factor) => match self.computing(selection) {
-                    Some(key) => *compiled.computing.entry(key).or_insert(1.0) *= factor,
+                    Some(keys) => {
+                        for key in keys {
+                            *compiled.computing.entry(*key).or_insert(1.0) *= factor;
+                        }
+                    }
                     None => {
                         for path in self.paths(program, selection)? {
                             compiled.paths.entry(path).or_default().factor *= factor;
@@ -324,7 +333,7 @@ impl Names {
                     }
                 },
                 Change::Balance(selection) => match self.computing(selection) {
-                    Some(key) => drop(compiled.balanced.computing.insert(key)),
+                    Some(keys) => compiled.balanced.computing.extend(keys),
                     None => compiled.balanced.paths.extend(self.paths(program, selection)?),
                 },
                 Change::Join(selection, count) => {
@@ -344,10 +353,10 @@ impl Names {
 
     /// Returns the computation that a selected cause refers to, or `None` if the selection is not a cause, or the cause
     /// is a call.
-    fn computing(&self, selection: &Selection) -> Option<Computing> {
+    fn computing(&self, selection: &Selection) -> Option<&[Computing]> {
         let Selection::Cause(place) = selection else { return None };
         let is_call = self.calls.get(*place)?.is_some();
-        self.causes.get(*place).copied().filter(|_| !is_call)
+        self.causes.get(*place).map(Vec::as_slice).filter(|_| !is_call)
     }
 
     /// Returns the signatures of the call paths of a selection.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use dwell_analyze::{Activities, Analysis, Cut, Options, analyze};
+use dwell_analyze::{Activities, Analysis, Culprits, Cut, Options, analyze};
 use otf2::enums::LockType;
 use otf2::event::{
     Enter, Leave, RmaAcquireLock, RmaGet, RmaOpCompleteBlocking, RmaPut, RmaReleaseLock,
@@ -50,15 +50,20 @@ fn main_from(begin: u64) -> Thread {
 
 /// Analyses a program, with several ways of cutting windows.
 fn analyzed(threads: Vec<Thread>, groups: &[Vec<u64>], check: impl Fn(&Analysis)) {
-    analyzed_threads(threads.into_iter().map(|it| vec![it]).collect(), groups, check);
+    analyzed_on(&[], threads.into_iter().map(|it| vec![it]).collect(), groups, check);
 }
 
-/// Analyses a program whose processes have several threads.
-fn analyzed_threads(processes: Vec<Vec<Thread>>, groups: &[Vec<u64>], check: impl Fn(&Analysis)) {
+/// Analyses a program whose processes have several threads, on cores that are known.
+fn analyzed_on(
+    cores: &[&str],
+    processes: Vec<Vec<Thread>>,
+    groups: &[Vec<u64>],
+    check: impl Fn(&Analysis),
+) {
     let end = |it: Thread| it.at(200, Leave { region: MAIN });
     let processes: Vec<Vec<Thread>> =
         processes.into_iter().map(|it| it.into_iter().map(end).collect()).collect();
-    let world = World { per_node: 4, groups, ..World::new(REGIONS, &processes) };
+    let world = World { per_node: 4, groups, cores, ..World::new(REGIONS, &processes) };
     let (directory, archive) = world.open();
     for cut in [Cut::Budget, Cut::EveryEvent, Cut::Nanoseconds(37)] {
         let mut options = Options::default();
@@ -152,6 +157,89 @@ fn a_late_start() {
         assert!(near(found.load_balance, 145.0 / 145.0), "{found:?}");
         assert!(near(found.communication, 145.0 / 200.0), "{found:?}");
         assert!(near(found.parallel, 145.0 / 200.0), "{found:?}");
+    });
+}
+
+/// Process 1 signals once, and then computes before each of three barriers. The computing before the first of them follows
+/// another call, but is the same.
+#[test]
+fn the_first_iteration_is_no_cause_of_its_own() {
+    let meet = |thread: Thread, times: [u64; 6]| {
+        let rounds = (0..).zip(times.chunks(2));
+        rounds.fold(thread, |it, (sequence, of)| {
+            it.barrier_of(BARRIER, WINDOW, sequence, of[0], of[1])
+        })
+    };
+    let late = |thread: Thread, sequence: u64, enter: u64| {
+        let begin = enter - 38;
+        let thread = thread.call(SOLVE, begin, enter);
+        thread.barrier_of(BARRIER, WINDOW, sequence, enter, enter + 5)
+    };
+    let signals = signal(main_from(0), [0, 2], 0);
+    let threads = vec![
+        meet(main_from(0), [10, 45, 48, 90, 93, 135]),
+        late(late(late(signals, 0, 40), 1, 85), 2, 130),
+    ];
+    analyzed(threads, &[], |analysis| {
+        let found = computing(analysis);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let [(name, cost, 0)] = &*found else { panic!("{found:?}") };
+        assert_eq!(name, "solve");
+        // The first of 30, in which process 1 was in its signal for 2 more, and 37 twice.
+        assert!((100..=104).contains(cost), "{cost}");
+    });
+}
+
+/// Both meet at 10. Process 1 leaves the barrier at 50, and process 0 waits for it in the next one since 14.
+fn left_late() -> Vec<Vec<Thread>> {
+    let meet = |leave: u64, again: u64| {
+        let first = main_from(0).barrier_of(BARRIER, WINDOW, 0, 10, leave);
+        vec![first.barrier_of(BARRIER, WINDOW, 1, again, 60)]
+    };
+    vec![meet(12, 14), meet(50, 52)]
+}
+
+#[test]
+fn a_cause_is_not_a_wait_in_the_same_call() {
+    analyzed_on(&[], left_late(), &[], |analysis| {
+        let [cause] = analysis.causes() else { panic!("{:?}", analysis.causes()) };
+        assert_eq!((cause.what, cause.direct), (Activities::LeavesLate, 38));
+        assert_eq!(cause.waits[0].pattern, "barrier_wait");
+    });
+    analyzed_on(&["0", "0"], left_late(), &[], |analysis| {
+        assert_eq!(analysis.causes()[0].what, Activities::SharesCores);
+    });
+}
+
+/// This number of processes, four on each node, meet again and again. `late` says who comes late each time.
+fn culprits(count: usize, late: &[usize], check: impl Fn(&Analysis)) {
+    let process = |me: usize| {
+        let round = |thread: Thread, (round, late): (u64, &usize)| {
+            let begin = 36 * round;
+            let enter = begin + if *late == me { 30 } else { 10 };
+            let thread = thread.call(SOLVE, begin, enter);
+            thread.barrier_of(BARRIER, WINDOW, round, enter, begin + 32)
+        };
+        vec![(0..).zip(late).fold(main_from(0), round)]
+    };
+    analyzed_on(&[], (0..count).map(process).collect(), &[], check);
+}
+
+#[test]
+fn only_processes_that_stand_out_are_named() {
+    // The first round has no call before it, and is a cause of its own.
+    culprits(8, &[2; 4], |analysis| {
+        assert_eq!(analysis.causes()[0].culprits, Culprits::Processes);
+        assert_eq!(analysis.causes()[0].processes[0].who, "process 2");
+    });
+    culprits(8, &[4, 5, 6, 7], |analysis| {
+        let cause = &analysis.causes()[0];
+        assert_eq!(cause.culprits, Culprits::Node("a name".into()));
+        // Three processes of the node compute for 50, and all others for 30.
+        assert_eq!(cause.computing, Some((45, Some(30))));
+    });
+    culprits(4, &[0, 0, 1, 2, 3], |analysis| {
+        assert_eq!(analysis.causes()[0].culprits, Culprits::Spread);
     });
 }
 
@@ -268,7 +356,7 @@ fn a_thread_begins_where_its_process_synchronised() {
     let second = wait(main_from(110), 120, 185);
     let late = barrier(main_from(0).call(SOLVE, 0, 100), WINDOW, 100, 105);
     let late = signal(late.call(ASSEMBLE, 105, 180), [180, 182], 0);
-    analyzed_threads(vec![vec![first, second], vec![late]], &[], |analysis| {
+    analyzed_on(&[], vec![vec![first, second], vec![late]], &[], |analysis| {
         // Since 100 process 1 was in the barrier for 5 and computed for 75: 4 and 56 of the 60 that the thread waits.
         assert_eq!(computing(analysis), [("solve".into(), 90, 0), ("assemble".into(), 56, 0)]);
     });

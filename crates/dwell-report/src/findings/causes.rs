@@ -27,12 +27,25 @@ impl Cause {
             None => "no other process computes there".to_owned(),
         };
         let how_long = self.computing_seconds;
+        let there = match self.processes.first() {
+            _ if self.node.is_some() => "on average there".to_owned(),
+            Some(first) if self.spread => {
+                let part = 100.0 * first.seconds / self.seconds.max(f64::MIN_POSITIVE);
+                format!("at {}, which causes most of them all, {part:.0} %", first.who)
+            }
+            _ => "there".to_owned(),
+        };
+        // It caused most all the same: others were early where it was late.
+        let is_no_longer = how_long.zip(self.others_seconds).is_some_and(|(own, it)| own <= it);
+        let at_times =
+            if is_no_longer && !self.spread { ", so it is late at times only" } else { "" };
         let passed_on = self.seconds - self.direct_seconds;
         let costs: Vec<String> = self.waits.iter().map(Caused::said).collect();
         Said {
             head: format!("{} {}", self.culprits(), self.does()),
-            how_long: how_long
-                .map(|own| format!("{} there; {}", seconds(own), others(self.others_seconds))),
+            how_long: how_long.map(|own| {
+                format!("{} {there}; {}{at_times}", seconds(own), others(self.others_seconds))
+            }),
             why_longer: self
                 .counters
                 .as_ref()
@@ -45,17 +58,25 @@ impl Cause {
         }
     }
 
-    /// Names the processes that caused most of the cost. One that caused nearly everything is named alone.
+    /// Names the processes that caused most of the cost. One that caused nearly everything is named alone, and none if
+    /// no one stands out.
     fn culprits(&self) -> String {
         match self.processes.first() {
             None => "a process".to_owned(),
+            Some(it) if self.spread => format!("Many {}", several(&it.who)),
+            Some(it) if self.node.is_some() => {
+                let mut several = several(&it.who).to_owned();
+                several.get_mut(..1).into_iter().for_each(str::make_ascii_uppercase);
+                format!("{several} of {}", self.node.as_deref().unwrap_or_default())
+            }
             Some(it) if self.is_of_one() => it.who.clone(),
             Some(it) => format!("{} and others", it.who),
         }
     }
 
     fn is_of_one(&self) -> bool {
-        self.processes.first().is_none_or(|it| it.seconds >= 0.9 * self.seconds)
+        let is_named = !self.spread && self.node.is_none();
+        is_named && self.processes.first().is_none_or(|it| it.seconds >= 0.9 * self.seconds)
     }
 
     /// Says what the processes did, as the rest of a sentence.
@@ -65,6 +86,19 @@ impl Cause {
         match (self.what, &self.after, &self.before) {
             (Activity::Call, ..) => {
                 format!("{was} in {}", self.path.last().map(Step::said).unwrap_or_default())
+            }
+            (Activity::Polling, ..) => {
+                let polls = if self.is_of_one() { "polls" } else { "poll" };
+                format!("{polls} with {}", self.path.last().map(Step::said).unwrap_or_default())
+            }
+            (Activity::LeavesLate | Activity::SharesCores, ..) => {
+                let leaves = if self.is_of_one() { "leaves" } else { "leave" };
+                let call = self.path.last().map(Step::said).unwrap_or_default();
+                let why = match self.what {
+                    Activity::SharesCores => ", on a node with more processes than cores",
+                    _ => "",
+                };
+                format!("{leaves} {call} late{why}")
             }
             (Activity::NotStarted, ..) => format!("{was} not started"),
             (Activity::Unknown, ..) => format!("{was} not recorded"),
@@ -88,6 +122,15 @@ impl Cause {
     pub fn part_of(&self, call_path: u32, pattern: &str) -> Option<f64> {
         let is = |it: &&Caused| it.call_path == call_path && it.pattern == pattern;
         self.waits.iter().find(is).map(|it| it.seconds)
+    }
+}
+
+/// Returns the word for several processes like one with this name.
+fn several(who: &str) -> &'static str {
+    match who.split(' ').next() {
+        Some("Rank") => "ranks",
+        Some("PE") => "PEs",
+        _ => "processes",
     }
 }
 
@@ -183,12 +226,21 @@ mod tests {
             "PE 2 computes between shmem_barrier_all at halo.c:30 in main and shmem_put at halo.c:33 in main"
         );
         assert_eq!(said.how_long.unwrap(), "860.000 ms there; others take 460.000 ms on average");
+        let node = Cause { node: Some("node7".into()), ..cause() }.said();
+        assert!(node.head.starts_with("PEs of node7 compute between"), "{}", node.head);
+        assert!(node.how_long.unwrap().starts_with("860.000 ms on average there; others take"));
+        let quick = Cause { others_seconds: Some(0.9), ..cause() }.said().how_long.unwrap();
+        assert!(quick.ends_with("others take 900.000 ms on average, so it is late at times only"));
         assert_eq!(said.costs, "1.190 s at shmem_barrier_all at halo.c:30 in main (barrier_wait)");
         assert!(said.passed_on.unwrap().starts_with("400.000 ms of it"));
         let several = Cause { seconds: 2.0, ..cause() };
         assert!(several.said().head.starts_with("PE 2 and others compute between"));
         let call = Cause { what: Activity::Call, path: vec![step("shmem_get", 9)], ..cause() };
         assert_eq!(call.said().head, "PE 2 is in shmem_get at halo.c:9 in main");
+        let late = Cause { what: Activity::LeavesLate, ..call.clone() };
+        assert_eq!(late.said().head, "PE 2 leaves shmem_get at halo.c:9 in main late");
+        let polling = Cause { what: Activity::Polling, spread: true, ..call };
+        assert_eq!(polling.said().head, "Many PEs poll with shmem_get at halo.c:9 in main");
     }
 
     #[test]

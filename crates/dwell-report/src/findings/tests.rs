@@ -125,11 +125,13 @@ fn full() -> Findings {
             }),
             direct_seconds: 0.25,
             margin_seconds: 0.0,
+            node: None,
             others_seconds: None,
             path: path(),
             processes: vec![share("PE 1")],
             seconds: 0.375,
             share: Some(0.1875),
+            spread: false,
             waits: vec![Caused {
                 call: path().pop().unwrap(),
                 call_path: 4,

@@ -1,12 +1,14 @@
 //! Lists what processes did that others waited for: the causes of waits.
 //!
 //! The costs of single locations become sums by what was done: by call path and, for computing, the calls before and after.
-//! Call paths that differ only in the values of parameters are one.
+//! Call paths that differ only in the values of parameters are one, and so are the first iteration of a loop and the others,
+//! which differ in the call before them.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_log::quantity::Quantity as Q;
+use dwell_model::operation::Operation;
 use dwell_trace::counters::Role;
 use dwell_trace::ids::{CallPathNumber, Ordinal, ProcessNumber};
 use serde::{Deserialize, Serialize};
@@ -24,13 +26,22 @@ use crate::output::tree::Fold;
 /// Least part of the run that makes a cause worth listing: one in this many.
 const LEAST: u64 = 1000;
 
+/// Greatest number of nodes that causes are summed up for. With more of them, no node is named.
+const MOST_NODES: usize = 1024;
+
 /// Something that processes did while or before others waited for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Activities {
     /// They ran their own code, outside of all calls of runtimes.
     Computing,
-    /// They were in a call of a runtime, without its waits.
+    /// They were in a call of a runtime, without its waits, and others waited in another call.
     Call,
+    /// They left the call in which others waited later than these, and so were late the next time.
+    LeavesLate,
+    /// The same, on a node with more processes than cores.
+    SharesCores,
+    /// They were in calls that ask whether something has happened.
+    Polling,
     /// They had not begun, because their first event is later than that of others.
     NotStarted,
     /// Their events do not say what they did.
@@ -51,8 +62,8 @@ pub struct Cause {
     pub after: Option<Step>,
     /// The first call of a runtime after the computing, if there was one.
     pub before: Option<Step>,
-    /// Numbers of these two calls in the Cube report.
-    pub(crate) between: (Option<u32>, Option<u32>),
+    /// Numbers of these two calls in the Cube report. In the first iteration of a loop, another call may be before.
+    pub(crate) between: (Vec<Option<u32>>, Option<u32>),
     /// Waits for these processes that it caused, by lower bounds.
     pub direct: u64,
     /// Waits for others that waited for these processes and passed the delay on.
@@ -61,8 +72,10 @@ pub struct Cause {
     pub margin: u64,
     /// Processes that caused most, most first. The list has at most [`LISTED`] elements.
     pub processes: Vec<Share>,
-    /// Time that the first of them spent computing there, and the mean of all other locations that do so, if there are
-    /// any. `None` for calls.
+    /// Processes that stand out: their part is much larger than that of others.
+    pub culprits: Culprits,
+    /// Time that the first of the processes spent computing there, and the mean of all other locations that do so, if there
+    /// are any. If a node stands out, it is the mean of its locations and that of the others. `None` for calls.
     pub computing: Option<(u64, Option<u64>)>,
     /// Counters of that computing, if the archive has any.
     pub counters: Option<Counters>,
@@ -75,6 +88,27 @@ impl Cause {
     pub fn cost(&self) -> u64 {
         self.direct + self.propagated
     }
+}
+
+/// Processes whose part in a cause is much larger than that of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Culprits {
+    /// The first of the processes, perhaps with some more.
+    Processes,
+    /// The processes of the node with this name, none of which stands out alone.
+    Node(String),
+    /// None: the costs are spread over many processes.
+    Spread,
+}
+
+/// Returns `true` if a part of a sum is so much larger than an even share that the one of `count` who has it stands out.
+fn stands_out(part: u64, sum: u64, count: usize) -> bool {
+    if count <= 1 {
+        return true;
+    }
+    let (part, sum, count) = (u128::from(part), u128::from(sum), count as u128);
+    // Half as much again as an even share, and a tenth of everything.
+    2 * part * count >= 3 * sum && 10 * part >= sum
 }
 
 /// Counters of computing that made others wait, at the process that caused most. Each has the mean over all other locations
@@ -145,6 +179,10 @@ pub(crate) struct Sum {
     waits: BTreeMap<(u32, Q), (u64, u64)>,
     margin: u64,
     top: Top<ProcessNumber>,
+    /// Costs of each node, its time of computing, and the number of its locations that did so. Empty for a single node.
+    nodes: BTreeMap<u32, (u64, u64, u64)>,
+    /// Calls before the first iteration of a loop.
+    first: BTreeSet<Option<u32>>,
     /// The process that caused most, with its cost, its time of computing and its counters.
     worst: Option<(u64, Reverse<ProcessNumber>, u64, Counts)>,
     /// Time of computing, counters of it, and the number of locations that did so.
@@ -166,6 +204,11 @@ pub(crate) fn join(all: &mut Sums, more: Sums) {
         }
         sum.margin += more.margin;
         sum.top.join(more.top);
+        for (node, (cost, computed, locations)) in more.nodes {
+            let own = sum.nodes.entry(node).or_default();
+            *own = (own.0 + cost, own.1 + computed, own.2 + locations);
+        }
+        sum.first.extend(more.first);
         sum.worst = sum.worst.max(more.worst);
         sum.computed += more.computed;
         tally::add(&mut sum.counted, &more.counted);
@@ -190,6 +233,24 @@ impl Places {
         self.0.get(&node.signature).copied()
     }
 
+    /// Returns the activities of a location in the first iterations of loops, with the activity in the other iterations: it
+    /// lies before the same call, the call before it was made more than once, and it takes about as long each time. What
+    /// takes longer prepares the loop.
+    fn loops(location: &Location, done: &Done) -> HashMap<Activity, Activity> {
+        let visits = |path: Path| location.paths.get(path).map_or(0, |it| it.visits);
+        let mut longest: HashMap<(Path, Path), (u64, Activity)> = HashMap::new();
+        for &(it, time) in done.computed.iter().filter(|(it, _)| visits(it.before) > 1) {
+            let known = longest.entry((it.path, it.after)).or_insert((time, it));
+            *known = (*known).max((time, it));
+        }
+        let other = |&(it, time): &(Activity, u64)| {
+            let &(all, other) = longest.get(&(it.path, it.after))?;
+            let is_first = it.before != Path::TOP && visits(it.before) == 1;
+            (is_first && time <= 2 * all / visits(other.before)).then_some((it, other))
+        };
+        done.computed.iter().filter_map(other).collect()
+    }
+
     fn key(&self, program: &ProgramTotals<'_>, location: &Location, activity: Activity) -> Key {
         let place = self.get(location, activity.path);
         let is_call =
@@ -197,6 +258,7 @@ impl Places {
         let what = match (activity, place) {
             (Activity::NOT_STARTED, _) => Activities::NotStarted,
             (Activity::UNKNOWN, _) => Activities::Unknown,
+            (_, Some(place)) if is_call(place) && is_test(program, place) => Activities::Polling,
             (_, Some(place)) if is_call(place) => Activities::Call,
             _ => Activities::Computing,
         };
@@ -212,10 +274,24 @@ pub(crate) fn sums<'l>(
 ) -> Sums {
     let places = Places::of(program);
     let mut sums = Sums::new();
+    let has_nodes = (2..=MOST_NODES).contains(&program.world.system.nodes.len());
     // Costs of the locations of one process, which are consecutive.
     let mut by_process: BTreeMap<Key, ByProcess> = BTreeMap::new();
     for (location, done) in done {
         let process = program.world.process(location.number);
+        let node = program.world.system.processes.get(process.index()).map(|it| it.node);
+        let is_crowded = node.is_some_and(|it| program.world.system.crowds.contains_key(&it));
+        let node = node.map_or(0, |it| it.0);
+        let loops = Places::loops(location, done);
+        let key = |activity: Activity| {
+            let whole = loops.get(&activity).copied().unwrap_or(activity);
+            places.key(program, location, whole)
+        };
+        for (first, whole) in &loops {
+            let before = places.get(location, first.before);
+            let key = places.key(program, location, *whole);
+            sums.entry(key).or_default().first.insert(before);
+        }
         let mut costs: BTreeMap<Key, u64> = BTreeMap::new();
         for &(activity, Origin { site, what }, cost) in &done.costs {
             let Some(&at) = places.0.get(&site) else { continue };
@@ -223,23 +299,32 @@ pub(crate) fn sums<'l>(
             if !is_of_run(program, at) {
                 continue;
             }
-            let key = places.key(program, location, activity);
+            let mut key = key(activity);
+            // Others waited in the same call, so that being in it is not the cause.
+            if key.what == Activities::Call && key.place == Some(at) {
+                key.what =
+                    if is_crowded { Activities::SharesCores } else { Activities::LeavesLate };
+            }
             let sum = sums.entry(key).or_default().waits.entry((at, what)).or_default();
             *sum = (sum.0 + cost.direct, sum.1 + cost.propagated);
             *costs.entry(key).or_default() += cost.direct + cost.propagated;
         }
         let mut computed: BTreeMap<Key, u64> = BTreeMap::new();
         for &(activity, time) in &done.computed {
-            *computed.entry(places.key(program, location, activity)).or_default() += time;
+            *computed.entry(key(activity)).or_default() += time;
         }
         for (key, time) in &computed {
             let sum = sums.entry(*key).or_default();
             sum.computed += time;
             sum.locations += 1;
+            if has_nodes {
+                let own = sum.nodes.entry(node).or_default();
+                *own = (own.0, own.1 + time, own.2 + 1);
+            }
         }
         let mut counted: BTreeMap<Key, Counts> = BTreeMap::new();
         for (activity, counts) in &done.counted {
-            let key = places.key(program, location, *activity);
+            let key = key(*activity);
             tally::add(counted.entry(key).or_default(), counts);
         }
         for (key, counts) in &counted {
@@ -248,20 +333,38 @@ pub(crate) fn sums<'l>(
             }
         }
         for &(activity, margin) in &done.margins {
-            sums.entry(places.key(program, location, activity)).or_default().margin += margin;
+            sums.entry(key(activity)).or_default().margin += margin;
         }
         for (key, cost) in costs {
             by_process.entry(key).or_default().add(process, (cost, cost));
             let time = computed.get(&key).copied().unwrap_or(0);
             let counts = counted.get(&key).copied().unwrap_or_default();
-            let worst = &mut sums.entry(key).or_default().worst;
-            *worst = (*worst).max(Some((cost, Reverse(process), time, counts)));
+            let sum = sums.entry(key).or_default();
+            sum.worst = sum.worst.max(Some((cost, Reverse(process), time, counts)));
+            if has_nodes {
+                sum.nodes.entry(node).or_default().0 += cost;
+            }
         }
     }
     for (key, found) in by_process {
         sums.entry(key).or_default().top = found.top();
     }
     sums
+}
+
+/// Returns `true` if a call path is a call that asks whether something has happened.
+fn is_test(program: &ProgramTotals<'_>, place: u32) -> bool {
+    let branch = program.folds.get(place as usize).and_then(|it| it.branches().next());
+    let meaning = branch.and_then(|it| program.world.roles.get(it.region).meaning);
+    meaning.is_some_and(|it| {
+        matches!(
+            it.operation,
+            Operation::TestHandle
+                | Operation::TestProbe
+                | Operation::TestChange
+                | Operation::TestEpoch
+        )
+    })
 }
 
 /// Returns `true` if a call path belongs to neither start-up nor shutdown.
@@ -294,10 +397,30 @@ fn one(program: &ProgramTotals<'_>, key: &Key, sum: &Sum) -> Cause {
     waits.sort_by_key(|it| Reverse(it.direct + it.propagated));
     waits.truncate(LISTED);
     let others = sum.locations.saturating_sub(1);
-    let computing = sum
-        .worst
-        .filter(|_| key.what == Activities::Computing)
-        .map(|(_, _, time, _)| (time, sum.computed.saturating_sub(time).checked_div(others)));
+    let system = &program.world.system;
+    let cost: u64 = sum.waits.values().map(|it| it.0 + it.1).sum();
+    let first = sum.top.iter().next().map_or(0, |it| it.1.0);
+    let node = sum.nodes.iter().max_by_key(|(node, it)| (it.0, Reverse(**node)));
+    let node = node.filter(|it| stands_out(it.1.0, cost, system.nodes.len()));
+    let on_node = |node: u32| system.processes.iter().filter(|it| it.node.0 == node).count();
+    let is_first = stands_out(first, cost, system.processes.len());
+    let culprits = match node {
+        Some((node, it)) if !is_first || !stands_out(first, it.0, on_node(*node)) => {
+            Culprits::Node(system.nodes.get(*node as usize).cloned().unwrap_or_default())
+        }
+        _ if is_first => Culprits::Processes,
+        _ => Culprits::Spread,
+    };
+    let of_node = node.filter(|_| matches!(culprits, Culprits::Node(_)));
+    let computing = sum.worst.filter(|_| key.what == Activities::Computing);
+    let computing = computing.map(|(_, _, time, _)| match of_node {
+        Some((_, (_, computed, locations))) => {
+            let rest = sum.computed.saturating_sub(*computed);
+            let mean = rest.checked_div(sum.locations.saturating_sub(*locations));
+            (computed.checked_div(*locations).unwrap_or(0), mean)
+        }
+        None => (time, sum.computed.saturating_sub(time).checked_div(others)),
+    });
     let counters = sum.worst.filter(|_| computing.is_some()).and_then(|it| {
         let has = |role| program.world.counters.has(role);
         Counters::of(has, &it.3, &sum.counted, others)
@@ -308,11 +431,16 @@ fn one(program: &ProgramTotals<'_>, key: &Key, sum: &Sum) -> Cause {
         call_path: path.map(|path| path.0),
         after: key.between.0.and_then(call),
         before: key.between.1.and_then(call),
-        between: (number(key.between.0), number(key.between.1)),
+        between: {
+            let first = sum.first.iter().copied().filter(|it| *it != key.between.0);
+            let before = std::iter::once(key.between.0).chain(first).map(number).collect();
+            (before, number(key.between.1))
+        },
         direct: sum.waits.values().map(|it| it.0).sum(),
         propagated: sum.waits.values().map(|it| it.1).sum(),
         margin: sum.margin,
         processes: shares(&sum.top, |index| program.process(index)),
+        culprits,
         computing,
         counters,
         waits,

@@ -1,9 +1,9 @@
 //! Converts an analysis to the document `findings.json`, whose format [`dwell_report::findings`] describes.
 
 use dwell_analyze::{
-    Activities, Analysis, Cause, Caused, Counters, Crowd, Doing, Efficiency, Entry, Finding, Gain,
-    Inefficiency, Instance, Meanwhile, Phase, Polling, ProgramPhase, Serves, Share, Step,
-    Unexplained, Unpredictable,
+    Activities, Analysis, Cause, Caused, Counters, Crowd, Culprits, Doing, Efficiency, Entry,
+    Finding, Gain, Inefficiency, Instance, Meanwhile, Phase, Polling, ProgramPhase, Serves, Share,
+    Step, Unexplained, Unpredictable,
 };
 use dwell_report::findings;
 use dwell_report::findings::counters::reasons;
@@ -105,15 +105,23 @@ fn cause(it: &Cause, run: u64) -> findings::Cause {
         }),
         direct_seconds: in_seconds(it.direct),
         margin_seconds: in_seconds(it.margin),
+        node: match &it.culprits {
+            Culprits::Node(name) => Some(name.clone()),
+            Culprits::Processes | Culprits::Spread => None,
+        },
         others_seconds: it.computing.and_then(|it| it.1).map(in_seconds),
         path: path(&it.path),
         processes: shares(&it.processes),
         seconds: in_seconds(it.cost()),
         share: share(it.cost(), Phase::Run, run),
+        spread: it.culprits == Culprits::Spread,
         waits: it.waits.iter().map(caused).collect(),
         what: match it.what {
             Activities::Computing => findings::Activity::Computing,
             Activities::Call => findings::Activity::Call,
+            Activities::LeavesLate => findings::Activity::LeavesLate,
+            Activities::SharesCores => findings::Activity::SharesCores,
+            Activities::Polling => findings::Activity::Polling,
             Activities::NotStarted => findings::Activity::NotStarted,
             Activities::Unknown => findings::Activity::Unknown,
         },
