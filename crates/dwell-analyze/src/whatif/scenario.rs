@@ -5,7 +5,7 @@ use std::fmt;
 
 use dwell_model::operation::{Atomic, Operation};
 use dwell_model::waits::Wait;
-use dwell_trace::ids::{CallPathNumber, Ordinal};
+use dwell_trace::ids::{CallPathNumber, Ordinal, ProcessNumber};
 use otf2::id::CallingContextRef;
 
 use crate::engine::hash::Mixed;
@@ -23,6 +23,8 @@ pub enum Change {
     Without(Wait, Option<Selection>),
     /// The time of the selection, not counting its waits, is multiplied by this factor. A factor of 0 removes it.
     Scale(Selection, f64),
+    /// The time of computing in the selection at one process is multiplied by this factor: a stage of a pipeline.
+    ScaleAt(Selection, ProcessNumber, f64),
     /// Between two collectives of all processes, no location takes longer for the selected work than the mean of the
     /// locations that do it: work above the mean is moved to other locations, which do it while they would wait. If only
     /// one location of the run does the work, all others take a part of it.
@@ -154,8 +156,10 @@ pub(crate) struct Compiled {
     paths: HashMap<u64, PathChange, Mixed>,
     computing: HashMap<Computing, f64, Mixed>,
     /// Work that is balanced, and how much of it each location keeps.
-    pub(crate) balanced: Balanced,
+    pub(crate) balanced: Selected,
     pub(crate) shares: Shares,
+    /// Work of single processes, and the factors by which its time is multiplied.
+    single: Vec<(ProcessNumber, Selected, f64)>,
     /// Waits that are removed everywhere.
     pub(crate) without: Waits,
     pub(crate) is_ideal: bool,
@@ -164,16 +168,27 @@ pub(crate) struct Compiled {
     slower: Option<f64>,
 }
 
-/// Call paths and computation that are balanced.
+/// Call paths and computation of a selection.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Balanced {
+pub(crate) struct Selected {
     paths: HashSet<u64, Mixed>,
     computing: HashSet<Computing, Mixed>,
 }
 
-impl Balanced {
+impl Selected {
     pub(crate) fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.computing.is_empty()
+    }
+
+    /// Returns `true` if a stretch of computation is selected.
+    fn has(&self, rules: &[PathRule], stretch: &Stretch) -> bool {
+        let rule = rules.get(stretch.path);
+        rule.is_some_and(|rule| {
+            !rule.is_call
+                && !rule.is_outside
+                && (self.paths.contains(&rule.signature)
+                    || self.computing.contains(&key(rules, stretch)))
+        })
     }
 }
 
@@ -198,27 +213,28 @@ impl Compiled {
         }
     }
 
-    /// Returns the factor for the time of computation between two calls of a location.
-    pub(crate) fn factor(&self, rules: &[PathRule], stretch: &Stretch, location: u32) -> f64 {
+    /// Returns the factor for the time of computation between two calls of a location of a process.
+    pub(crate) fn factor(
+        &self,
+        rules: &[PathRule],
+        stretch: &Stretch,
+        (location, process): (u32, ProcessNumber),
+    ) -> f64 {
+        let here = self.single.iter().filter(|it| it.0 == process && it.1.has(rules, stretch));
+        let here: f64 = here.map(|it| it.2).product();
         let own = match self.computing.is_empty() {
             true => 1.0,
             false => self.computing.get(&key(rules, stretch)).copied().unwrap_or(1.0),
         };
         match !self.balanced.is_empty() && self.is_balanced(rules, stretch) {
-            true => own * self.shares.factor(location, stretch.begin),
-            false => own,
+            true => own * here * self.shares.factor(location, stretch.begin),
+            false => own * here,
         }
     }
 
     /// Returns `true` if a stretch of computation is balanced.
     pub(crate) fn is_balanced(&self, rules: &[PathRule], stretch: &Stretch) -> bool {
-        let rule = rules.get(stretch.path);
-        rule.is_some_and(|rule| {
-            !rule.is_call
-                && !rule.is_outside
-                && (self.balanced.paths.contains(&rule.signature)
-                    || self.balanced.computing.contains(&key(rules, stretch)))
-        })
+        self.balanced.has(rules, stretch)
     }
 }
 
@@ -332,10 +348,14 @@ impl Names {
                         }
                     }
                 },
-                Change::Balance(selection) => match self.computing(selection) {
-                    Some(keys) => compiled.balanced.computing.extend(keys),
-                    None => compiled.balanced.paths.extend(self.paths(program, selection)?),
-                },
+                Change::ScaleAt(selection, process, factor) => {
+                    let mut selected = Selected::default();
+                    self.select(program, selection, &mut selected)?;
+                    compiled.single.push((*process, selected, *factor));
+                }
+                Change::Balance(selection) => {
+                    self.select(program, selection, &mut compiled.balanced)?;
+                }
                 Change::Join(selection, count) => {
                     for path in self.paths(program, selection)? {
                         compiled.paths.entry(path).or_default().joined = (*count).max(1);
@@ -349,6 +369,20 @@ impl Names {
             }
         }
         Ok(compiled)
+    }
+
+    /// Adds the computation of a selection.
+    fn select(
+        &self,
+        program: &ProgramTotals<'_>,
+        selection: &Selection,
+        to: &mut Selected,
+    ) -> Result<(), UnknownSelection> {
+        match self.computing(selection) {
+            Some(keys) => to.computing.extend(keys),
+            None => to.paths.extend(self.paths(program, selection)?),
+        }
+        Ok(())
     }
 
     /// Returns the computation that a selected cause refers to, or `None` if the selection is not a cause, or the cause

@@ -401,7 +401,10 @@ impl<'a> Simulation<'a> {
         }
         let factor = match rule.is_call {
             true => rule.factor,
-            false => rule.factor * self.compiled.factor(&runner.rules, &stretch, place),
+            false => {
+                let of = (place, runner.process);
+                rule.factor * self.compiled.factor(&runner.rules, &stretch, of)
+            }
         };
         // The time after the last wait is left when what the call depends on is there. What was before can pass meanwhile.
         runner.released =

@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use dwell_analyze::{
-    Change, Network, Options, PredictedLength, Prediction, Selection, Unpredictable, analyze,
+    Change, Network, Options, PredictedLength, Prediction, ProcessNumber, Selection, Unpredictable,
+    analyze,
 };
 use dwell_model::waits::Wait;
 use dwell_synth::{halo, ring, sor, srumma};
@@ -244,6 +245,16 @@ fn balanced_work() {
     assert_eq!(found[1], exactly(100));
     // The cause is the same computing.
     assert_eq!(found[2], exactly(400));
+}
+
+/// Three processes compute for 100, 200 and 600, and meet at a barrier. One of them takes half as long.
+#[test]
+fn work_of_a_single_process() {
+    let work = |until: u64| thread().relax(0, until).barrier(0, until, 610).end(700);
+    let half = |process| [Change::ScaleAt(relax(), ProcessNumber(process), 0.5)];
+    let threads = [work(100), work(200), work(600)];
+    let found = predicted(&threads, 700, [&half(2), &half(1)]);
+    assert_eq!(found, [exactly(400), exactly(700)]);
 }
 
 /// Process 0 computes for 300 and then 100, and process 1 the other way round; they meet at a barrier after each. Over the

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use dwell_analyze::{
-    Analysis, Change, Network, Options, PredictError, PredictedLength, Prediction, Ranked,
-    Selection, WhatIf, analyze,
+    Analysis, Change, Network, Options, PredictError, PredictedLength, Prediction, ProcessNumber,
+    Ranked, Selection, WhatIf, analyze,
 };
 use dwell_model::units;
 use dwell_model::waits::Wait;
@@ -55,7 +55,8 @@ pub(crate) struct Args {
     /// Without the waits of this finding of dwell analyze.
     #[arg(long, value_name = "N")]
     finding: Vec<usize>,
-    /// With this many times the time: relax=0.5 if it took half as long.
+    /// With this many times the time: relax=0.5 if it took half as long, relax@2=0.5 if its computing did at rank 2
+    /// only.
     #[arg(long, value_name = "WHAT=FACTOR", value_parser = factor)]
     scale: Vec<(String, f64)>,
     /// With no process above the mean of those that do it: others do the rest while they would wait.
@@ -259,8 +260,20 @@ fn asked(args: &Args, analysis: &Analysis) -> anyhow::Result<Vec<Asked>> {
         list.push(asked);
     }
     for (name, factor) in &args.scale {
-        let changes = vec![Change::Scale(selection(name, analysis)?, *factor)];
-        list.push(Asked { words: format!("with {factor} times the time of {name}"), changes });
+        let one = name.rsplit_once('@').and_then(|(what, rank)| Some((what, rank.parse().ok()?)));
+        let (change, words) = match one {
+            Some((what, rank)) if (rank as usize) < analysis.processes() => {
+                let change =
+                    Change::ScaleAt(selection(what, analysis)?, ProcessNumber(rank), *factor);
+                (change, format!("with {factor} times the time of {what} at rank {rank}"))
+            }
+            Some((_, rank)) => bail!("the run has no rank {rank}, but {}", analysis.processes()),
+            None => {
+                let words = format!("with {factor} times the time of {name}");
+                (Change::Scale(selection(name, analysis)?, *factor), words)
+            }
+        };
+        list.push(Asked { words, changes: vec![change] });
     }
     for name in &args.balance {
         let changes = vec![Change::Balance(selection(name, analysis)?)];
