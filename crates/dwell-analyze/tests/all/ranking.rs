@@ -7,7 +7,7 @@ use dwell_analyze::{Analysis, Phase, Serves};
 use otf2::event::{Enter, Leave, RmaGet, RmaOpCompleteBlocking};
 use otf2::id::{MatchingId, Rank, RegionRef};
 
-use crate::support::{Events, SEQUENCE, Thread, WINDOW as win, World, barrier_end};
+use crate::support::{Events, SEQUENCE, SITE, Thread, WINDOW as win, World, barrier_end};
 
 const MAIN: RegionRef = RegionRef(0);
 const GET: RegionRef = RegionRef(1);
@@ -102,6 +102,30 @@ fn what_can_gain_most_comes_first() {
             assert_eq!(progress.metric, "shmem_wait_for_progress_upper_bound");
         });
     }
+}
+
+/// The compiler has copied the first of two barriers of a line.
+#[test]
+fn copies_of_a_call_are_one_entry() {
+    let meet = |thread: Thread, number: u64, site: u64, (enter, end): (u64, u64)| {
+        thread
+            .with(enter, (SITE, site), Enter { region: BARRIER })
+            .with(end, (SEQUENCE, number), barrier_end(win))
+            .at(end, Leave { region: BARRIER })
+    };
+    let process = |early: u64| {
+        let first = meet(Thread::begin(), 0, 0, ((100 - early) * MS, 100 * MS));
+        let second = meet(first, 1, 1, ((200 - early) * MS, 200 * MS));
+        meet(second, 2, 2, ((300 - early) * MS, 300 * MS)).end(1_000 * MS)
+    };
+    analyzed(&[vec![process(50)], vec![process(0)]], |analysis| {
+        let found: Vec<(u64, u32)> = analysis
+            .findings()
+            .iter()
+            .map(|it| (it.nanoseconds / MS, it.path.last().unwrap().site.as_ref().unwrap().column))
+            .collect();
+        assert_eq!(found, [(100, 7), (50, 30)]);
+    });
 }
 
 /// The wait for the last to come and the completion after the first are two parts of one entry.

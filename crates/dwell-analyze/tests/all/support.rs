@@ -17,8 +17,9 @@ use otf2::event::{
     Enter, Leave, Metric, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking, RmaPut, RmaWaitChange,
 };
 use otf2::id::{
-    AttributeRef, CommRef, GroupRef, LocationGroupRef, LocationRef, MatchingId, MetricMemberRef,
-    MetricRef, ParameterRef, Rank, RegionRef, RmaWinRef, StringRef, SystemTreeNodeRef, Time,
+    AttributeRef, CallingContextRef, CommRef, GroupRef, LocationGroupRef, LocationRef, MatchingId,
+    MetricMemberRef, MetricRef, ParameterRef, Rank, RegionRef, RmaWinRef, SourceCodeLocationRef,
+    StringRef, SystemTreeNodeRef, Time,
 };
 use otf2::value::MetricValue;
 use otf2::write::ArchiveWriter;
@@ -39,6 +40,11 @@ pub(crate) const ACTIVE_MESSAGE: AttributeRef = AttributeRef(2);
 pub(crate) const CALLS: AttributeRef = AttributeRef(3);
 /// Attribute with the rank of the process whose memory a loop read.
 pub(crate) const OWNER: AttributeRef = AttributeRef(4);
+/// Attribute with the site of a call.
+pub(crate) const SITE: AttributeRef = AttributeRef(5);
+
+/// Columns of the sites, which are on one line of the first region. Sites of one column are copies of a call.
+const COLUMNS: [u32; 3] = [7, 7, 30];
 
 /// Metric class of the counters that are sampled.
 pub(crate) const SAMPLES: MetricRef = MetricRef(0);
@@ -253,11 +259,23 @@ impl<'w> World<'w> {
             archive::ACTIVE_MESSAGE,
             archive::CALLS,
             archive::OWNER,
+            archive::CALL_SITE,
         ];
         for (id, text) in attributes.iter().enumerate() {
             let (id, name) = (AttributeRef(id as u32), defs.string(text).unwrap());
             let kind = Type::Uint64;
             defs.write(def::Attribute { id, name, kind, description: name }).unwrap();
+        }
+        let place = SourceCodeLocationRef(0);
+        defs.write(def::SourceCodeLocation { id: place, file: name, line_number: 12 }).unwrap();
+        let column = defs.string(archive::COLUMN).unwrap();
+        for (id, value) in (0..).map(CallingContextRef).zip(COLUMNS) {
+            let (region, parent) = (RegionRef(0), CallingContextRef::UNDEFINED);
+            defs.write(def::CallingContext { id, region, source_code_location: place, parent })
+                .unwrap();
+            let value = AttributeValue::Uint32(value);
+            let (calling_context, name) = (id, column);
+            defs.write(def::CallingContextProperty { calling_context, name, value }).unwrap();
         }
         let parameter = def::Parameter {
             id: ParameterRef(0),
