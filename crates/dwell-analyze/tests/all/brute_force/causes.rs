@@ -145,20 +145,26 @@ impl Search<'_> {
         own.map(|(at, it)| (at, it.piece.when.0, it.piece.when.0 + middle(&it.piece))).collect()
     }
 
-    /// Returns the time of the last synchronisation of waiter and culprit before a wait.
+    /// Returns the time of the last synchronisation of the processes of waiter and culprit before a wait, in the thread that
+    /// waits or in the first one of its process.
     fn since(&self, of: &Piece) -> u64 {
         let stretches = &self.locations[of.waiter].stretches;
         let earlier: Vec<u64> =
             stretches.iter().map(|it| it.0).filter(|it| *it < of.when.0).collect();
         let bound = if earlier.len() >= FAR { earlier[earlier.len() - FAR] } else { self.begin };
+        let [me, process] = [of.waiter, of.culprit].map(|it| &self.processes[it]);
+        let first = self.processes.iter().position(|it| it == me).unwrap();
+        let own = [of.waiter, first];
         let counts = |it: &&Known| {
             let ends = [it.piece.waiter, it.piece.culprit];
             let has_other =
                 it.among.as_ref().is_some_and(|it| it.contains(&self.processes[of.culprit]));
+            let [one, other] = ends.map(|it| &self.processes[it]);
+            let is_between = (one, other) == (me, process) || (one, other) == (process, me);
             it.piece.when.1 <= of.when.0
                 && !it.is_of_interval()
-                && ends.contains(&of.waiter)
-                && (ends.contains(&of.culprit) || has_other)
+                && own.iter().any(|it| ends.contains(it))
+                && (is_between || has_other)
         };
         let last = self.waits.iter().filter(counts).map(|it| it.piece.when.1).max();
         last.unwrap_or(0).max(bound).min(of.when.0)
