@@ -31,7 +31,7 @@ impl Cause {
             _ if self.node.is_some() => "on average there".to_owned(),
             Some(first) if self.spread => {
                 let part = 100.0 * first.seconds / self.seconds.max(f64::MIN_POSITIVE);
-                format!("at {}, which causes most of them all, {part:.0} %", first.who)
+                format!("at {}, which has the largest part, {part:.0} %", first.who)
             }
             _ => "there".to_owned(),
         };

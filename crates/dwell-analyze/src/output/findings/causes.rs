@@ -234,7 +234,7 @@ impl Places {
     }
 
     /// Returns the activities of a location in the first iterations of loops, with the activity in the other iterations: it
-    /// lies before the same call, the call before it was made more than once, and it takes about as long each time. What
+    /// lies before the same call, the call before it was made more than once, and it does not take much longer. What
     /// takes longer prepares the loop.
     fn loops(location: &Location, done: &Done) -> HashMap<Activity, Activity> {
         let visits = |path: Path| location.paths.get(path).map_or(0, |it| it.visits);
@@ -246,7 +246,7 @@ impl Places {
         let other = |&(it, time): &(Activity, u64)| {
             let &(all, other) = longest.get(&(it.path, it.after))?;
             let is_first = it.before != Path::TOP && visits(it.before) == 1;
-            (is_first && time <= 2 * all / visits(other.before)).then_some((it, other))
+            (is_first && time <= 4 * all / visits(other.before)).then_some((it, other))
         };
         done.computed.iter().filter_map(other).collect()
     }
