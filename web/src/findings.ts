@@ -10,6 +10,10 @@ findings: Array<number>,
  */
 gain: Gain | null,
 /**
+ * Number by which the list of `dwell analyze` and all commands name the waits of the call path.
+ */
+id: number,
+/**
  * Phase of the program that the call path belongs to.
  */
 phase: Phase,

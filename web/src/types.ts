@@ -111,6 +111,10 @@ finding: number, seconds: number, seconds_at_most: number, };
 
 export type Cause = {
 /**
+ * Letters of the cause in `findings.json`.
+ */
+id: string,
+/**
  * Who did what, as a sentence without a full stop.
  */
 head: string,

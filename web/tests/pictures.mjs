@@ -20,7 +20,7 @@ const LOOKS = [
   ["processes", 1280, "light", { view: "processes", order: "wait" }],
   ["spread", 1280, "light", { view: "spread", metric: WAIT }],
   ["timeline", 1280, "light", { view: "timeline" }],
-  ["timeline-instance", 1920, "dark", { view: "timeline", finding: "0", sel: "10@2520000" }],
+  ["timeline-instance", 1920, "dark", { view: "timeline", finding: "1", sel: "10@2520000" }],
   ["compare-findings", 1920, "dark", { view: "findings", with: "1" }],
   ["compare-panes", 1920, "dark", { view: "panes", with: "1", metric: WAIT }],
 ];
@@ -92,8 +92,8 @@ export async function timelineBook(browser) {
     await settled(page);
     await page.keyboard.press("Comma");
   };
-  await take(halo, "halo", { view: "timeline", finding: "0" }, next);
-  await take(queue, "queue", { view: "timeline", finding: "0" }, next);
+  await take(halo, "halo", { view: "timeline", finding: "1" }, next);
+  await take(queue, "queue", { view: "timeline", finding: "1" }, next);
   const two = await open(browser, (await serve(halo, balanced)).address);
   await go(two.page, { view: "timeline", with: "1", operations: "0" });
   await two.page.screenshot({ path: join(BOOK, "timeline-two.png") });

@@ -133,7 +133,7 @@ const zooms = async (more) => {
 toldBoth("zoom, all processes in bands", await zooms(""), 400);
 await go(page, { view: "timeline", rows: "128-192" });
 toldBoth("zoom, 64 rows", await zooms("&rows=128-192"), 400);
-await go(page, { view: "timeline", finding: "0" });
+await go(page, { view: "timeline", finding: "1" });
 const next = [];
 for (let n = 0; n < 8; n++) {
   const key = `document.querySelector("canvas").dispatchEvent(new KeyboardEvent("keydown", { code: "Period", key: ".", bubbles: true }))`;

@@ -227,7 +227,7 @@ export function timelines(run, tab, accessible) {
 
     async "timeline: When opens the worst instance, and says what the other did meanwhile"(browser) {
       const { page, context, problems } = await tab(browser);
-      await go(page, { view: "findings", finding: "0" });
+      await go(page, { view: "findings", finding: "1" });
       await page.locator(".finding.open").getByRole("link", { name: "When" }).first().click();
       await settled(page);
       assert.match(page.url(), /view=timeline/);

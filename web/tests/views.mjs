@@ -393,7 +393,7 @@ export const tests = {
       assert.doesNotMatch(await page.locator("main").innerText(), /not part of the file/, view);
     }
     // The timeline has the worst instances, one after the other.
-    await go(page, { view: "timeline", finding: "0" });
+    await go(page, { view: "timeline", finding: "1" });
     for (const at of [1, 2, 3]) {
       await page.keyboard.press("Period");
       await settled(page);

@@ -38,26 +38,6 @@ pub struct Analysis {
     pub(crate) serving_threads: Option<Gain>,
 }
 
-/// One item of the list that [`Analysis::ranked`] returns: something that costs the run time. Both variants have bounds
-/// of the time that can be gained, so waits and inefficient communication can be compared.
-#[derive(Clone, Copy, Debug)]
-pub enum Ranked<'a> {
-    /// A call path whose calls wait for other processes.
-    Waits(&'a Entry),
-    /// Communication that could take less time, apart from waits.
-    Inefficient(&'a Inefficiency),
-}
-
-impl Ranked<'_> {
-    /// Returns what the list is sorted by, as [`Entry::weight`] does.
-    fn weight(&self, run: RunSize) -> (u64, u128) {
-        match self {
-            Self::Waits(it) => it.weight(run),
-            Self::Inefficient(it) => (run.hundredths(run.each(it.gain())), it.gain()),
-        }
-    }
-}
-
 /// Number of entries whose gain is predicted.
 const FORESEEN: usize = 5;
 
@@ -157,21 +137,6 @@ impl Analysis {
     /// Only what could save at least 1 % of the run is listed.
     pub fn inefficient(&self) -> &[Inefficiency] {
         &self.lists.inefficient
-    }
-
-    /// Returns the ranking that users read: call paths that wait for at least 0.1 % of the run, and inefficient
-    /// communication, the greatest expected gain first. Start-up and shutdown are left out; see [`Self::entries`] for
-    /// them.
-    pub fn ranked(&self) -> Vec<Ranked<'_>> {
-        let run = self.times().run;
-        let large = |it: &&Entry| it.phase == Phase::Run && !it.is_small(run);
-        let waits = self.entries().iter().filter(large).map(Ranked::Waits);
-        let mut list: Vec<Ranked<'_>> =
-            waits.chain(self.lists.inefficient.iter().map(Ranked::Inefficient)).collect();
-        // Sorting is stable: waits come before what can gain as much otherwise.
-        let size = self.size();
-        list.sort_by_key(|it| std::cmp::Reverse(it.weight(size)));
-        list
     }
 
     /// Returns call paths with time in runtime calls that neither waits nor transfer explain, the longest first. Only

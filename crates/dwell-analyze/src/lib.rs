@@ -32,7 +32,7 @@ mod patterns;
 mod protocol;
 mod whatif;
 
-pub use analysis::{Analysis, Ranked};
+pub use analysis::Analysis;
 pub use analyze::{Joint, analyze, analyze_among};
 pub use causes::{CriticalPath, CriticalStep, Delay};
 pub use dwell_log::quantity::Quantity;

@@ -60,7 +60,7 @@ pub struct Meanwhile<'a> {
     /// process.
     pub same: bool,
     /// Number of the finding about that call as the user sees it; `None` if no finding is about it.
-    pub finding: Option<usize>,
+    pub finding: Option<u32>,
     /// Description of a call that the process made with itself as the target, for example an atomic on its own memory.
     /// Such calls make no progress for other processes. Empty if there was none.
     pub on_itself: &'a str,

@@ -11,6 +11,7 @@ use dwell_model::registry;
 use dwell_model::table::Hooks;
 use dwell_model::waits::Wait;
 
+use crate::base::Base;
 use crate::query::Query;
 
 /// Class of activity to which the time of a call path is counted. The discriminants are indices into [`Class::ALL`].
@@ -209,8 +210,8 @@ impl Query {
         metrics.filter(|&id| !above(id).any(|it| is_wait(meta, it))).collect()
     }
 
-    /// Returns the time of each class summed over all locations, in seconds and in the order of [`Class::ALL`]. All
-    /// sums are 0 if the report has no readable metric `time`.
+    /// Returns the time of each class summed over all locations, in seconds and in the order of [`Class::ALL`], without
+    /// start-up and shutdown. All sums are 0 if the report has no readable metric `time`.
     ///
     /// # Errors
     /// Fails if the report is damaged.
@@ -227,11 +228,12 @@ impl Query {
         };
         let class_of =
             |cnode: CnodeId| classes.get(cnode.index()).copied().unwrap_or(Class::Compute);
-        for (cnode, _, own) in self.totals(time)?.iter() {
+        let base = Base::of(self, time, None)?;
+        for (cnode, _, own) in self.totals(time)?.iter().filter(|it| base.has(it.0)) {
             add(class_of(cnode), own);
         }
         for metric in self.wait_metrics() {
-            for (cnode, _, own) in self.totals(metric)?.iter() {
+            for (cnode, _, own) in self.totals(metric)?.iter().filter(|it| base.has(it.0)) {
                 add(Class::Wait, own);
                 add(class_of(cnode), -own);
             }

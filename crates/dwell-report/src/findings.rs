@@ -14,11 +14,13 @@ pub mod causes;
 mod checksum;
 pub mod counters;
 pub mod gain;
+mod ids;
 mod read;
 #[cfg(test)]
 mod tests;
 pub mod words;
 
+pub use ids::Named;
 pub use read::Unreadable;
 
 use serde::{Deserialize, Serialize};
@@ -50,8 +52,8 @@ objects! {
         /// What processes did in the run that made others wait, what cost most first, down to 0.1 % of the run. Empty if
         /// the analysis was told not to search for causes.
         causes: Vec<Cause>,
-        /// CRC-32 of all bytes of the document with zeros in place of these eight hexadecimal digits. Without it, `dwell`
-        /// takes the document for damaged; other programs may ignore it. Empty in documents of earlier versions.
+        /// CRC-32 of all bytes of the document with zeros in place of these eight hexadecimal digits. `dwell` reports a
+        /// document with another one as damaged; other programs may ignore it. Empty in documents of earlier versions.
         checksum: String,
         /// Greatest error of a wait between nodes by their corrected clocks; null if the run used one node.
         clock_residual_seconds: Option<f64>,
@@ -177,6 +179,8 @@ objects! {
         counters: Option<Counters>,
         /// Part of `seconds` that are waits for these processes. The rest are waits for others that waited for them.
         direct_seconds: f64,
+        /// Letters by which the list of `dwell analyze` and all commands name the cause.
+        id: String,
         /// Time by which waits for these processes may be longer than their lower bounds.
         margin_seconds: f64,
         /// Node whose processes stand out, while no single one does; null if there is none.
@@ -254,6 +258,8 @@ objects! {
         findings: Vec<u32>,
         /// Gain without these waits; null if it was not computed.
         gain: Option<Gain>,
+        /// Number by which the list of `dwell analyze` and all commands name the waits of the call path.
+        id: u32,
         /// Phase of the program that the call path belongs to.
         phase: Phase,
         /// Sum of the lower bounds of the findings.
@@ -279,8 +285,9 @@ objects! {
         confidence: Option<Confidence>,
         /// Explanation of the wait in plain words, without a full stop.
         explanation: String,
-        /// Least time that a request was assumed to travel, for waits for progress: 0 if the archive does not state
-        /// it. Null for other waits.
+        /// Number of the entry that lists this wait.
+        id: u32,
+        /// Least time that a request was assumed to travel, for waits for progress: 0 if it is not known. Null for other waits.
         latency_seconds: Option<f64>,
         /// Layer of the call that waits, such as `shmem` or `mpi`.
         layer: String,
@@ -412,6 +419,8 @@ objects! {
         evidence: Evidence,
         /// Explanation in plain words, without a full stop.
         explanation: String,
+        /// Number by which the list of `dwell analyze` and all commands name it; entries have the other numbers.
+        id: u32,
         /// Layer of the calls, such as `shmem` or `mpi`.
         layer: String,
         /// Number of locations that could save time.

@@ -4,6 +4,7 @@
 //! * [`Summary`]: the distribution of a value over locations.
 //! * [`ranking`](Query::ranking): the call paths with the largest values of a metric.
 //! * [`Totals`]: sums over all locations for every call path, kept for viewers that ask repeatedly.
+//! * [`Base`]: what shares refer to, the run without start-up and shutdown.
 //! * [`Classes`]: the time of each location by class of activity, such as computation, puts or waits.
 //! * [`Pairs`]: the communication between each pair of processes or nodes.
 //! * [`System`]: the system tree as rows.
@@ -18,6 +19,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
 mod advice;
+mod base;
 mod classes;
 mod compare;
 pub mod findings;
@@ -36,6 +38,7 @@ mod totals;
 pub mod transform;
 
 pub use advice::{Facts, Meanwhile, advice};
+pub use base::{Base, share};
 pub use classes::{Class, Classes};
 pub use compare::{
     Comparison, Difference, Efficiencies, Extent, Growth, Judgement, MatchedCall, Run, Scaling,
@@ -48,7 +51,7 @@ pub use cubex::{
 pub use dwell_model::pairs::Kind;
 pub use inefficient::{Inefficient, inefficient};
 pub use pairs::{Flow, Pair, Pairs};
-pub use parts::{LargestWait, TimePart, share};
+pub use parts::{LargestWait, TimePart};
 pub use query::{Call, Flavour, Part, Query};
 pub use ranking::{Ranked, Ranking};
 pub use settings::{Axis, Spent};

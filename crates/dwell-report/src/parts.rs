@@ -3,7 +3,8 @@
 use cubex::{CnodeId, MetricId, Result};
 use dwell_model::waits::Wait;
 
-use crate::query::{Call, Flavour, Part, Query};
+use crate::base::{Base, share};
+use crate::query::{Flavour, Query};
 
 /// A metric in the tree below `time`, with its value for the part of the program that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,20 +40,15 @@ impl LargestWait {
     }
 }
 
-/// Returns the fraction that a value is of a total, or 0 if the total is 0, so that empty reports show no NaN.
-pub fn share(value: f64, total: f64) -> f64 {
-    if total == 0.0 { 0.0 } else { value / total }
-}
-
 /// Returns `true` if a unit of measurement of Cube means seconds.
 pub(crate) fn is_seconds(uom: &str) -> bool {
     matches!(uom, "sec" | "s")
 }
 
 impl Query {
-    /// Returns the metrics in the tree below `time` in preorder, larger siblings first. Metrics with less than the
-    /// fraction `least` of the whole time, from 0 to 1, are left out together with all metrics below them. With
-    /// `below`, only call paths at or below that one count.
+    /// Returns the metrics in the tree below `time` in preorder, larger siblings first, without start-up and shutdown.
+    /// Metrics with less than the fraction `least` of the whole time, from 0 to 1, are left out together with all metrics
+    /// below them. With `below`, only call paths at or below that one count.
     ///
     /// # Errors
     /// Fails where [`Query::row`] fails.
@@ -62,21 +58,7 @@ impl Query {
         below: Option<CnodeId>,
         least: f64,
     ) -> Result<Vec<TimePart>> {
-        let call = below.map_or(Call::All, |cnode| Call::Path(cnode, Flavour::Inclusive));
-        self.time_parts_by(time, least, |metric| self.value(metric, call, Part::All))
-    }
-
-    /// Does the same as [`Query::time_parts`] with values that the caller provides, such as sums that it has already at
-    /// hand. `value_of` is called once for each readable metric in seconds that is not below an omitted one.
-    ///
-    /// # Errors
-    /// Fails with the first error that `value_of` returns.
-    pub fn time_parts_by(
-        &self,
-        time: MetricId,
-        least: f64,
-        value_of: impl Fn(MetricId) -> Result<f64>,
-    ) -> Result<Vec<TimePart>> {
+        let value_of = |metric| Base::of(self, metric, below).map(|it| it.total);
         let meta = self.meta();
         let total = value_of(time)?;
         let mut parts = Vec::new();

@@ -7,7 +7,7 @@ use dwell_report::findings::causes::{Said, because};
 use dwell_report::findings::words::{self, Often, OneWait};
 use dwell_report::findings::{self, Entry, Findings, Phase, Share, Step};
 use dwell_report::format::{grouped, seconds as seconds_text};
-use dwell_report::{CnodeId, Flavour, Owner, Result, share};
+use dwell_report::{Base, CnodeId, Flavour, Owner, Result, share};
 
 use crate::run::Run;
 use crate::types::{Cause, Fact, Finding, Note, Overview, PartOfTime};
@@ -30,7 +30,7 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
     let time = time_metric.map(|it| run.query.total(it)).transpose()?.unwrap_or(0.0);
     let mut parts = Vec::new();
     if let Some(metric) = time_metric {
-        for part in run.query.time_parts_by(metric, LEAST_SHARE, |it| run.query.total(it))? {
+        for part in run.query.time_parts(metric, None, LEAST_SHARE)? {
             let about = meta.metric(part.metric);
             parts.push(PartOfTime {
                 metric: part.metric.0,
@@ -100,24 +100,13 @@ impl Times {
                 shutdown: found.shutdown_seconds,
             });
         }
-        let (query, meta) = (&run.query, run.query.meta());
-        let mut times = Self { start_up: 0.0, run: time, shutdown: 0.0 };
-        let Some(metric) = meta.find_metric("time").filter(|&it| query.is_readable(it)) else {
-            return Ok(times);
-        };
-        let totals = query.totals(metric)?;
-        for cnode in meta.cnodes_in_order() {
-            let above = meta.cnode_parent(cnode).map_or(Phase::Run, |it| phase(run, it));
-            let sum = match phase(run, cnode) {
-                Phase::StartUp if above == Phase::Run => &mut times.start_up,
-                Phase::Shutdown if above == Phase::Run => &mut times.shutdown,
-                _ => continue,
-            };
-            let seconds = totals.get(cnode, Flavour::Inclusive);
-            *sum += seconds;
-            times.run -= seconds;
-        }
-        Ok(times)
+        let metric = run.query.meta().find_metric("time").filter(|&it| run.query.is_readable(it));
+        let base = metric.map(|it| Base::of(&run.query, it, None)).transpose()?;
+        Ok(base.map_or(Self { start_up: 0.0, run: time, shutdown: 0.0 }, |it| Self {
+            start_up: it.start_up,
+            run: it.total,
+            shutdown: it.shutdown,
+        }))
     }
 }
 
@@ -263,6 +252,7 @@ fn causes(run: &Run, document: &Findings) -> Vec<Cause> {
         let Said { head, how_long, why_longer, costs, passed_on } = it.said();
         let call = it.call_path.and_then(|number| call_path(run, number, &it.path));
         Cause {
+            id: it.id.clone(),
             head,
             metric,
             call: call.map(|it| it.0),
@@ -333,6 +323,7 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
         let of_run = (phase == Phase::Run).then(|| share(wait_at.value, time));
         entries.push(Entry {
             gain: None,
+            id: at + 1,
             phase,
             seconds: wait_at.value,
             seconds_at_most: wait_at.value,
@@ -425,7 +416,8 @@ fn notes(run: &Run) -> Vec<Note> {
         let place = place(&it.path);
         let (least, most) = (seconds_text(it.seconds), seconds_text(it.seconds_at_most));
         let (why, remedy) = (&it.explanation, &it.remedy);
-        note("inefficient", format!("{place}: {why}. {least} to {most} could be saved. {remedy}"));
+        let head = format!("Finding {}, {place}: {why}", it.id);
+        note("inefficient", format!("{head}. {least} to {most} could be saved. {remedy}"));
     }
     for it in document.unexplained.iter().filter(|it| it.is_finding) {
         let (place, time) = (place(&it.path), seconds_text(it.seconds));

@@ -125,6 +125,8 @@ crossing! {
 
     /// Something that processes did and that made others wait.
     struct Cause {
+        /// Letters of the cause in `findings.json`.
+        id: String,
         /// Who did what, as a sentence without a full stop.
         head: String,
         /// Index of the metric of delay costs, if the report has it.

@@ -12,7 +12,7 @@ use cubex::Owner;
 use dwell_files::Folder;
 use dwell_model::archive::DAMAGED;
 use dwell_report::Query;
-use dwell_report::findings::Findings;
+use dwell_report::findings::{Findings, Unreadable};
 use dwell_unify::experiment::{PROFILE, open_files};
 use otf2::read::WINDOW;
 use otf2::store::FileKind;
@@ -61,17 +61,27 @@ pub(crate) fn of_report(cubex: &Path) -> Vec<String> {
     let directory = cubex.parent().filter(|it| !it.as_os_str().is_empty());
     let Ok(folder) = Folder::open(directory.unwrap_or(Path::new("."))) else { return Vec::new() };
     let mut damage = Vec::new();
-    let bytes = folder.read_bytes("findings.json", MOST_FINDINGS);
-    match bytes.map(|bytes| Findings::read(&bytes)) {
-        Ok(Ok(findings)) => damage.extend(findings.damage),
-        Ok(Err(error)) => damage.push(format!("findings.json: {error}")),
-        Err(_) => {}
+    match read_findings(&folder) {
+        Some(Ok(findings)) => damage.extend(findings.damage),
+        Some(Err(error)) => damage.push(format!("findings.json: {error}")),
+        None => {}
     }
     if cubex.file_name().is_some_and(|it| it == "profile.cubex") {
         damage.extend(noted(&folder));
     }
     damage.extend(of_archive(directory.unwrap_or(Path::new("."))));
     damage
+}
+
+/// Returns the findings that `dwell analyze` wrote into a directory, or `None` if there are none that can be read.
+pub(crate) fn findings_in(directory: &Path) -> Option<Findings> {
+    let directory = Some(directory).filter(|it| !it.as_os_str().is_empty());
+    read_findings(&Folder::open(directory.unwrap_or(Path::new("."))).ok()?)?.ok()
+}
+
+fn read_findings(folder: &Folder) -> Option<Result<Findings, Unreadable>> {
+    let bytes = folder.read_bytes("findings.json", MOST_FINDINGS).ok()?;
+    Some(Findings::read(&bytes))
 }
 
 /// Returns why the archive in a directory cannot be opened. Without its other files it is absent and not damaged: a

@@ -24,15 +24,15 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
   const compared = models?.compared;
   if (!overview || (shown.second && (!other.value || other.stale || !compared))) return <p class="empty" aria-busy="true">Reading the report …</p>;
   const beside: Beside | undefined = compared && other.value && { overview: other.value, compared, names: shown.names };
-  const chosen = Number(state.value["finding"] ?? 0);
-  const all = overview.entries.map((entry, at) => ({ entry, at }));
-  const run = all.filter(({ entry }) => entry.phase === "run" && !entry.small);
-  const small = all.filter(({ entry }) => entry.phase === "run" && entry.small);
-  const apart = all.filter(({ entry }) => entry.phase !== "run");
+  const chosen = chosenIn(overview);
+  const all = overview.entries;
+  const run = all.filter((entry) => entry.phase === "run" && !entry.small);
+  const small = all.filter((entry) => entry.phase === "run" && entry.small);
+  const apart = all.filter((entry) => entry.phase !== "run");
   const cards = (list: typeof all) => (
     <ol class="findings">
-      {list.map(({ entry, at }) => (
-        <EntryCard key={at} entry={entry} overview={overview} at={at} open={at === chosen} models={models} beside={beside}
+      {list.map((entry) => (
+        <EntryCard key={entry.id} entry={entry} overview={overview} open={entry.id === chosen} models={models} beside={beside}
           inSpan={inSpan.value && secondsIn(inSpan.value, entry)} />
       ))}
     </ol>
@@ -144,43 +144,40 @@ function Causes({ overview, models, run, of }: {
   /** Name of the run, if there are two. */
   of: string | undefined;
 }): JSX.Element {
-  const all = overview.causes.map((cause, at) => ({ cause, letter: String.fromCharCode(65 + at) }));
-  const list = (some: typeof all) => (
+  const list = (some: Cause[], first: boolean) => (
     <ol class="findings">
-      {some.map(({ cause, letter }) => <CauseItem key={letter} cause={cause} letter={letter} models={models} run={run} first={of === undefined} />)}
+      {some.map((cause, at) => <CauseItem key={cause.id} cause={cause} models={models} run={run} open={first && at === 0} />)}
     </ol>
   );
-  const rest = all.slice(CAUSES);
+  const rest = overview.causes.slice(CAUSES);
   return (
     <section aria-labelledby={`causes-title-${run}`}>
       <h2 id={`causes-title-${run}`}>What makes others wait{of && ` in ${of}`}</h2>
-      {list(all.slice(0, CAUSES))}
+      {list(overview.causes.slice(0, CAUSES), of === undefined)}
       {rest.length > 0 && (
         <details class="fold">
-          <summary>{rest.length} more, {seconds(rest.reduce((sum, { cause }) => sum + cause.seconds, 0))} of waits in all</summary>
-          {list(rest)}
+          <summary>{rest.length} more, {seconds(rest.reduce((sum, cause) => sum + cause.seconds, 0))} of waits in all</summary>
+          {list(rest, false)}
         </details>
       )}
     </section>
   );
 }
 
-function CauseItem({ cause, letter, models, run, first }: {
+function CauseItem({ cause, models, run, open }: {
   cause: Cause;
-  letter: string;
   models: Models | undefined;
   run: 0 | 1;
-  /** Whether the first of the list is open. */
-  first: boolean;
+  open: boolean;
 }): JSX.Element {
   const metric = cause.metric === null ? undefined : models?.metrics.list.find((_, at) => models.metrics.of[at]?.[run] === cause.metric)?.name;
   const call = cause.call === null ? undefined : models?.calls.list[models.calls.from[run][cause.call] ?? -1]?.key;
   const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined });
   return (
     <li>
-      <details class="cause" open={letter === "A" && first}>
+      <details class="cause" open={open}>
         <summary class="finding-head">
-          <span class="finding-number">{letter}</span>
+          <span class="finding-number">{cause.id}</span>
           <span class="cause-what">{cause.head}</span>
           <span class="finding-amount">
             <span class="num">{seconds(cause.seconds)}</span>
@@ -211,18 +208,21 @@ function CauseItem({ cause, letter, models, run, first }: {
   );
 }
 
-type Listed = { entry: Entry; at: number };
+/** Id of the finding that is open: the one in the address, or the first. */
+function chosenIn(overview: Overview): number {
+  return Number(state.value["finding"] ?? overview.entries[0]?.id);
+}
 
 /** Entries that are shown when asked for, or when one of them is chosen. */
 function Fold({ list, chosen, title, cards }: {
-  list: Listed[];
+  list: Entry[];
   chosen: number;
   title: string;
-  cards: (list: Listed[]) => JSX.Element;
+  cards: (list: Entry[]) => JSX.Element;
 }): JSX.Element | null {
   if (list.length === 0) return null;
   return (
-    <details class="fold" open={list.some(({ at }) => at === chosen)}>
+    <details class="fold" open={list.some((entry) => entry.id === chosen)}>
       <summary>{title}</summary>
       {cards(list)}
     </details>
@@ -233,10 +233,10 @@ function paths(count: number): string {
   return `${grouped(count)} call ${count === 1 ? "path" : "paths"}`;
 }
 
-function sumOf(list: Listed[]): { seconds: number; seconds_at_most: number } {
+function sumOf(list: Entry[]): { seconds: number; seconds_at_most: number } {
   return {
-    seconds: list.reduce((sum, { entry }) => sum + entry.seconds, 0),
-    seconds_at_most: list.reduce((sum, { entry }) => sum + entry.seconds_at_most, 0),
+    seconds: list.reduce((sum, entry) => sum + entry.seconds, 0),
+    seconds_at_most: list.reduce((sum, entry) => sum + entry.seconds_at_most, 0),
   };
 }
 
@@ -352,22 +352,21 @@ function place(finding: Finding): string {
 function EntryCard(props: {
   entry: Entry;
   overview: Overview;
-  at: number;
   open: boolean;
   models: Models | undefined;
   beside: Beside | undefined;
   /** Seconds in the span of the timeline; nothing if there is none or the timeline does not have these waits. */
   inSpan: number | undefined;
 }): JSX.Element | null {
-  const { entry, at, open } = props;
+  const { entry, open } = props;
   const [main, ...others] = partsOf(props.overview, entry);
   if (main === undefined) return null;
   const where = place(main);
   const then = props.beside && secondsBeside(props.beside, entry);
   return (
     <li class={`finding${open ? " open" : ""}`}>
-      <a class="finding-head" href={link({ finding: at })} aria-expanded={open}>
-        <span class="finding-number">{at + 1}</span>
+      <a class="finding-head" href={link({ finding: entry.id })} aria-expanded={open}>
+        <span class="finding-number">{entry.id}</span>
         <span class="finding-what">
           <span class="finding-call">
             <code>{main.region}</code>
@@ -398,13 +397,13 @@ function EntryCard(props: {
       </a>
       {open && (
         <div class="finding-body">
-          <Part finding={main} at={at} part={0} models={props.models} beside={props.beside && partBeside(props.beside, entry.findings[0])} />
+          <Part finding={main} id={entry.id} part={0} models={props.models} beside={props.beside && partBeside(props.beside, entry.findings[0])} />
           {others.map((finding, n) => (
             <details key={n} class="part">
               <summary>
                 <span class="num">{boundsOf(finding)}</span> {finding.title}: {finding.explanation}
               </summary>
-              <Part finding={finding} at={at} part={n + 1} models={props.models} beside={props.beside && partBeside(props.beside, entry.findings[n + 1])} />
+              <Part finding={finding} id={entry.id} part={n + 1} models={props.models} beside={props.beside && partBeside(props.beside, entry.findings[n + 1])} />
             </details>
           ))}
         </div>
@@ -448,16 +447,16 @@ function Fact({ name, beside, of_finding, finding }: {
 }
 
 /** One kind of wait of an entry. */
-function Part({ finding, at, part, models, beside }: {
+function Part({ finding, id, part, models, beside }: {
   finding: Finding;
-  at: number;
+  id: number;
   part: number;
   models: Models | undefined;
   beside: PartBeside | undefined;
 }): JSX.Element {
   const metric = finding.metric === null ? undefined : models?.metrics.list[finding.metric]?.name;
   const call = finding.call === null ? undefined : models?.calls.list[models.calls.from[0][finding.call] ?? -1]?.key;
-  const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined, finding: at });
+  const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined, finding: id });
   const facts = { finding, beside };
   return (
     <>
@@ -480,10 +479,10 @@ function Part({ finding, at, part, models, beside }: {
         <a href={to("calls")}>Call path and source</a>
         <a href={to("spread")}>Which processes</a>
         {finding.targets.length > 0 && (
-          <a href={link({ view: "matrix", measure: "wait", finding: at, part: part || undefined, waits: "finding", kinds: undefined, rows: undefined, columns: undefined, pair: undefined, t: undefined })}>Between whom</a>
+          <a href={link({ view: "matrix", measure: "wait", finding: id, part: part || undefined, waits: "finding", kinds: undefined, rows: undefined, columns: undefined, pair: undefined, t: undefined })}>Between whom</a>
         )}
         {finding.worst && (
-          <a href={link({ view: "timeline", finding: at, part: part || undefined, instance: undefined, t: undefined, sel: undefined, rows: undefined })}>When</a>
+          <a href={link({ view: "timeline", finding: id, part: part || undefined, instance: undefined, t: undefined, sel: undefined, rows: undefined })}>When</a>
         )}
       </p>
     </>
@@ -613,14 +612,14 @@ function TimeTree({ overview, beside, models }: {
 /** Next and previous finding by `.` and `,`. */
 function useFindingKeys(overview: Overview | undefined): void {
   useEffect(() => {
-    const count = overview?.entries.length ?? 0;
     const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || count === 0) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || !overview?.entries.length) return;
       if ((event.target as HTMLElement).matches("input, select, textarea")) return;
       const by = event.code === "Period" ? 1 : event.code === "Comma" ? -1 : 0;
       if (by === 0) return;
-      const now = Number(state.value["finding"] ?? 0);
-      go({ finding: Math.min(Math.max(now + by, 0), count - 1) });
+      const now = overview.entries.findIndex((it) => it.id === chosenIn(overview));
+      const next = overview.entries[Math.min(Math.max(now + by, 0), overview.entries.length - 1)];
+      go({ finding: next?.id });
       event.preventDefault();
     };
     addEventListener("keydown", onKey);

@@ -48,7 +48,7 @@ function useFinding(shown: Shown): { at: number; finding: Finding } | undefined 
   const overview = useAnswer<Overview>(of(shown.first, "overview")).value;
   const { finding, part, waits } = state.value;
   if (waits !== "finding" || finding === undefined || !overview) return undefined;
-  const at = overview.entries[Number(finding)]?.findings[Number(part ?? 0)];
+  const at = overview.entries.find((it) => String(it.id) === finding)?.findings[Number(part ?? 0)];
   const found = at === undefined ? undefined : overview.findings[at];
   return found && at !== undefined ? { at, finding: found } : undefined;
 }

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use cubex::{CnodeId, MetricId, Result};
-use dwell_model::operation::Operation;
-use dwell_model::registry;
 
 use super::forest::Side;
+use crate::base;
 use crate::findings::{Efficiency, Findings};
 use crate::query::{Call, Flavour, Query};
 
@@ -31,20 +30,8 @@ impl Extent {
     /// # Errors
     /// Fails if the report is damaged.
     pub fn of(query: &Query) -> Result<Self> {
-        let meta = query.meta();
-        let is_outside = |cnode: CnodeId| {
-            let name = meta.callee(cnode).map_or("", |it| it.name);
-            let operation = registry::find(name).map(|(_, row)| row.operation);
-            matches!(operation, Some(Operation::Initialise | Operation::Finalise))
-        };
-        let mut extent = Self::default();
-        let mut around: Vec<CnodeId> = meta.root_cnodes().collect();
-        while let Some(cnode) = around.pop() {
-            match is_outside(cnode) {
-                true => extent.outside.push(cnode),
-                false => around.extend(meta.cnode_children(cnode)),
-            }
-        }
+        let outside = base::outside(query.meta()).into_iter().map(|it| it.0).collect();
+        let mut extent = Self { outside, ..Self::default() };
         if let Some(metric) = find_metric(query, TIME) {
             let mut row = query.row(metric, Call::All)?;
             for &cnode in &extent.outside {

@@ -167,16 +167,14 @@ impl Step {
 /// Greatest number of causes that a wait names.
 const NAMED: usize = 3;
 
-/// Names the causes of a wait, with letters that stand for their places in the list and with the part of each.
+/// Names the causes of a wait by their letters, with the part of each.
 pub fn because(causes: &[Cause], call_path: u32, pattern: &str) -> Option<String> {
-    let part = |(letter, cause): (char, &Cause)| {
-        let text = format!("{} {}", cause.culprits(), cause.does());
-        Some((cause.part_of(call_path, pattern)?, letter, text))
-    };
-    let mut parts: Vec<(f64, char, String)> = ('A'..='Z').zip(causes).filter_map(part).collect();
-    parts.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let said = |(part, letter, text): &(f64, char, String)| {
-        format!("{} by {letter}: {text}", seconds(*part))
+    let part = |cause| Some((Cause::part_of(cause, call_path, pattern)?, cause));
+    let mut parts: Vec<(f64, &Cause)> = causes.iter().filter_map(part).collect();
+    parts.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let said = |(part, cause): &(f64, &Cause)| {
+        let Cause { id, .. } = cause;
+        format!("{} by {id}: {} {}", seconds(*part), cause.culprits(), cause.does())
     };
     let said: Vec<String> = parts.iter().take(NAMED).map(said).collect();
     (!said.is_empty()).then(|| said.join("; "))
@@ -245,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_wait_names_its_causes() {
-        let causes = [Cause { waits: Vec::new(), ..cause() }, cause()];
+        let causes = [Cause { waits: Vec::new(), ..cause() }, Cause { id: "B".into(), ..cause() }];
         let said = because(&causes, 7, "barrier_wait").unwrap();
         assert!(said.starts_with("1.190 s by B: PE 2 computes"), "{said}");
         assert_eq!(because(&causes, 8, "barrier_wait"), None);

@@ -106,6 +106,12 @@ impl Findings {
             settle(&mut finding.targets);
         }
         if self.version >= 2 {
+            // Documents of earlier programs have no ids.
+            if self.entries.iter().any(|it| it.id == 0)
+                || self.causes.iter().any(|it| it.id.is_empty())
+            {
+                self.number();
+            }
             return;
         }
         self.entries = (0..)
@@ -113,6 +119,7 @@ impl Findings {
             .map(|(at, finding)| Entry {
                 gain: None,
                 findings: vec![at],
+                id: 0,
                 phase: finding.phase,
                 seconds: finding.seconds,
                 seconds_at_most: finding.seconds_at_most,
@@ -123,5 +130,6 @@ impl Findings {
             .collect();
         self.waits_seconds = self.findings.iter().map(|it| it.seconds).sum();
         self.waits_seconds_at_most = self.findings.iter().map(|it| it.seconds_at_most).sum();
+        self.number();
     }
 }

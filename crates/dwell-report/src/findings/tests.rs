@@ -29,6 +29,7 @@ fn inefficiency(pattern: &str, evidence: Evidence) -> Inefficiency {
         calls: 12,
         evidence,
         explanation: "it is slow".into(),
+        id: 0,
         layer: "shmem".into(),
         locations: 2,
         origins: vec![share("PE 0")],
@@ -74,6 +75,7 @@ fn full() -> Findings {
         calls: 2,
         confidence: Some(Confidence::BetweenBounds),
         explanation: "it waits".into(),
+        id: 0,
         latency_seconds: Some(0.0),
         layer: "shmem".into(),
         locations: 1,
@@ -104,6 +106,7 @@ fn full() -> Findings {
             seconds_at_most: Some(0.5),
         }),
         findings: vec![at],
+        id: 0,
         phase,
         seconds: 0.25,
         seconds_at_most: 0.5,
@@ -111,7 +114,7 @@ fn full() -> Findings {
         share_at_most: (phase == Phase::Run).then_some(0.25),
         small: false,
     };
-    Findings {
+    let mut document = Findings {
         checksum: String::new(),
         causes: vec![Cause {
             after: path().pop(),
@@ -124,6 +127,7 @@ fn full() -> Findings {
                 ..Counters::default()
             }),
             direct_seconds: 0.25,
+            id: String::new(),
             margin_seconds: 0.0,
             node: None,
             others_seconds: None,
@@ -255,7 +259,9 @@ fn full() -> Findings {
         version: VERSION,
         waits_seconds: 0.25,
         waits_seconds_at_most: 0.5,
-    }
+    };
+    document.number();
+    document
 }
 
 #[test]

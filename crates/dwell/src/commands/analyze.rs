@@ -20,6 +20,7 @@ use anyhow::{Context, bail};
 use dwell_analyze::{Analysis, Error, Options, analyze, least_memory};
 use dwell_model::layer::Layer;
 use dwell_model::units::parse_size;
+use dwell_report::findings::Findings;
 use otf2::Archive;
 
 use crate::format::{bytes, grouped};
@@ -111,7 +112,7 @@ const MOST_EVENTS: u64 = 20_000_000;
 const MOST_LOCATIONS: usize = 10_000;
 /// Number of events up to which gains are predicted unless the user says otherwise. Each of some 15 predictions goes through the
 /// whole run.
-const MOST_PLAYED: u64 = 1_000_000;
+pub(super) const MOST_PLAYED: u64 = 1_000_000;
 
 fn layer(name: &str) -> Result<Layer, String> {
     let names = || Layer::ALL.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(", ");
@@ -297,18 +298,22 @@ fn after_events(options: &Options) -> Option<&'static str> {
     options.log.is_some().then_some("searching for causes of waits")
 }
 
+/// Returns the findings of an analysis as `findings.json` has them.
+pub(super) fn document(archive: &Archive, analysis: &Analysis) -> Findings {
+    json::document(analysis, &advice::Advice::of(archive, analysis))
+}
+
 /// Writes the findings of an analysis whose report is written, and prints a summary. Returns the exit code.
 fn finish(args: &Args, input: &Input, analysis: &Analysis) -> anyhow::Result<u8> {
     let directory = input.directory();
-    let advice = advice::Advice::of(&input.archive, analysis);
-    let document = json::document(analysis, &advice);
+    let document = document(&input.archive, analysis);
     let findings = directory.join("findings.json");
     let text = document.to_json()?;
     dwell_files::write(&findings, &text).with_context(|| output::cannot(&findings))?;
     if args.json {
         terminal::print_json_text(text)?;
     } else {
-        let mut page = text::summary(&input.path, analysis, &advice, args.top);
+        let mut page = text::summary(&input.path, analysis, &document, args.top);
         let directory = directory.display();
         page.say(&format!("next: dwell view {directory}, or dwell report {directory} here"), 2);
         terminal::print_page(page)?;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use cubex::CnodeId;
 use dwell_report::Query;
+use dwell_report::findings::Findings;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock, ServerCapabilities, ServerConfig};
@@ -64,6 +65,18 @@ struct OfRun {
     top: Option<usize>,
 }
 
+/// A question about the findings or the causes of a run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+struct OfFindings {
+    /// Name of the run, as `runs` lists it.
+    run: String,
+    /// Id of one finding, such as 2, or of one cause, such as A; all if it is left out.
+    id: Option<String>,
+    /// Largest number of rows in the answer, 1 to 100; 10 if it is left out.
+    top: Option<usize>,
+}
+
 /// A question about the call tree of a run.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
@@ -72,7 +85,8 @@ struct OfTree {
     run: String,
     /// Unique name of a metric, as `metrics` lists it; `time` if it is left out.
     metric: Option<String>,
-    /// Call path below which the tree begins, as `call_path` names it in other answers; the whole program if it is left out.
+    /// Call path below which the tree begins, as `call_path` names it in other answers, or the id of a finding or cause; the
+    /// whole program if it is left out.
     call_path: Option<String>,
     /// Largest number of children of each call, 1 to 100; 10 if it is left out.
     top: Option<usize>,
@@ -134,17 +148,20 @@ impl Server {
     }
 
     #[tool(
-        description = "Returns where a run waits: call paths ranked by their waits, with seconds, who waits on whom, why, and a remedy."
+        description = "Returns where a run waits or communicates inefficiently, the greatest gain first: ids, seconds, who waits on whom, why, and a remedy. Waits of one call path have the same id."
     )]
-    fn findings(&self, question: Parameters<OfRun>) -> CallToolResult {
-        self.answered(&question.0.run, self.part_of_findings(&question.0, "findings"))
+    fn findings(&self, question: Parameters<OfFindings>) -> CallToolResult {
+        self.answered(
+            &question.0.run,
+            self.part_of_findings(&question.0, &["findings", "inefficient"]),
+        )
     }
 
     #[tool(
         description = "Returns what made processes of a run wait: what a process did longer than others, the seconds of waits that it cost, and at which calls."
     )]
-    fn causes(&self, question: Parameters<OfRun>) -> CallToolResult {
-        self.answered(&question.0.run, self.part_of_findings(&question.0, "causes"))
+    fn causes(&self, question: Parameters<OfFindings>) -> CallToolResult {
+        self.answered(&question.0.run, self.part_of_findings(&question.0, &["causes"]))
     }
 
     #[tool(
@@ -223,12 +240,25 @@ impl Server {
         Ok(Query::open(&report::find(self.path(name)?)?)?)
     }
 
-    fn part_of_findings(&self, question: &OfRun, part: &str) -> Result<Value> {
+    fn part_of_findings(&self, question: &OfFindings, parts: &[&str]) -> Result<Value> {
         let mut findings = read_findings(self.path(&question.run)?)?;
-        let Some(list) = findings[part].as_array_mut() else { bail!("the run has no {part}") };
-        let all = list.len();
-        list.truncate(rows(question.top));
-        Ok(json!({ part: list, "of": all, "run_seconds": findings["run_seconds"] }))
+        let mut answer = json!({ "run_seconds": findings["run_seconds"] });
+        let mut all = 0;
+        for &part in parts {
+            let Some(list) = findings[part].as_array_mut() else { bail!("the run has no {part}") };
+            all += list.len();
+            if let Some(id) = &question.id {
+                list.retain(|it| it["id"].as_str().map_or(it["id"].to_string(), Into::into) == *id);
+            }
+            list.truncate(rows(question.top));
+            answer[part] = list.drain(..).collect();
+        }
+        if let Some(id) = &question.id {
+            let is_empty = |part: &&str| answer[*part].as_array().is_none_or(Vec::is_empty);
+            ensure!(!parts.iter().all(is_empty), "the run has nothing with the id {id} here");
+        }
+        answer["of"] = all.into();
+        Ok(answer)
     }
 
     fn tree(&self, question: &OfTree) -> Result<Value> {
@@ -237,7 +267,10 @@ impl Server {
         let metric = query.meta().find_metric(name);
         let metric = metric.with_context(|| format!("no metric `{name}`; `metrics` lists them"))?;
         let below: Option<CnodeId> = match &question.call_path {
-            Some(text) => Some(report::one_path(&query, text)?),
+            Some(text) => {
+                let findings = report::findings_of(&report::find(self.path(&question.run)?)?);
+                Some(report::one_path(&query, findings.as_ref(), text)?)
+            }
             None => None,
         };
         let depth = question.depth.unwrap_or(6).clamp(1, MOST_LEVELS);
@@ -261,7 +294,9 @@ fn read_findings(path: &std::path::Path) -> Result<Value> {
     let text = fs::read(&file).with_context(|| {
         format!("{}: not analysed yet; next: dwell analyze {}", path.display(), path.display())
     })?;
-    serde_json::from_slice(&text).with_context(|| file.display().to_string())
+    // A file of an earlier program gets its ids here.
+    let findings = Findings::read(&text).with_context(|| file.display().to_string())?;
+    Ok(serde_json::to_value(findings)?)
 }
 
 #[tool_handler(router = self.tool_router)]

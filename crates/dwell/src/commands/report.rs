@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use cubex::CnodeId;
 use dwell_report::Query;
+use dwell_report::findings::Findings;
 use dwell_report::transform::{self, CallTree};
 
 use crate::damage;
@@ -53,7 +54,7 @@ pub(crate) struct Args {
     /// Show the counters of the program.
     #[arg(long, conflicts_with_all = ["tree", "locations", "metrics", "metric", "by"])]
     counters: bool,
-    /// Show only this call path and everything below it.
+    /// Show only this call path and everything below it; the id of a finding or cause means its call path.
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// Largest number of rows to show.
@@ -106,7 +107,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(output) = &args.write {
         return write(args, &query, output);
     }
-    let below = args.path.as_deref().map(|text| one_path(&query, text)).transpose()?;
+    let findings = findings_of(&path);
+    let below = args.path.as_deref();
+    let below = below.map(|text| one_path(&query, findings.as_ref(), text)).transpose()?;
     let metric =
         |name: &str| query.meta().find_metric(name).with_context(|| no_metric(&query, &path, name));
     let listings = if args.metrics {
@@ -131,7 +134,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else if let Some(name) = &args.metric {
         vec![views::ranking(&query, metric(name)?, below, args.top)?]
     } else {
-        views::summary(&query, &path, below, args.top)?
+        views::summary(&query, (&path, findings.as_ref()), below, args.top)?
     };
     let style = Style::of(args.json, args.csv);
     listing::print(&listings, style)?;
@@ -204,9 +207,24 @@ fn is_archive(directory: &Path) -> bool {
     entries.map(|entry| entry.path()).any(|path| path.extension().is_some_and(|it| it == "otf2"))
 }
 
-/// Returns the only call path that a text means. Fails if none or several match.
-pub(super) fn one_path(query: &Query, text: &str) -> anyhow::Result<CnodeId> {
-    match query.find_paths(text).as_slice() {
+/// Returns the findings that belong to a report of `dwell analyze`.
+pub(super) fn findings_of(report: &Path) -> Option<Findings> {
+    let is_own = report.file_name().is_some_and(|name| name == "trace.cubex");
+    is_own.then(|| damage::findings_in(report.parent()?)).flatten()
+}
+
+/// Returns the only call path that a text means: its regions, or the id of a finding or cause. Fails if none or several
+/// match.
+pub(super) fn one_path(
+    query: &Query,
+    findings: Option<&Findings>,
+    text: &str,
+) -> anyhow::Result<CnodeId> {
+    let mut paths = query.find_paths(text);
+    if paths.is_empty() {
+        paths.extend(findings.and_then(|it| it.call_path_of(text)).map(CnodeId));
+    }
+    match paths.as_slice() {
         [cnode] => Ok(*cnode),
         [] => bail!("no call path `{}`; list them with `dwell report --tree time`", visible(text)),
         several => {
@@ -231,7 +249,7 @@ pub(super) fn one_path(query: &Query, text: &str) -> anyhow::Result<CnodeId> {
 fn write(args: &Args, query: &Query, path: &Path) -> anyhow::Result<ExitCode> {
     let meta = query.meta();
     let tree = match &args.cut {
-        Some(text) => CallTree::cut(meta, one_path(query, text)?),
+        Some(text) => CallTree::cut(meta, one_path(query, None, text)?),
         None if args.merge => CallTree::merged(meta),
         None => bail!("--write needs --cut PATH or --merge, which say what to write"),
     };

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use dwell_model::units::parse_duration;
 use dwell_model::waits::Wait;
-use dwell_report::findings::{Entry, Findings, Phase, Step};
+use dwell_report::findings::Findings;
 use dwell_report::{CnodeId, LocationId, Query};
 use dwell_timeline::picture::{self, Names, Scene};
 use dwell_timeline::{CallPath, DIRECTORY, Index, Instance, Location, Span, Time, Trace};
@@ -41,9 +41,9 @@ Examples:
 pub(crate) struct Args {
     /// The archive: its directory. Without it, the newest `dwell-*` directory here.
     archive: Option<PathBuf>,
-    /// Show the worst instance of a finding, by its number in the list of `dwell analyze`.
-    #[arg(long, value_name = "N")]
-    finding: Option<usize>,
+    /// Show the worst instance of a finding or of what a cause makes others wait, by its id in the list of `dwell analyze`.
+    #[arg(long, value_name = "ID")]
+    finding: Option<String>,
     /// Show another instance of the finding: 2 for the second longest.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "finding")]
     instance: usize,
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let names = ReportNames { query: &query };
     let begin = index.span().from.0;
     let found =
-        args.finding.map(|number| find(&path, &index, number, args.instance)).transpose()?;
+        args.finding.as_ref().map(|id| find(&path, &index, id, args.instance)).transpose()?;
     let near = found.as_ref().map(|it| around(&index, it.instance.call));
     let span = near.unwrap_or(index.span());
     let from = args.from.map_or(span.from, |it| Time(begin.saturating_add(it)));
@@ -134,10 +134,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(found) = &found {
+    if let Some((found, id)) = found.as_ref().zip(args.finding.as_ref()) {
         let instance = format!("instance {} of {}", args.instance, found.count);
-        let head =
-            format!("{} at {}: {instance}", found.what.about().title, names.call(found.path));
+        let (title, call) = (found.what.about().title, names.call(found.path));
+        let head = format!("{id}. {title} at {call}: {instance}");
         for part in wrap(&head, width) {
             line!("{part}")?;
         }
@@ -211,55 +211,31 @@ struct Found {
     instance: Instance,
 }
 
-/// Returns an instance of a finding by its number in the list of `dwell analyze`.
-fn find(path: &Path, index: &Index, number: usize, instance: usize) -> anyhow::Result<Found> {
+/// Returns an instance of a finding, or of the waits of a cause, by the id that `dwell analyze` gives it.
+fn find(path: &Path, index: &Index, id: &str, instance: usize) -> anyhow::Result<Found> {
     let file = directory(path).join("findings.json");
     let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
     let findings = Findings::read(&bytes).with_context(|| file.display().to_string())?;
-    let list = listed(&findings);
-    let entry = match number.checked_sub(1).and_then(|it| list.get(it)) {
-        Some(Some(entry)) => *entry,
-        Some(None) => bail!("finding {number} is no wait, and has no instances"),
-        None => bail!("there is no finding {number}; `dwell analyze` lists {}", list.len()),
+    let Some(named) = findings.named(id) else {
+        bail!("there is no finding {id}; `dwell analyze` lists {}", findings.listed().len());
     };
-    let waits = entry.findings.iter().filter_map(|it| findings.findings.get(*it as usize));
-    let known = waits.filter_map(|it| {
-        let what = *Wait::ALL.iter().find(|wait| wait.about().id == it.pattern)?;
-        let path = CallPath(it.call_path);
+    let waits = findings.waits_of(named);
+    if waits.is_empty() {
+        bail!("finding {id} is not a wait, and has no instances");
+    }
+    let known = waits.iter().filter_map(|&(path, pattern)| {
+        let what = *Wait::ALL.iter().find(|wait| wait.about().id == pattern)?;
+        let path = CallPath(path);
         Some((path, what, index.instances(path, what)?))
     });
     let most = known.max_by_key(|it| it.2.worst.first().map(|it| it.nanoseconds));
     let Some((path, what, instances)) = most else {
-        let place = entry.findings.first().and_then(|it| findings.findings.get(*it as usize));
-        let place = place.and_then(|it| it.path.last()).map(Step::said).unwrap_or_default();
-        bail!("it is not known who ended the waits of finding {number} ({})", visible(&place));
+        bail!("it is not known who ended the waits of finding {id}");
     };
     match instance.checked_sub(1).and_then(|it| instances.worst.get(it)) {
         Some(it) => Ok(Found { path, what, count: instances.count, instance: *it }),
-        None => bail!("finding {number} has {} instances", instances.worst.len()),
+        None => bail!("finding {id} has {} instances", instances.worst.len()),
     }
-}
-
-/// Returns the list of `dwell analyze`: call paths that wait, and `None` for communication that is inefficient. The greatest gain in
-/// hundredths of the run comes first, and then the longest.
-fn listed(findings: &Findings) -> Vec<Option<&Entry>> {
-    let nanoseconds = |seconds: f64| (seconds * 1e9).round() as u128;
-    let length = nanoseconds(findings.length_seconds).max(1);
-    let each = |both: u128| both / (2 * u128::from(findings.locations.max(1)));
-    let waits = findings.entries.iter().filter(|it| it.phase == Phase::Run && !it.small);
-    let waits = waits.map(|it| {
-        let both = nanoseconds(it.seconds) + nanoseconds(it.seconds_at_most);
-        let predicted = it.gain.as_ref().and_then(|it| it.seconds);
-        let gain = predicted.map_or(each(both), |it| nanoseconds(it.max(0.0)));
-        ((gain * 100 / length, both), Some(it))
-    });
-    let others = findings.inefficient.iter().map(|it| {
-        let both = nanoseconds(it.seconds) + nanoseconds(it.seconds_at_most);
-        ((each(both) * 100 / length, both), None)
-    });
-    let mut list: Vec<_> = waits.chain(others).collect();
-    list.sort_by_key(|it| std::cmp::Reverse(it.0));
-    list.into_iter().map(|it| it.1).collect()
 }
 
 /// Names from the report.

@@ -9,13 +9,14 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use dwell_analyze::{
     Analysis, Change, Network, Options, PredictError, PredictedLength, Prediction, ProcessNumber,
-    Ranked, Selection, WhatIf, analyze,
+    Selection, WhatIf,
 };
 use dwell_model::units;
 use dwell_model::waits::Wait;
+use dwell_report::findings::{Cause, Findings, Named};
 use serde::Serialize;
 
-use crate::commands::analyze::Input;
+use crate::commands::analyze::{self, Input};
 use crate::damage;
 use crate::format::seconds;
 use crate::progress;
@@ -52,9 +53,9 @@ pub(crate) struct Args {
     /// Without waits of this kind, such as wait_for_progress or lock_contention.
     #[arg(long, value_name = "WAIT", value_parser = wait)]
     without: Vec<Wait>,
-    /// Without the waits of this finding of dwell analyze.
-    #[arg(long, value_name = "N")]
-    finding: Vec<usize>,
+    /// Without the waits of this finding of dwell analyze, or without those of a cause.
+    #[arg(long, value_name = "ID")]
+    finding: Vec<String>,
     /// With this many times the time: relax=0.5 if it took half as long, relax@2=0.5 if its computing did at rank 2
     /// only.
     #[arg(long, value_name = "WHAT=FACTOR", value_parser = factor)]
@@ -170,9 +171,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut options = Options::default();
     options.log = Some(log.path().into());
     let (place, archive, events) = input.parts();
+    let known = damage::findings_in(input.directory());
+    // Without findings.json, the ids are those that dwell analyze would give.
+    options.predict = known.is_none() && events <= analyze::MOST_PLAYED;
     let bar = progress::bar(events, "events");
     let progress = |events| progress::advance(&bar, events, Some("searching for causes of waits"));
-    let analysis = analyze(archive, &options, &progress);
+    let analysis = dwell_analyze::analyze(archive, &options, &progress);
     bar.finish_and_clear();
     let analysis = analysis.with_context(|| place.display().to_string())?;
     damage::report(analysis.damage());
@@ -188,11 +192,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let asked = asked(args, &analysis)?;
-    let one = (!asked.is_empty()).then(|| joined(asked));
-    let all = match one {
-        Some(one) => vec![one],
-        None => candidates(&analysis),
+    let findings = known.unwrap_or_else(|| analyze::document(archive, &analysis));
+    let asked = asked(args, &analysis, &findings)?;
+    let is_list = asked.is_empty();
+    let all = match is_list {
+        false => vec![joined(asked)],
+        true => candidates(&analysis, &findings),
     };
     let mut answers = Vec::new();
     for asked in all {
@@ -207,7 +212,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             list => terminal::print_json(&list)?,
         }
     } else {
-        terminal::print(text(&analysis, &answers))?;
+        terminal::print(text(&analysis, &answers, is_list))?;
     }
     Ok(ExitCode::from(u8::from(fails)))
 }
@@ -226,36 +231,33 @@ fn predict(what_if: &WhatIf<'_>, asked: &Asked) -> anyhow::Result<Prediction> {
     }
 }
 
-/// Returns what a text selects: a letter is a cause.
-fn selection(text: &str, analysis: &Analysis) -> anyhow::Result<Selection> {
+/// Returns what a text selects: all computing, a cause by its letters, or a function or line by its name.
+fn selection(text: &str, causes: &[Cause]) -> anyhow::Result<Selection> {
     if text == "all" {
         return Ok(Selection::Computing);
     }
-    let mut letters = text.chars();
-    let letter = letters.next().filter(|it| it.is_ascii_uppercase() && letters.next().is_none());
-    let Some(letter) = letter else { return Ok(Selection::Named(text.into())) };
-    let place = letter as usize - 'A' as usize;
-    if place >= analysis.causes().len() {
-        bail!("the run has no cause {letter}; dwell analyze lists its causes");
+    if let Some(place) = causes.iter().position(|it| it.id == text) {
+        return Ok(Selection::Cause(place));
     }
-    Ok(Selection::Cause(place))
+    if text.len() == 1 && text.chars().all(|it| it.is_ascii_uppercase()) {
+        bail!("the run has no cause {text}; dwell analyze lists its causes");
+    }
+    Ok(Selection::Named(text.into()))
 }
 
 /// Returns the changes that the user asks for.
-fn asked(args: &Args, analysis: &Analysis) -> anyhow::Result<Vec<Asked>> {
+fn asked(args: &Args, analysis: &Analysis, findings: &Findings) -> anyhow::Result<Vec<Asked>> {
     let mut list = Vec::new();
     for &wait in &args.without {
         let title = wait.about().title;
         list.push(Asked { words: format!("without {title}"), changes: without(wait, None) });
     }
-    for &number in &args.finding {
-        let ranked = analysis.ranked();
-        let found = number.checked_sub(1).and_then(|at| ranked.get(at));
-        let Some(found) = found else {
-            bail!("the run has no finding {number}; dwell analyze lists {}", ranked.len());
+    for id in &args.finding {
+        let Some(named) = findings.named(id) else {
+            bail!("the run has no finding {id}; dwell analyze lists {}", findings.listed().len());
         };
-        let Some(asked) = without_finding(analysis, number, found) else {
-            bail!("finding {number} is no wait; try --join or --network with it");
+        let Some(asked) = without_finding(findings, id, named) else {
+            bail!("finding {id} is not a wait; try --join or --network with it");
         };
         list.push(asked);
     }
@@ -264,19 +266,19 @@ fn asked(args: &Args, analysis: &Analysis) -> anyhow::Result<Vec<Asked>> {
         let (change, words) = match one {
             Some((what, rank)) if (rank as usize) < analysis.processes() => {
                 let change =
-                    Change::ScaleAt(selection(what, analysis)?, ProcessNumber(rank), *factor);
+                    Change::ScaleAt(selection(what, &findings.causes)?, ProcessNumber(rank), *factor);
                 (change, format!("with {factor} times the time of {what} at rank {rank}"))
             }
             Some((_, rank)) => bail!("the run has no rank {rank}, but {}", analysis.processes()),
             None => {
                 let words = format!("with {factor} times the time of {name}");
-                (Change::Scale(selection(name, analysis)?, *factor), words)
+                (Change::Scale(selection(name, &findings.causes)?, *factor), words)
             }
         };
         list.push(Asked { words, changes: vec![change] });
     }
     for name in &args.balance {
-        let changes = vec![Change::Balance(selection(name, analysis)?)];
+        let changes = vec![Change::Balance(selection(name, &findings.causes)?)];
         let words = match name.as_str() {
             "all" => "with all computing balanced".into(),
             name => format!("with {name} balanced"),
@@ -284,11 +286,11 @@ fn asked(args: &Args, analysis: &Analysis) -> anyhow::Result<Vec<Asked>> {
         list.push(Asked { words, changes });
     }
     for (name, count) in &args.join {
-        let changes = vec![Change::Join(selection(name, analysis)?, *count)];
+        let changes = vec![Change::Join(selection(name, &findings.causes)?, *count)];
         list.push(Asked { words: format!("with {count} operations of {name} joined"), changes });
     }
     for (name, count) in &args.split_lock {
-        let changes = vec![Change::SplitLock(selection(name, analysis)?, *count)];
+        let changes = vec![Change::SplitLock(selection(name, &findings.causes)?, *count)];
         list.push(Asked { words: format!("with the lock of {name} split into {count}"), changes });
     }
     if let Some(Cores(given)) = args.async_progress {
@@ -341,52 +343,66 @@ fn without(wait: Wait, at: Option<Selection>) -> Vec<Change> {
     list
 }
 
-/// Returns the changes that remove the waits of a finding.
-fn without_finding(analysis: &Analysis, number: usize, found: &Ranked<'_>) -> Option<Asked> {
-    let Ranked::Waits(entry) = found else { return None };
-    let findings = analysis.findings().get(entry.findings.clone())?;
-    let change = |it: &dwell_analyze::Finding| {
-        let wait = Wait::ALL.iter().find(|wait| wait.about().id == it.pattern)?;
-        Some(without(*wait, Some(Selection::CallPath(it.call_path))))
+/// Returns the changes that remove the waits of a finding or of a cause.
+fn without_finding(findings: &Findings, id: &str, named: Named) -> Option<Asked> {
+    let waits = findings.waits_of(named);
+    let (_, pattern) = waits.first()?;
+    let change = |(call_path, pattern): &(u32, &str)| {
+        let wait = Wait::ALL.iter().find(|wait| wait.about().id == *pattern)?;
+        Some(without(*wait, Some(Selection::CallPath(*call_path))))
     };
-    let changes = findings.iter().filter_map(change).flatten().collect();
-    let first = findings.first()?;
-    let call = first.path.last().map_or("", |step| step.region.as_str());
-    let words = format!("without finding {number}: {} in {call}", title(first.pattern));
+    let changes = waits.iter().filter_map(change).flatten().collect();
+    let call = match named {
+        Named::Entry(at) => {
+            let first = findings.entries.get(at).and_then(|it| it.findings.first());
+            let first = first.and_then(|at| findings.findings.get(*at as usize));
+            first.and_then(|it| it.path.last())
+        }
+        _ => {
+            return Some(Asked {
+                words: format!("without the waits that cause {id} makes"),
+                changes,
+            });
+        }
+    };
+    let call = call.map_or("", |step| step.region.as_str());
+    let words = format!("without finding {id}: {} in {call}", title(pattern));
     Some(Asked { words, changes })
 }
 
 /// Returns the title of a wait.
-fn title(pattern: &'static str) -> &'static str {
+fn title(pattern: &str) -> &str {
     let found = Wait::ALL.iter().find(|wait| wait.about().id == pattern);
     found.map_or(pattern, |wait| wait.about().title)
 }
 
+/// Greatest number of causes and of findings that are tried.
+const TRIED: usize = 5;
+
 /// Returns changes that may pay.
-fn candidates(analysis: &Analysis) -> Vec<Asked> {
+fn candidates(analysis: &Analysis, findings: &Findings) -> Vec<Asked> {
     let mut list = Vec::new();
     // Less than 2 % would not be noticed.
     if analysis.efficiency().is_some_and(|it| it.load_balance < 0.98) {
         let changes = vec![Change::Balance(Selection::Computing)];
         list.push(Asked { words: "with all computing balanced".into(), changes });
     }
-    for (place, letter) in (0..analysis.causes().len()).zip('A'..='E') {
-        let cause = analysis.causes().get(place);
-        let (words, change) = match cause.and_then(|it| it.computing) {
-            Some((_, Some(_))) => {
-                (format!("with cause {letter} balanced"), Change::Balance(Selection::Cause(place)))
+    for (place, cause) in findings.causes.iter().take(TRIED).enumerate() {
+        let Cause { id, computing_seconds: Some(_), others_seconds, .. } = cause else { continue };
+        let (words, change) = match others_seconds {
+            Some(_) => {
+                (format!("with cause {id} balanced"), Change::Balance(Selection::Cause(place)))
             }
             // No other process does it, so that there is nothing to balance it with.
-            Some((_, None)) => (
-                format!("with cause {letter} taking half as long"),
+            None => (
+                format!("with cause {id} taking half as long"),
                 Change::Scale(Selection::Cause(place), 0.5),
             ),
-            None => continue,
         };
         list.push(Asked { words, changes: vec![change] });
     }
-    for (number, found) in (1..=5).zip(analysis.ranked()) {
-        list.extend(without_finding(analysis, number, &found));
+    for (id, named) in findings.listed().into_iter().take(TRIED) {
+        list.extend(without_finding(findings, &id.to_string(), named));
     }
     if analysis.findings().iter().any(|it| it.pattern == Wait::WaitForProgress.about().id) {
         let title = Wait::WaitForProgress.about().title;
@@ -426,11 +442,21 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Returns the answers in words.
-fn text(analysis: &Analysis, answers: &[(String, Prediction)]) -> String {
+/// Returns the answers in words. In a list of changes that may pay, those that would not make the run shorter come last,
+/// under a heading of their own.
+fn text(analysis: &Analysis, answers: &[(String, Prediction)], is_list: bool) -> String {
     let of = |nanoseconds: u64| seconds(nanoseconds as f64 * 1e-9);
     let mut text = format!("The run took {}.\n\n", of(analysis.length()));
-    for (words, prediction) in answers {
+    let pays = |(_, it): &&(String, Prediction)| {
+        it.predicted.as_ref().is_ok_and(|range| share(it.recorded, range) >= LEAST)
+    };
+    let (paying, others): (Vec<_>, Vec<_>) = answers.iter().partition(|it| !is_list || pays(it));
+    let heading = (!others.is_empty()).then_some(paying.len());
+    for (at, (words, prediction)) in paying.into_iter().chain(others).enumerate() {
+        if heading == Some(at) {
+            let gap = if at > 0 { "\n" } else { "" };
+            let _ = writeln!(text, "{gap}These would not make it shorter:\n");
+        }
         let _ = match &prediction.predicted {
             Ok(range) => writeln!(
                 text,
@@ -449,20 +475,28 @@ fn text(analysis: &Analysis, answers: &[(String, Prediction)]) -> String {
 /// Returns the error bar, unless there is none.
 fn bar(range: &PredictedLength) -> String {
     let of = |nanoseconds: u64| seconds(nanoseconds as f64 * 1e-9);
-    match range.low == range.high {
+    let [low, high] = [range.low, range.high].map(of);
+    match low == high {
         true => String::new(),
-        false => format!("; between {} and {}", of(range.low), of(range.high)),
+        false => format!("; between {low} and {high}"),
     }
 }
 
 /// Returns by how much the run would be shorter.
 fn gain(recorded: u64, range: &PredictedLength) -> String {
-    let share = (recorded as f64 - range.expected as f64) * 100.0 / recorded.max(1) as f64;
-    match share {
-        share if share >= 0.05 => format!("{share:.1} % shorter"),
-        share if share <= -0.05 => format!("{:.1} % longer", -share),
+    match share(recorded, range) {
+        share if share >= LEAST => format!("{share:.1} % shorter"),
+        share if share <= -LEAST => format!("{:.1} % longer", -share),
         _ => "no change".into(),
     }
+}
+
+/// Least change in percent that is one as printed.
+const LEAST: f64 = 0.05;
+
+/// Returns the part in percent by which the run would be shorter.
+fn share(recorded: u64, range: &PredictedLength) -> f64 {
+    (recorded as f64 - range.expected as f64) * 100.0 / recorded.max(1) as f64
 }
 
 fn capital(words: &str) -> String {

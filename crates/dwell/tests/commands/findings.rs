@@ -90,7 +90,7 @@ fn is_a(kind: &Value, value: &Value) -> bool {
 }
 
 /// Copies the files of a directory, and of the directories in it.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let (from, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));

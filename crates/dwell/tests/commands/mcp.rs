@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{self, dwell, path};
 
 /// A server and the pipes to it.
-struct Assistant {
+pub(crate) struct Assistant {
     server: Child,
     questions: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
@@ -18,7 +18,7 @@ struct Assistant {
 
 impl Assistant {
     /// Starts the server for these runs, and does what the protocol wants first.
-    fn start(runs: &[&Path]) -> Self {
+    pub(crate) fn start(runs: &[&Path]) -> Self {
         let mut command = support::command("100");
         command.arg("mcp").args(runs).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut server = command.spawn().unwrap();
@@ -57,7 +57,7 @@ impl Assistant {
     }
 
     /// Calls a tool, and returns its answer. Fails if that is an error.
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let told = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
         assert_eq!(told["result"]["isError"], false, "{told}");
         told["result"]["structuredContent"].clone()

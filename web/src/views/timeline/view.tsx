@@ -83,7 +83,7 @@ function Timeline({ shown, run, about, models, beside }: {
   const { length, locations } = about;
   const all = { from: 0, to: length };
   const overview = useAnswer<Overview>(of(run, "overview")).value;
-  const entry = state.value["finding"] === undefined ? undefined : overview?.entries[Number(state.value["finding"])];
+  const entry = overview?.entries.find((it) => String(it.id) === state.value["finding"]);
   const finding = entry && overview?.findings[entry.findings[Number(state.value["part"] ?? 0)] ?? -1];
   const named = finding && finding.call !== null ? { call: finding.call, pattern: finding.pattern } : undefined;
   const instances = useAnswer<TimelineInstances>(named && of(run, "timeline/instances"), named).value;
@@ -159,9 +159,9 @@ function Timeline({ shown, run, about, models, beside }: {
           <select value={named ? (state.value["finding"] ?? "") : ""}
             onChange={(event) => go({ finding: event.currentTarget.value, part: undefined, instance: undefined, t: undefined, sel: undefined })}>
             <option value="">none</option>
-            {overview?.entries.map((entry, n) => {
+            {overview?.entries.map((entry) => {
               const it = overview.findings[entry.findings[0] ?? -1];
-              return it && <option key={n} value={n}>{n + 1}. {it.region} {site({ file: it.file, line: it.line })}</option>;
+              return it && <option key={entry.id} value={entry.id}>{entry.id}. {it.region} {site({ file: it.file, line: it.line })}</option>;
             })}
           </select>
         </label>

@@ -1,7 +1,8 @@
 //! Gathers the facts of a run and of its findings that advice follows from.
 
-use dwell_analyze::{Analysis, Finding, Inefficiency, Meanwhile, Ranked, Serves};
+use dwell_analyze::{Analysis, Finding, Inefficiency, Meanwhile, Serves};
 use dwell_report::Facts;
+use dwell_report::findings::{Findings, Named};
 use otf2::Archive;
 
 use super::words::{call, counted};
@@ -22,8 +23,8 @@ impl<'a> Advice<'a> {
         Self { analysis, runtime: property("RUNTIME"), settings: property("SETTINGS") }
     }
 
-    /// Returns advice on a finding.
-    pub(super) fn about(&self, finding: &Finding) -> String {
+    /// Returns advice on a finding. `document` has the ids of all findings.
+    pub(super) fn about(&self, finding: &Finding, document: &Findings) -> String {
         let worst = finding.worst.as_ref();
         let doing = worst.and_then(|it| it.meanwhile.as_ref());
         let longest = doing.and_then(|it| it.calls.first());
@@ -34,7 +35,7 @@ impl<'a> Advice<'a> {
             computing: computing(doing),
             call: &longest_text,
             same: longest.is_some_and(|it| finding.path.last() == Some(&it.call)),
-            finding: longest.and_then(|it| self.number(it, finding)),
+            finding: longest.and_then(|it| self.id(it, finding, document)),
             on_itself: &on_itself,
         });
         let region = finding.path.last().map_or("", |it| it.region.as_str());
@@ -77,26 +78,29 @@ impl<'a> Advice<'a> {
         Some(gain.expected as f64 / self.analysis.length().max(1) as f64)
     }
 
-    /// Returns the number of the entry about a call that a partner was in, unless it is the entry that the advice is
-    /// about.
-    fn number(&self, doing: &dwell_analyze::Doing, about: &Finding) -> Option<usize> {
-        let ranked = self.analysis.ranked();
-        let mut entries = (1..).zip(&ranked);
-        let found = entries.find(|(_, ranked)| {
-            let entry = match ranked {
-                Ranked::Waits(entry) => entry,
-                Ranked::Inefficient(it) => {
-                    return it.path.last() == Some(&doing.call) && doing.call.site.is_some();
-                }
-            };
-            let first = self.analysis.findings().get(entry.findings.start);
-            first.is_some_and(|it| {
-                it.call_path != about.call_path
-                    && it.path.last() == Some(&doing.call)
-                    && doing.call.site.is_some()
-            })
-        });
-        found.map(|(number, _)| number)
+    /// Returns the id of the finding about a call that a partner was in, unless it is the one that the advice is about.
+    fn id(
+        &self,
+        doing: &dwell_analyze::Doing,
+        about: &Finding,
+        document: &Findings,
+    ) -> Option<u32> {
+        doing.call.site.as_ref()?;
+        let is_there = |(_, named): &(u32, Named)| match *named {
+            Named::Entry(at) => {
+                let entry = self.analysis.entries().get(at);
+                let first = entry.and_then(|it| self.analysis.findings().get(it.findings.start));
+                first.is_some_and(|it| {
+                    it.call_path != about.call_path && it.path.last() == Some(&doing.call)
+                })
+            }
+            Named::Inefficient(at) => {
+                let it = self.analysis.inefficient().get(at);
+                it.is_some_and(|it| it.path.last() == Some(&doing.call))
+            }
+            Named::Cause(_) => false,
+        };
+        document.listed().into_iter().find(is_there).map(|(id, _)| id)
     }
 }
 

@@ -14,11 +14,24 @@ use super::words::{in_seconds, meaning};
 
 /// Returns the whole document `findings.json`.
 pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Findings {
+    let mut document = without_advice(analysis);
+    document.number();
+    // Advice names other findings by their ids.
+    let remedies: Vec<String> =
+        analysis.findings().iter().map(|it| advice.about(it, &document)).collect();
+    document.findings.iter_mut().zip(remedies).for_each(|(it, remedy)| it.remedy = remedy);
+    let others = document.inefficient.iter_mut().zip(analysis.inefficient());
+    others.for_each(|(to, it)| to.remedy = advice.instead(it));
+    document
+}
+
+/// Returns the document without ids and remedies.
+fn without_advice(analysis: &Analysis) -> findings::Findings {
     let times = analysis.times();
     let of_run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
     let unexplained_or_away = |it: &&Unexplained| it.is_finding || it.away > 0;
     findings::Findings {
-        causes: causes(analysis),
+        causes: analysis.causes().iter().map(|it| cause(it, times.run)).collect(),
         checksum: String::new(),
         clock_residual_seconds: analysis.clock_residual().map(in_seconds),
         critical_path: analysis
@@ -37,12 +50,8 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Fi
         efficiency: analysis.efficiency().map(efficiency),
         entries: analysis.entries().iter().map(|it| entry(it, times.run)).collect(),
         events: analysis.events(),
-        findings: analysis.findings().iter().map(|it| finding(it, advice, times.run)).collect(),
-        inefficient: analysis
-            .inefficient()
-            .iter()
-            .map(|it| inefficiency(it, advice, times.run))
-            .collect(),
+        findings: analysis.findings().iter().map(|it| finding(it, times.run)).collect(),
+        inefficient: analysis.inefficient().iter().map(|it| inefficiency(it, times.run)).collect(),
         length_seconds: in_seconds(analysis.length()),
         locations: analysis.locations() as u64,
         not_computed: analysis
@@ -86,12 +95,6 @@ fn phase(it: Phase) -> findings::Phase {
     }
 }
 
-/// Returns the causes of waits.
-pub(super) fn causes(analysis: &Analysis) -> Vec<findings::Cause> {
-    let run = analysis.times().run;
-    analysis.causes().iter().map(|it| cause(it, run)).collect()
-}
-
 fn cause(it: &Cause, run: u64) -> findings::Cause {
     let step = |it: &Option<Step>| it.iter().flat_map(|it| path(std::slice::from_ref(it))).next();
     findings::Cause {
@@ -104,6 +107,7 @@ fn cause(it: &Cause, run: u64) -> findings::Cause {
             counted(counters, computing)
         }),
         direct_seconds: in_seconds(it.direct),
+        id: String::new(),
         margin_seconds: in_seconds(it.margin),
         node: match &it.culprits {
             Culprits::Node(name) => Some(name.clone()),
@@ -177,6 +181,7 @@ fn entry(it: &Entry, run: u64) -> findings::Entry {
     findings::Entry {
         findings: it.findings.clone().map(|at| at as u32).collect(),
         gain: it.gain.as_ref().map(gain),
+        id: 0,
         phase: phase(it.phase),
         seconds: in_seconds(it.nanoseconds),
         seconds_at_most: in_seconds(it.at_most),
@@ -187,7 +192,7 @@ fn entry(it: &Entry, run: u64) -> findings::Entry {
 }
 
 /// Returns the gain of an entry.
-pub(super) fn gain(it: &Result<Gain, Unpredictable>) -> findings::Gain {
+fn gain(it: &Result<Gain, Unpredictable>) -> findings::Gain {
     let of = |part: fn(&Gain) -> i64| it.as_ref().ok().map(|it| part(it) as f64 * 1e-9);
     findings::Gain {
         reason: it.as_ref().err().map(ToString::to_string),
@@ -197,12 +202,13 @@ pub(super) fn gain(it: &Result<Gain, Unpredictable>) -> findings::Gain {
     }
 }
 
-fn finding(it: &Finding, advice: &Advice<'_>, run: u64) -> findings::Finding {
+fn finding(it: &Finding, run: u64) -> findings::Finding {
     findings::Finding {
         call_path: it.call_path,
         calls: it.calls,
         confidence: Some(confidence(it.confidence)),
         explanation: meaning(it.pattern).to_owned(),
+        id: 0,
         latency_seconds: it.latency.map(in_seconds),
         layer: it.layer.name().to_owned(),
         locations: it.locations,
@@ -214,7 +220,7 @@ fn finding(it: &Finding, advice: &Advice<'_>, run: u64) -> findings::Finding {
         path_seconds: in_seconds(it.path_nanoseconds),
         pattern: it.pattern.to_owned(),
         phase: phase(it.phase),
-        remedy: advice.about(it),
+        remedy: String::new(),
         seconds: in_seconds(it.nanoseconds),
         seconds_at_most: in_seconds(it.at_most),
         share: share(it.nanoseconds, it.phase, run),
@@ -245,19 +251,20 @@ fn program_phase(it: &ProgramPhase) -> findings::ProgramPhase {
     }
 }
 
-fn inefficiency(it: &Inefficiency, advice: &Advice<'_>, run: u64) -> findings::Inefficiency {
+fn inefficiency(it: &Inefficiency, run: u64) -> findings::Inefficiency {
     findings::Inefficiency {
         call_path: it.call_path,
         calls: it.calls,
         evidence: inefficient::document(it),
         explanation: meaning(it.pattern).to_owned(),
+        id: 0,
         layer: it.layer.name().to_owned(),
         locations: it.locations,
         origins: shares(&it.origins),
         path: path(&it.path),
         path_seconds: in_seconds(it.path_nanoseconds),
         pattern: it.pattern.to_owned(),
-        remedy: advice.instead(it),
+        remedy: String::new(),
         seconds: in_seconds(it.nanoseconds),
         seconds_at_most: in_seconds(it.at_most),
         share: share(it.nanoseconds, Phase::Run, run),

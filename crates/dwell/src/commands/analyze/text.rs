@@ -4,17 +4,15 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use dwell_analyze::{
-    Analysis, Critical, Efficiency, Entry, Factors, Finding, Inefficiency, Instance, Meanwhile,
-    Phase, ProgramPhase, Ranked, Serves,
+    Analysis, Critical, Efficiency, Entry, Factors, Finding, Instance, Meanwhile, Phase,
+    ProgramPhase, Serves,
 };
-use dwell_report::findings;
-use dwell_report::findings::Cause;
 use dwell_report::findings::causes::because;
+use dwell_report::findings::gain;
 use dwell_report::findings::words::{self as sentences, Often, OneWait};
+use dwell_report::findings::{Findings, Named};
 
-use super::advice::Advice;
 use super::inefficient::evidence;
-use super::json;
 use super::words::{amount, call, counted, in_seconds, meaning, path, percent, shares, time};
 use crate::format::grouped;
 use crate::page::Page;
@@ -33,12 +31,11 @@ const UNEXPLAINED_LISTED: usize = 3;
 const APART_LISTED: usize = 3;
 
 /// Returns the summary as a page for the terminal.
-pub(super) fn summary(path: &Path, analysis: &Analysis, advice: &Advice<'_>, top: usize) -> Page {
+pub(super) fn summary(path: &Path, analysis: &Analysis, document: &Findings, top: usize) -> Page {
     let mut page = Page::for_output();
     head(&mut page, path, analysis);
-    let found = json::causes(analysis);
-    causes(&mut page, analysis, &found, top);
-    entries(&mut page, analysis, advice, &found, top);
+    causes(&mut page, analysis, document, top);
+    entries(&mut page, analysis, document, top);
     apart(&mut page, analysis);
     unexplained(&mut page, analysis);
     polling(&mut page, analysis);
@@ -144,19 +141,20 @@ fn on_path(analysis: &Analysis, it: &Critical) -> String {
 }
 
 /// Adds what processes did that made others wait.
-fn causes(page: &mut Page, analysis: &Analysis, causes: &[Cause], top: usize) {
+fn causes(page: &mut Page, analysis: &Analysis, document: &Findings, top: usize) {
+    let causes = &document.causes;
     if causes.is_empty() {
         return;
     }
     page.end();
     page.heading("what makes others wait, what costs most first", 2);
-    for (letter, (cause, of)) in ('A'..='Z').zip(causes.iter().zip(analysis.causes()).take(top)) {
+    for (cause, of) in causes.iter().zip(analysis.causes()).take(top) {
         page.end();
         let said = cause.said();
         let bounds = (of.cost(), of.cost());
         let (time, part) = (amount(bounds), percent(bounds, analysis.times().run));
-        let head = visible(&said.head);
-        page.heading(&format!("{letter}. {head}: {time} of waits, {part} of the run"), 3);
+        let (id, head) = (&cause.id, visible(&said.head));
+        page.heading(&format!("{id}. {head}: {time} of waits, {part} of the run"), 3);
         if !of.path.is_empty() {
             page.tell_path(&path(&of.path));
         }
@@ -176,8 +174,6 @@ fn causes(page: &mut Page, analysis: &Analysis, causes: &[Cause], top: usize) {
         page.end();
         page.say(&format!("{} more in findings.json", counted(rest, "cause", "causes")), 2);
     }
-    page.end();
-    page.heading("where processes wait, the longest first", 2);
 }
 
 /// Describes a phase that the program declares.
@@ -202,27 +198,26 @@ fn program_phase(phase: &ProgramPhase) -> String {
 }
 
 /// Adds the ranking of the run: call paths that wait, and inefficient communication.
-fn entries(
-    page: &mut Page,
-    analysis: &Analysis,
-    advice: &Advice<'_>,
-    causes: &[Cause],
-    top: usize,
-) {
+fn entries(page: &mut Page, analysis: &Analysis, document: &Findings, top: usize) {
     let run = analysis.times().run;
     let of_run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
-    let ranked = analysis.ranked();
-    for (number, one) in (1..).zip(ranked.iter().take(top)) {
+    let listed = document.listed();
+    if !listed.is_empty() {
         page.end();
-        match one {
-            Ranked::Waits(it) => entry(page, analysis, advice, (number, it), causes),
-            Ranked::Inefficient(it) => inefficiency(page, analysis, advice, number, it),
+        page.heading("findings, the greatest gain first", 2);
+    }
+    for (id, named) in listed.iter().take(top) {
+        page.end();
+        match *named {
+            Named::Entry(at) => entry(page, analysis, document, (*id, at)),
+            Named::Inefficient(at) => inefficiency(page, analysis, document, (*id, at)),
+            Named::Cause(_) => {}
         }
     }
     if of_run().next().is_none() {
         page.say("no call waits for another process", 2);
     }
-    let rest = ranked.len().saturating_sub(top) as u64;
+    let rest = listed.len().saturating_sub(top) as u64;
     if rest > 0 {
         page.end();
         page.say(&format!("{} more in findings.json", counted(rest, "entry", "entries")), 2);
@@ -247,20 +242,17 @@ fn entries(
 }
 
 /// Adds a call path that waits.
-fn entry(
-    page: &mut Page,
-    analysis: &Analysis,
-    advice: &Advice<'_>,
-    (number, entry): (usize, &Entry),
-    causes: &[Cause],
-) {
+fn entry(page: &mut Page, analysis: &Analysis, document: &Findings, (id, at): (u32, usize)) {
     let run = analysis.times().run;
+    let Some((entry, written)) = analysis.entries().get(at).zip(document.entries.get(at)) else {
+        return;
+    };
     let findings = analysis.findings().get(entry.findings.clone()).unwrap_or_default();
     let Some((main, others)) = findings.split_first() else { return };
     let bounds = (entry.nanoseconds, entry.at_most);
     page.heading(
         &format!(
-            "{number}. {} waits {}, {} of the run",
+            "{id}. {} waits {}, {} of the run",
             call(&main.path),
             amount(bounds),
             percent(bounds, run)
@@ -276,17 +268,18 @@ fn entry(
             page.tell("meanwhile", &meanwhile(who, doing, main.latency.is_some()));
         }
     }
-    if let Some(because) = because(causes, main.call_path, main.pattern) {
+    if let Some(because) = because(&document.causes, main.call_path, main.pattern) {
         page.tell("because", &visible(&because));
     }
     page.tell("who waits", &format!("most: {}", shares(&main.origins)));
     if !main.targets.is_empty() {
         page.tell("on whom", &format!("most: {}", shares(&main.targets)));
     }
-    page.tell("to do", &advice.about(main));
-    if let Some(gain) = &entry.gain {
-        let length = analysis.length() as f64 * 1e-9;
-        page.tell("gain", &visible(&findings::gain::words(&json::gain(gain), length)));
+    if let Some(main) = document.findings.get(entry.findings.start) {
+        page.tell("to do", &main.remedy);
+    }
+    if let Some(gain) = &written.gain {
+        page.tell("gain", &visible(&gain::words(gain, document.length_seconds)));
     }
     page.tell("how sure", &how_sure(main));
     for (at, other) in others.iter().enumerate() {
@@ -304,18 +297,16 @@ fn entry(
 }
 
 /// Adds inefficient communication.
-fn inefficiency(
-    page: &mut Page,
-    analysis: &Analysis,
-    advice: &Advice<'_>,
-    number: usize,
-    it: &Inefficiency,
-) {
+fn inefficiency(page: &mut Page, analysis: &Analysis, document: &Findings, (id, at): (u32, usize)) {
+    let Some((it, written)) = analysis.inefficient().get(at).zip(document.inefficient.get(at))
+    else {
+        return;
+    };
     let run = analysis.times().run;
     let bounds = (it.nanoseconds, it.at_most);
     page.heading(
         &format!(
-            "{number}. {}: {} could be saved, {} of the run",
+            "{id}. {}: {} could be saved, {} of the run",
             call(&it.path),
             amount(bounds),
             percent(bounds, run)
@@ -328,7 +319,7 @@ fn inefficiency(
     if !it.origins.is_empty() {
         page.tell("who", &format!("most: {}", shares(&it.origins)));
     }
-    page.tell("to do", &advice.instead(it));
+    page.tell("to do", &written.remedy);
     page.tell("how sure", "an estimate; no wait is counted in it");
 }
 

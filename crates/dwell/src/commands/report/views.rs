@@ -5,9 +5,10 @@ use std::path::Path;
 
 use cubex::{CnodeId, Meta, MetricId, Owner};
 use dwell_model::waits::Wait;
+use dwell_report::findings::Findings;
 use dwell_report::findings::words::counted;
 use dwell_report::{
-    Axis, Call, Flavour, LargestWait, Part, Query, Result, Summary, TimePart, share,
+    Axis, Base, Call, Flavour, LargestWait, Part, Query, Result, Summary, TimePart, share,
 };
 
 use crate::format;
@@ -34,10 +35,15 @@ fn site(query: &Query, cnode: CnodeId) -> Cell {
     query.call_site(cnode).map_or(Cell::Nothing, Cell::from)
 }
 
-/// Returns the summary that `dwell report` prints without options.
+/// Returns a cell with a part of the run, which start-up and shutdown have not.
+fn part(share: Option<f64>) -> Cell {
+    share.map_or(Cell::Nothing, Cell::Share)
+}
+
+/// Returns the summary that `dwell report` prints without options. `findings` are those of the report, if it has any.
 pub(super) fn summary(
     query: &Query,
-    path: &Path,
+    (path, findings): (&Path, Option<&Findings>),
     below: Option<CnodeId>,
     top: usize,
 ) -> Result<Vec<Listing>> {
@@ -47,7 +53,7 @@ pub(super) fn summary(
         return Ok(listings);
     };
     listings.push(time_tree(query, time, below)?);
-    let waits = waits(query, time, below, top)?;
+    let waits = waits(query, findings, &Base::of(query, time, below)?, below, top)?;
     if !waits.rows.is_empty() {
         listings.push(waits);
     }
@@ -125,25 +131,39 @@ fn time_tree(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Li
     }
     Ok(Listing {
         key: "time",
-        title: "Where the time goes".into(),
+        title: "Where the time of the run goes".into(),
         columns: vec!["time", "share", "metric", "", "metric_title"],
         for_programs: &["metric"],
         levels,
         rows,
         note: format!(
-            "Summed up over all locations; parts below {} left out.",
+            "Summed up over all locations{}; parts below {} left out.",
+            apart(&Base::of(query, time, below)?),
             format::percent(LEAST_SHARE)
         ),
         ..Listing::default()
     })
 }
 
+/// Says what is not part of the run, if there is anything.
+fn apart(base: &Base) -> String {
+    let parts = [(base.start_up, "start-up"), (base.shutdown, "shutdown")];
+    let parts = parts.iter().filter(|it| it.0 > 0.0);
+    let parts: Vec<String> =
+        parts.map(|(seconds, name)| format!("{} of {name}", format::seconds(*seconds))).collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(", without {}", parts.join(" and ")),
+    }
+}
+
 /// Returns time by the paradigm of the regions in which it is spent. It replaces the tree of metrics for a report that
 /// does not divide its time.
 fn by_paradigm(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Vec<Vec<Cell>>> {
-    let ranking = query.ranking(time, Flavour::Exclusive, below)?;
+    let (ranking, base) =
+        (query.ranking(time, Flavour::Exclusive, below)?, Base::of(query, time, below)?);
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
-    for path in &ranking.paths {
+    for path in ranking.paths.iter().filter(|it| base.has(it.cnode)) {
         let region = query.meta().callee(path.cnode);
         let paradigm = region.map_or("", |region| region.paradigm);
         let paradigm = if paradigm.is_empty() { "unknown" } else { paradigm };
@@ -152,7 +172,7 @@ fn by_paradigm(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<
     let mut sums: Vec<(&str, f64)> = sums.into_iter().collect();
     sums.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let row = |(paradigm, value): (&str, f64)| {
-        let share = share(value, ranking.total);
+        let share = share(value, base.total);
         let title = format!("in regions of the paradigm {paradigm}");
         let time = Cell::Value(value, Unit::Seconds);
         vec![time, Cell::Share(share), Cell::Nothing, bar(share).into(), title.into()]
@@ -170,11 +190,22 @@ fn bar(share: f64) -> String {
     format!("{}{}", "█".repeat(eighths / 8), part[eighths % 8])
 }
 
-/// Returns the largest waits: metric, call path, worst location.
-fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> Result<Listing> {
+/// Returns the waits in the order of the findings, or the longest first if there are no findings.
+fn waits(
+    query: &Query,
+    findings: Option<&Findings>,
+    base: &Base,
+    below: Option<CnodeId>,
+    top: usize,
+) -> Result<Listing> {
     let meta = query.meta();
-    let total = query.value(time, call(below), Part::All)?;
-    let found = query.largest_waits(below)?;
+    let mut found = query.largest_waits(below)?;
+    let ids: BTreeMap<u32, u32> = findings
+        .map(|it| it.findings.iter().map(|it| (it.call_path, it.id)).collect())
+        .unwrap_or_default();
+    let id = |cnode: CnodeId| ids.get(&cnode.0).copied();
+    // Sorting is stable: waits of one finding stay in the order of their lengths.
+    found.sort_by_key(|it| id(it.cnode).unwrap_or(u32::MAX));
     let more = found.len().saturating_sub(top);
     let mut rows = Vec::new();
     for wait in found.iter().take(top) {
@@ -185,8 +216,9 @@ fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> R
             .first()
             .map_or(Cell::Nothing, |&(location, _)| query.location_name(location).into());
         rows.push(vec![
+            id(cnode).map_or(Cell::Nothing, |id| id.to_string().into()),
             Cell::Value(value, Unit::Seconds),
-            Cell::Share(share(value, total)),
+            part(base.exclusive(cnode, value)),
             display_name(meta, metric).into(),
             worst,
             site(query, cnode),
@@ -196,15 +228,18 @@ fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> R
     let mut note = String::new();
     let first = found.first().and_then(|first| meta.metric(first.metric));
     if let Some(wait) = first.and_then(|it| Wait::of_metric(it.uniq_name)).map(Wait::about) {
-        note = format!("The largest: {}. {}", wait.meaning, wait.remedy);
+        note = format!("The first: {}. {}", wait.meaning, wait.remedy);
     }
     if more > 0 {
         note.push_str(&format!(" {more} smaller ones are not shown; --top shows more."));
     }
     Ok(Listing {
         key: "waits",
-        title: "The largest waits".into(),
-        columns: vec!["time", "share", "wait", "worst_location", "site", "call_path"],
+        title: match ids.is_empty() {
+            true => "Waits, the longest first".into(),
+            false => "Waits, by the findings of dwell analyze".into(),
+        },
+        columns: vec!["finding", "time", "share", "wait", "worst_location", "site", "call_path"],
         rows,
         note: note.trim().to_owned(),
         ..Listing::default()
@@ -220,12 +255,13 @@ pub(in crate::commands) fn ranking(
 ) -> Result<Listing> {
     let (name, unit) = name_and_unit(query.meta(), metric);
     let ranking = query.ranking(metric, Flavour::Exclusive, below)?;
+    let base = Base::of(query, metric, below)?;
     let mut rows = Vec::new();
     for path in ranking.paths.iter().take(top) {
         let row = query.row_of(metric, &path.cnodes(), Flavour::Exclusive)?;
         rows.push(vec![
             Cell::Value(path.value, unit),
-            Cell::Share(path.share),
+            part(base.exclusive(path.cnode, path.value)),
             Cell::Share(Summary::of(&row).imbalance()),
             site(query, path.cnode),
             query.call_path_folded(path.cnode).into(),
@@ -263,7 +299,7 @@ pub(in crate::commands) fn tree(
     for root in roots.into_iter().rev() {
         stack.push((root, inclusive(root)?, 0));
     }
-    let total: f64 = stack.iter().map(|(_, value, _)| value).sum();
+    let base = Base::of(query, metric, below)?;
     let (mut rows, mut levels, mut hidden, mut deeper) = (Vec::new(), Vec::new(), 0, 0);
     while let Some((cnode, value, level)) = stack.pop() {
         let mut children = Vec::new();
@@ -282,7 +318,7 @@ pub(in crate::commands) fn tree(
         }
         rows.push(vec![
             Cell::Value(value, unit),
-            Cell::Share(share(value, total)),
+            part(base.inclusive(cnode, value)),
             own,
             site(query, cnode),
             query.call_path(cnode).into(),
