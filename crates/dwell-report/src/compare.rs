@@ -33,10 +33,12 @@ pub struct Difference {
     pub unit: String,
     /// Call path as text, its regions from the root on joined by ` / `, with the place of the last call.
     pub path: String,
-    /// Mean value of the first set, over all locations. `None` if no run of the set has the call path.
+    /// Mean value of the first set, over all locations or, if the runs differ in their processes, of each process. `None` if no run of the set has the call path.
     pub before: Option<f64>,
-    /// Mean value of the second set, over all locations. `None` if no run of the set has the call path, so that it is gone.
+    /// Mean value of the second set, as of the first. `None` if no run of the set has the call path, so that it is gone.
     pub after: Option<f64>,
+    /// Ids of the findings about the call path in each set, if there are any.
+    pub findings: [Option<u32>; 2],
     /// Change as a part of the time of the whole run, if the unit is seconds.
     pub share: Option<f64>,
     /// Result of the test whether the difference is more than the threshold and more than chance.
@@ -72,6 +74,12 @@ pub struct Comparison {
     pub resolution: f64,
     /// Number of runs in each set. With fewer than three in one of them, their spread is unknown and a default stands for it.
     pub counts: [usize; 2],
+    /// Mean number of processes of each set.
+    pub processes: [f64; 2],
+    /// True if the runs differ in their processes. Times of metrics and call paths are then those of each process.
+    pub per_process: bool,
+    /// Mean time of all locations in waits in each set, in seconds. Waits that are parts of others are not counted again.
+    pub waits: [f64; 2],
     /// Totals of each metric that both sets have: unique name, name for people, unit, and mean of each set, without start-up
     /// and shutdown.
     pub totals: Vec<Total>,
@@ -140,12 +148,24 @@ pub fn compare(
     };
     let [old, new] = [before, after].map(|set| set.iter().map(Run::length).collect::<Vec<f64>>());
     let (spread, length) = (Spread::of(&old, &new), mean(&old));
-    let whole = mean(&before.iter().map(Run::time).collect::<Vec<_>>());
+    let per_process =
+        all.iter().any(|it| Some(it.processes()) != all.first().map(|it| it.processes()));
+    let processes = |run: &Run| if per_process { run.processes().max(1) as f64 } else { 1.0 };
+    let whole = mean(&before.iter().map(|it| it.time() / processes(it)).collect::<Vec<_>>());
+    let mut waits = [0.0; 2];
+    for (to, set) in waits.iter_mut().zip([before, after]) {
+        let all = set.iter().map(|it| Ok(it.waits()? / processes(it)));
+        *to = mean(&all.collect::<Result<Vec<_>>>()?);
+    }
     let mut comparison = Comparison {
         lengths: [length, mean(&new)],
         judgement: spread.judge(threshold, length),
         resolution: spread.resolution(threshold, length),
         counts: [before.len(), after.len()],
+        processes: [before, after]
+            .map(|set| mean(&set.iter().map(|it| it.processes() as f64).collect::<Vec<_>>())),
+        per_process,
+        waits,
         totals: Vec::new(),
         efficiencies: [before, after].map(Efficiencies::mean),
         differences: Vec::new(),
@@ -153,7 +173,11 @@ pub fn compare(
     };
     for metric in metrics {
         let Some((title, unit)) = run::described(&all, metric) else { continue };
-        let values = forest.values(&all, metric)?;
+        let mut values = forest.values(&all, metric)?;
+        for (_, values) in &mut values {
+            let each = values.iter_mut().zip(&all);
+            each.for_each(|(value, run)| *value = value.map(|it| it / processes(run)));
+        }
         let mut totals = vec![0.0; all.len()];
         for (node, values) in &values {
             for (total, value) in totals.iter_mut().zip(values) {
@@ -186,6 +210,7 @@ pub fn compare(
                 path: forest.path(*node),
                 before: mean_before,
                 after: mean_after,
+                findings: [forest.finding(*node, before, 0), forest.finding(*node, after, split)],
                 share: None,
                 judgement,
             };

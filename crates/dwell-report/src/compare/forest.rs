@@ -189,6 +189,13 @@ impl Forest {
         Ok(self.nodes.iter().map(of).enumerate().collect())
     }
 
+    /// Returns the id of the finding about a call path in the first of some runs that has one. `from` is the number of the
+    /// first of these runs.
+    pub(super) fn finding(&self, number: usize, runs: &[Run], from: usize) -> Option<u32> {
+        let lists = self.nodes.get(number)?.cnodes.iter().skip(from).zip(runs);
+        lists.flat_map(|(list, run)| list.iter().filter_map(|it| run.finding(*it))).next()
+    }
+
     /// Returns a call path as text: the names of its regions from the root on, and the place of the last call.
     pub(super) fn path(&self, number: usize) -> String {
         let mut steps = Vec::new();

@@ -1,11 +1,12 @@
 //! One run of a comparison.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use cubex::{CnodeId, MetricId, Result};
 
 use super::forest::Side;
-use crate::base;
+use crate::base::{self, Base};
 use crate::findings::{Efficiency, Findings};
 use crate::query::{Call, Flavour, Query};
 
@@ -54,6 +55,8 @@ pub struct Run {
     pub query: Query,
     extent: Extent,
     efficiency: Option<Efficiency>,
+    /// Ids of findings by their call paths.
+    ids: BTreeMap<u32, u32>,
 }
 
 impl Run {
@@ -65,12 +68,10 @@ impl Run {
         let query = Query::open(path)?;
         let beside = path.with_file_name("findings.json");
         let findings = std::fs::read(beside).ok().and_then(|it| Findings::read(&it).ok());
-        Self::new(name, query, findings.and_then(|it| it.efficiency))
-    }
-
-    fn new(name: String, query: Query, efficiency: Option<Efficiency>) -> Result<Self> {
+        let Findings { efficiency, findings, .. } = findings.unwrap_or_default();
+        let ids = findings.iter().map(|it| (it.call_path, it.id)).collect();
         let extent = Extent::of(&query)?;
-        Ok(Self { name, query, extent, efficiency })
+        Ok(Self { name, query, extent, efficiency, ids })
     }
 
     /// Returns the time of the location with the longest run in seconds, without start-up and shutdown.
@@ -81,6 +82,21 @@ impl Run {
     /// Returns the time of all locations in seconds, without start-up and shutdown.
     pub fn time(&self) -> f64 {
         self.extent.time
+    }
+
+    /// Returns the time of all locations in waits in seconds, without start-up and shutdown. Waits that are parts of others
+    /// are not counted again.
+    ///
+    /// # Errors
+    /// Fails if the report is damaged.
+    pub fn waits(&self) -> Result<f64> {
+        let waits = self.query.wait_metrics().into_iter();
+        waits.map(|it| Base::of(&self.query, it, None).map(|it| it.total)).sum()
+    }
+
+    /// Returns the id of the finding about a call path, if there is one.
+    pub(super) fn finding(&self, cnode: CnodeId) -> Option<u32> {
+        self.ids.get(&cnode.0).copied()
     }
 
     /// Returns the number of processes of the run, which are the location groups of its report.

@@ -3,7 +3,7 @@
 use cubex::Result;
 
 use super::forest::Forest;
-use super::run::{Run, TIME, described};
+use super::run::{Run, TIME};
 
 /// One run of a series, compared with the first one, which has the fewest processes.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,20 +51,14 @@ pub struct Series {
 
 /// Compares runs with different numbers of processes that do the same work in total. With perfect scaling, each call path
 /// takes the same time over all locations in every run. A call path stops scaling where it takes more than `threshold` of the
-/// run above that. `waits` are the unique names of the metrics of waits.
+/// run above that.
 ///
 /// # Errors
 /// Fails if one of the reports is damaged.
-pub fn series(runs: &mut [Run], waits: &[String], threshold: f64) -> Result<Series> {
+pub fn series(runs: &mut [Run], threshold: f64) -> Result<Series> {
     runs.sort_by_key(Run::processes);
     let all: Vec<&Run> = runs.iter().collect();
-    let mut waiting = vec![0.0; all.len()];
     let forest = Forest::of(&all.iter().map(|it| it.side()).collect::<Vec<_>>());
-    for metric in waits.iter().filter(|it| described(&all, it).is_some()) {
-        for (_, values) in forest.values(&all, metric)? {
-            waiting.iter_mut().zip(values).for_each(|(sum, it)| *sum += it.unwrap_or(0.0));
-        }
-    }
     let Some(first) = all.first() else {
         return Ok(Series { runs: Vec::new(), growing: Vec::new() });
     };
@@ -73,10 +67,10 @@ pub fn series(runs: &mut [Run], waits: &[String], threshold: f64) -> Result<Seri
         let parallel = run.efficiencies()?.parallel;
         Some(parallel * run.length() * run.query.meta().locations().len() as f64)
     };
-    let list = all.iter().zip(&waiting).map(|(run, waiting)| {
+    let list = all.iter().map(|run| {
         let speedup = part(first.length(), run.length());
         let more = part(run.processes() as f64, first.processes() as f64);
-        Scaling {
+        Ok(Scaling {
             name: run.name.clone(),
             processes: run.processes(),
             length: run.length(),
@@ -84,10 +78,10 @@ pub fn series(runs: &mut [Run], waits: &[String], threshold: f64) -> Result<Seri
             scaling: part(speedup, more),
             computation: computing(first).zip(computing(run)).map(|(a, b)| part(a, b)),
             efficiencies: run.efficiencies(),
-            waiting: part(*waiting, run.time()),
-        }
+            waiting: part(run.waits()?, run.time()),
+        })
     });
-    let list = list.collect();
+    let list = list.collect::<Result<_>>()?;
     let mut growing = Vec::new();
     for (node, values) in forest.values(&all, TIME)? {
         let seconds: Vec<f64> = values.into_iter().map(|it| it.unwrap_or(0.0)).collect();

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use dwell_model::waits::Wait;
-use dwell_report::{Comparison, Run};
+use dwell_report::Run;
 
 use crate::commands::report;
 use crate::damage;
@@ -84,8 +84,7 @@ fn share(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if !args.series.is_empty() {
         let mut runs = open_all(&args.series)?;
-        let waits = waits(&runs);
-        let series = dwell_report::series(&mut runs, &waits, args.threshold)?;
+        let series = dwell_report::series(&mut runs, args.threshold)?;
         match (args.json, args.markdown) {
             (true, _) => terminal::print_json(&scaling::document(&series))?,
             (_, true) => terminal::print(scaling::markdown(&series))?,
@@ -100,17 +99,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let metrics = metrics(args, &before, &after)?;
     let comparison = dwell_report::compare(&before, &after, &metrics, args.threshold)?;
+    let fails = comparison.is_slower() || args.paths && comparison.worse().next().is_some();
     if args.json {
-        terminal::print_json(&document::of(&comparison, &before, &after))?;
+        terminal::print_json(&document::of(&comparison, fails, &before, &after))?;
     } else if args.markdown {
-        terminal::print(text::markdown(&comparison, args.top))?;
+        terminal::print(text::markdown(&comparison, fails, args.top))?;
     } else if args.junit {
-        terminal::print(document::junit(&comparison, fails(args, &comparison)))?;
+        terminal::print(document::junit(&comparison, fails))?;
     } else {
         let names = [&before, &after].map(|set| set.first().map_or("", |run| run.name.as_str()));
-        terminal::print(text::text(&comparison, names, args.top))?;
+        terminal::print(text::text(&comparison, fails, names, args.top))?;
     }
-    Ok(ExitCode::from(u8::from(fails(args, &comparison))))
+    Ok(ExitCode::from(u8::from(fails)))
 }
 
 /// Compares two sets of runs by time and all waits, and returns the document that `--json` prints.
@@ -122,12 +122,8 @@ pub(super) fn as_json(
     let mut metrics = vec!["time".to_owned()];
     metrics.extend(waits(before.iter().chain(&after)));
     let comparison = dwell_report::compare(&before, &after, &metrics, 0.02)?;
-    Ok(serde_json::to_value(document::of(&comparison, &before, &after))?)
-}
-
-/// Returns `true` if the comparison fails a gate.
-fn fails(args: &Args, comparison: &Comparison) -> bool {
-    comparison.is_slower() || args.paths && comparison.worse().next().is_some()
+    let fails = comparison.is_slower();
+    Ok(serde_json::to_value(document::of(&comparison, fails, &before, &after))?)
 }
 
 fn open_all(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> anyhow::Result<Vec<Run>> {

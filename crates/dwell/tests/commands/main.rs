@@ -11,6 +11,7 @@ mod mcp;
 #[allow(dead_code)] // Other tests use all of it.
 #[path = "../../../../tests/needs.rs"]
 mod needs;
+mod numbers;
 mod print;
 mod report;
 #[path = "../support/mod.rs"]

@@ -222,6 +222,7 @@ fn compare_has_an_exit_code_for_build_servers() {
     let junit = text(&dwell(&["compare", a, a, "--junit"], "100").stdout);
     assert!(junit.starts_with("<?xml") && junit.contains("failures=\"0\""), "{junit}");
     assert!(junit.contains("name=\"Length of the run\""), "{junit}");
+    assert!(!junit.contains("\\u{a}") && junit.contains("shutdown\n1 run before"), "{junit}");
     let series = dwell(&["compare", "--series", a, b], "80");
     assert_eq!(series.status.code(), Some(0));
     assert!(text(&series.stdout).starts_with("processes"), "{}", text(&series.stdout));
@@ -310,5 +311,47 @@ fn the_book_lists_the_columns_of_tables() {
                 row.keys().map(String::as_str).filter(|it| *it != "children").collect();
             assert_eq!(listed, made, "{name}");
         }
+    }
+}
+
+/// Makes an archive of a solver or of another kind, and analyses it.
+fn analysed(directory: &Path, kind: &str, ranks: &str) -> PathBuf {
+    let archive = directory.join(format!("{kind}{ranks}"));
+    for args in
+        [&["synth", kind, "--ranks", ranks, "-o", path(&archive)][..], &["analyze", path(&archive)]]
+    {
+        let output = dwell(args, "100");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    archive
+}
+
+#[test]
+fn runs_with_different_numbers_of_processes_are_compared_by_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let [two, four] = ["2", "4"].map(|ranks| analysed(directory.path(), "sor", ranks));
+    let output = text(&dwell(&["compare", path(&two), path(&four)], "200").stdout);
+    assert!(output.contains("2 processes before and 4 after: a speedup of 1.00"), "{output}");
+    assert!(output.contains("waits of each process: "), "{output}");
+    assert!(output.contains("(finding 1 before, 1 after)"), "{output}");
+    let same = text(&dwell(&["compare", path(&two), path(&two)], "200").stdout);
+    assert!(!same.contains("speedup") && same.contains("waits over all locations"), "{same}");
+}
+
+#[test]
+fn a_series_has_the_waits_of_every_run_whatever_their_kinds() {
+    let directory = tempfile::tempdir().unwrap();
+    let runs =
+        [("ring", "2"), ("sor", "4")].map(|(kind, ranks)| analysed(directory.path(), kind, ranks));
+    let [a, b] = [path(&runs[0]), path(&runs[1])];
+    let output = dwell(&["compare", "--series", a, b, "--json"], "100");
+    let series: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for (run, row) in runs.iter().zip(series["runs"].as_array().unwrap()) {
+        let findings = std::fs::read(run.join("findings.json")).unwrap();
+        let findings: Value = serde_json::from_slice(&findings).unwrap();
+        let [waits, time] =
+            ["waits_seconds", "run_seconds"].map(|it| findings[it].as_f64().unwrap());
+        let waiting = row["waiting"].as_f64().unwrap();
+        assert!(waits > 0.0 && (waiting - waits / time).abs() < 1e-9, "{row}: {waits} of {time}");
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Document<'c> {
     version: u32,
     verdict: &'static str,
     summary: String,
+    /// True if the sets differ in their processes: other times than lengths are then those of each process.
+    per_process: bool,
     /// Change of the length, as a part of the length before.
     change: f64,
     threshold: f64,
@@ -38,6 +40,8 @@ struct Set<'c> {
     processes: Vec<usize>,
     lengths_seconds: Vec<f64>,
     length_seconds: f64,
+    /// Waits over all locations, or of each process if the runs differ in their processes.
+    waits_seconds: f64,
     efficiency: Option<Efficiency>,
 }
 
@@ -81,6 +85,9 @@ struct Row<'c> {
     title: &'c str,
     unit: &'c str,
     call_path: &'c str,
+    /// Ids of the findings about the call path.
+    finding_before: Option<u32>,
+    finding_after: Option<u32>,
     before: Option<f64>,
     after: Option<f64>,
     share_of_run: Option<f64>,
@@ -89,6 +96,7 @@ struct Row<'c> {
 /// Returns a comparison for programs.
 pub(super) fn of<'c>(
     comparison: &'c Comparison,
+    fails: bool,
     before: &'c [Run],
     after: &'c [Run],
 ) -> Document<'c> {
@@ -97,14 +105,17 @@ pub(super) fn of<'c>(
         processes: runs.iter().map(Run::processes).collect(),
         lengths_seconds: runs.iter().map(Run::length).collect(),
         length_seconds: comparison.lengths.get(at).copied().unwrap_or(0.0),
+        waits_seconds: comparison.waits.get(at).copied().unwrap_or(0.0),
         efficiency: comparison.efficiencies.get(at).copied().flatten().map(Efficiency::from),
     };
     let row = |it: &'c Difference| Row {
-        change: word(it),
+        change: word(comparison, fails, it),
         metric: &it.metric,
         title: &it.title,
         unit: &it.unit,
         call_path: &it.path,
+        finding_before: it.findings[0],
+        finding_after: it.findings[1],
         before: it.before,
         after: it.after,
         share_of_run: it.share,
@@ -121,6 +132,7 @@ pub(super) fn of<'c>(
             Judgement::Same | Judgement::Unjudged => "same",
         },
         summary: verdict(comparison),
+        per_process: comparison.per_process,
         change: comparison.change(),
         threshold: comparison.threshold,
         resolution: comparison.resolution,
@@ -134,8 +146,11 @@ pub(super) fn of<'c>(
 /// Returns JUnit XML with a test for the length of the run, and one for each metric. Call paths that are worse are a failure
 /// of their metric if the comparison fails, and otherwise its output.
 pub(super) fn junit(comparison: &Comparison, fails: bool) -> String {
+    // Lines are shown one by one: a line end is not a control character that would have to be visible.
     let escape = |text: &str| {
-        visible(text)
+        let lines: Vec<_> = text.split('\n').map(visible).collect();
+        lines
+            .join("\n")
             .replace('&', "&amp;")
             .replace('<', "&lt;")
             .replace('>', "&gt;")

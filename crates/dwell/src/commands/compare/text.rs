@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dwell_report::{Comparison, Difference, Efficiencies, Judgement, Total};
+use dwell_report::{Comparison, Difference, Efficiencies, Judgement};
 
 use crate::format::{self, paragraph};
 use crate::listing::{self, Unit};
@@ -67,15 +67,47 @@ fn signed(text: String, of: f64) -> String {
     if of > 0.0 { format!("+{text}") } else { text }
 }
 
-/// Returns a word for a difference.
-pub(super) fn word(difference: &Difference) -> &'static str {
+/// Returns a word for a difference. Where the runs do not differ beyond chance and the comparison does not fail, it is
+/// neither better nor worse: among many call paths, some differ by more than chance allows for one.
+pub(super) fn word(comparison: &Comparison, fails: bool, difference: &Difference) -> &'static str {
+    let is_judged = fails || comparison.judgement != Judgement::Same;
     match (difference.judgement, difference.before, difference.after) {
-        (Judgement::More, ..) => "worse",
-        (Judgement::Less, ..) => "better",
+        (Judgement::More, ..) if is_judged => "worse",
+        (Judgement::Less, ..) if is_judged => "better",
         (_, None, _) => "new",
         (_, _, None) => "gone",
         _ if difference.delta() > 0.0 => "more",
         _ => "less",
+    }
+}
+
+/// Says over what times of metrics and call paths are summed up.
+fn over(comparison: &Comparison) -> &'static str {
+    if comparison.per_process { "of each process" } else { "over all locations" }
+}
+
+/// Says that the runs differ in their processes, and what that should and did gain.
+fn scaling(comparison: &Comparison) -> Option<String> {
+    let [from, to] = comparison.processes;
+    let [before, after] = comparison.lengths;
+    (comparison.per_process && after > 0.0 && from > 0.0).then(|| {
+        let (speedup, promised) = (before / after, to / from);
+        let [from, to] = comparison.processes.map(format::number);
+        format!(
+            "{from} processes before and {to} after: a speedup of {speedup:.2}, {} of the {promised:.2} that so many \
+             processes promise for the same work",
+            format::percent(speedup / promised)
+        )
+    })
+}
+
+/// Names the findings about a call path before and after.
+fn findings(difference: &Difference) -> String {
+    match difference.findings {
+        [None, None] => String::new(),
+        [Some(id), None] => format!(" (finding {id} before)"),
+        [None, Some(id)] => format!(" (finding {id} after)"),
+        [Some(a), Some(b)] => format!(" (finding {a} before, {b} after)"),
     }
 }
 
@@ -93,7 +125,7 @@ fn shown(comparison: &Comparison, top: usize) -> (Vec<&Difference>, usize) {
 }
 
 /// Returns the comparison for a terminal. `names` are those of the first run of each set.
-pub(super) fn text(comparison: &Comparison, names: [&str; 2], top: usize) -> String {
+pub(super) fn text(comparison: &Comparison, fails: bool, names: [&str; 2], top: usize) -> String {
     let width = listing::width();
     let mut text = String::new();
     let mut say = |words: &str, indent: usize| {
@@ -102,11 +134,11 @@ pub(super) fn text(comparison: &Comparison, names: [&str; 2], top: usize) -> Str
     };
     let [before, after] = names.map(|it| visible(it).into_owned());
     say(&format!("{before} and {after}: {}", verdict(comparison)), 2);
-    let moved: Vec<&Total> = comparison.totals.iter().filter(|it| it.metric != "time").collect();
-    let sum = |at: usize| moved.iter().filter_map(|it| it.values.get(at)).sum::<f64>();
-    if !moved.is_empty() {
-        let (a, b) = (format::seconds(sum(0)), format::seconds(sum(1)));
-        say(&format!("waits over all locations: {a}, then {b}"), 2);
+    scaling(comparison).iter().for_each(|line| say(line, 2));
+    let over = over(comparison);
+    if comparison.waits.iter().any(|it| *it > 0.0) {
+        let [a, b] = comparison.waits.map(format::seconds);
+        say(&format!("waits {over}: {a}, then {b}"), 2);
     }
     if let Some(line) = efficiencies(&comparison.efficiencies) {
         say(&line, 2);
@@ -115,10 +147,7 @@ pub(super) fn text(comparison: &Comparison, names: [&str; 2], top: usize) -> Str
     if !list.is_empty() {
         say("", 0);
         let least = format::percent(comparison.threshold);
-        say(
-            &format!("call paths that changed by more than {least} of the run, over all locations"),
-            2,
-        );
+        say(&format!("call paths that changed by more than {least} of the run, {over}"), 2);
     }
     for it in list {
         say("", 0);
@@ -126,7 +155,8 @@ pub(super) fn text(comparison: &Comparison, names: [&str; 2], top: usize) -> Str
             format!(", {} of the run", signed(format::percent(share), share))
         });
         let delta = signed(value(it.delta(), &it.unit), it.delta());
-        say(&format!("{}: {} {delta}{share}", word(it), visible(&it.title)), 2);
+        let word = word(comparison, fails, it);
+        say(&format!("{word}: {} {delta}{share}{}", visible(&it.title), findings(it)), 2);
         let was = |value_of: Option<f64>| {
             value_of.map_or("nothing".into(), |it_was| value(it_was, &it.unit))
         };
@@ -143,8 +173,11 @@ pub(super) fn text(comparison: &Comparison, names: [&str; 2], top: usize) -> Str
 }
 
 /// Returns the comparison as Markdown.
-pub(super) fn markdown(comparison: &Comparison, top: usize) -> String {
+pub(super) fn markdown(comparison: &Comparison, fails: bool, top: usize) -> String {
     let mut text = format!("**{}**\n\n", verdict(comparison));
+    if let Some(line) = scaling(comparison) {
+        let _ = writeln!(text, "{line}\n");
+    }
     if let Some(line) = efficiencies(&comparison.efficiencies) {
         let _ = writeln!(text, "{line}\n");
     }
@@ -157,7 +190,7 @@ pub(super) fn markdown(comparison: &Comparison, top: usize) -> String {
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} | {} | `{}` |",
-            word(it),
+            word(comparison, fails, it),
             signed(value(it.delta(), &it.unit), it.delta()),
             it.share.map_or_else(String::new, |share| signed(format::percent(share), share)),
             was(it.before),
@@ -171,4 +204,40 @@ pub(super) fn markdown(comparison: &Comparison, top: usize) -> String {
     }
     let _ = writeln!(text, "\n{}.", resolution(comparison));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Comparison, Difference, Judgement, word};
+
+    #[test]
+    fn nothing_is_worse_in_runs_that_do_not_differ() {
+        let difference = Difference {
+            metric: "time".into(),
+            title: "Time".into(),
+            unit: "sec".into(),
+            path: "main".into(),
+            before: Some(1.0),
+            after: Some(2.0),
+            findings: [None, Some(1)],
+            share: Some(0.5),
+            judgement: Judgement::More,
+        };
+        let comparison = |judgement| Comparison {
+            lengths: [2.0, 2.0],
+            judgement,
+            resolution: 0.25,
+            counts: [1, 1],
+            processes: [2.0, 2.0],
+            per_process: false,
+            waits: [0.0, 0.0],
+            totals: Vec::new(),
+            efficiencies: [None, None],
+            differences: Vec::new(),
+            threshold: 0.02,
+        };
+        assert_eq!(word(&comparison(Judgement::Same), false, &difference), "more");
+        assert_eq!(word(&comparison(Judgement::Same), true, &difference), "worse");
+        assert_eq!(word(&comparison(Judgement::Less), false, &difference), "worse");
+    }
 }
