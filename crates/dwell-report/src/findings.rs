@@ -57,8 +57,8 @@ objects! {
         checksum: String,
         /// Greatest error of a wait between nodes by their corrected clocks; null if the run used one node.
         clock_residual_seconds: Option<f64>,
-        /// Call paths with most time on the critical path, which is the path through all processes that determines the
-        /// length of the run; at most 5. Empty if the analysis was told not to search for causes.
+        /// Call paths of the run with most time on the critical path, which is the path through all processes that
+        /// determines the length of the run; at most 5. Empty if the analysis was told not to search for causes.
         critical_path: Vec<Critical>,
         /// Nodes with more processes than cores.
         crowds: Vec<Crowd>,
@@ -117,7 +117,7 @@ objects! {
         path: Vec<Step>,
         /// Time on the critical path.
         seconds: f64,
-        /// The time as a part of `length_seconds`, from 0 to 1.
+        /// The time as a part of the critical path without start-up and shutdown, from 0 to 1.
         share: f64,
     }
 

@@ -102,6 +102,22 @@ impl Analysed {
         ));
     }
 
+    /// No factor of efficiency is above 1, and the critical path is that of the run, without start-up.
+    fn is_plausible(&self) {
+        if let Some(it) = &self.findings.efficiency {
+            let factors = [it.serialisation, it.progress, it.transfer].into_iter().flatten();
+            let mut all =
+                [it.parallel, it.load_balance, it.communication].into_iter().chain(factors);
+            assert!(all.all(|it| (0.0..=1.0).contains(&it)), "{}: {it:?}", self.path());
+        }
+        let path = &self.findings.critical_path;
+        for it in path {
+            let region = &it.path.last().unwrap().region;
+            assert!(!region.contains("init") && !region.contains("Init"), "{region}");
+        }
+        assert!(path.iter().map(|it| it.share).sum::<f64>() < 1.0 + 1e-9);
+    }
+
     /// `dwell report` names the same findings, with the same times and the same parts of the run.
     fn is_reported(&self) {
         let report = answered(&["report", self.path(), "--json", "--top", "1000"]);
@@ -269,6 +285,7 @@ const RECORDED: &[&str] = &[
     "openmpi-pt2pt-collectives",
     "openmpi-tcp-mixed",
     "shmem-sm-waits",
+    "shmem-tcp-visits",
     "upc-by-gasp",
 ];
 
@@ -289,6 +306,7 @@ fn every_surface_has_the_same_ids_and_numbers() {
     for archive in archives {
         let analysed = Analysed::of(archive);
         analysed.is_told();
+        analysed.is_plausible();
         analysed.is_reported();
         analysed.is_played();
         analysed.is_drawn();

@@ -39,11 +39,19 @@ pub struct Factors {
 impl Factors {
     /// Returns the factors of a communication efficiency, given the lengths of the run as it was, without waits for progress,
     /// and on an ideal network as well. The last is what is left, so that the product is the efficiency.
+    ///
+    /// No factor is above 1. Without something that costs time a run is not longer, so a prediction that says so finds no
+    /// cost. And no run is shorter than the longest computing, which these changes leave as it is: a prediction below that
+    /// is cut there.
     pub(crate) fn of(communication: f64, [recorded, progress, network]: [u64; 3]) -> Option<Self> {
-        let part = |a: u64, b: u64| a as f64 / b as f64;
-        (recorded > 0 && progress > 0 && network > 0).then(|| {
-            let (progress, transfer) = (part(progress, recorded), part(network, progress));
-            Self { serialisation: communication / (progress * transfer), progress, transfer }
+        let [recorded, progress, network] = [recorded, progress, network].map(|it| it as f64);
+        let least = communication * recorded;
+        let progress = progress.min(recorded).max(least);
+        let network = network.min(progress).max(least);
+        (least > 0.0).then(|| Self {
+            serialisation: least / network,
+            progress: progress / recorded,
+            transfer: network / progress,
         })
     }
 }
@@ -114,7 +122,7 @@ impl Times {
 
 #[cfg(test)]
 mod tests {
-    use super::Times;
+    use super::{Factors, Times};
 
     #[test]
     fn parallel_efficiency_is_the_product() {
@@ -131,5 +139,16 @@ mod tests {
         assert!((found.load_balance - 0.75).abs() < 1e-12);
         assert!((found.communication - 0.8).abs() < 1e-12);
         assert_eq!(Times::default().efficiency(), None);
+    }
+
+    #[test]
+    fn no_factor_is_above_1_and_their_product_is_the_efficiency() {
+        for lengths in [[100, 90, 80], [100, 76, 63], [100, 120, 110], [100, 90, 95]] {
+            let found = Factors::of(0.8, lengths).unwrap();
+            let all = [found.serialisation, found.progress, found.transfer];
+            assert!(all.iter().all(|it| *it > 0.0 && *it <= 1.0), "{lengths:?}: {found:?}");
+            assert!((all.iter().product::<f64>() - 0.8).abs() < 1e-12, "{lengths:?}: {found:?}");
+        }
+        assert_eq!(Factors::of(0.8, [0, 0, 0]), None);
     }
 }

@@ -42,7 +42,7 @@ fn without_advice(analysis: &Analysis) -> findings::Findings {
                 is_call: it.is_call,
                 path: path(&it.path),
                 seconds: in_seconds(it.nanoseconds),
-                share: it.nanoseconds as f64 / analysis.length().max(1) as f64,
+                share: it.nanoseconds as f64 / it.of.max(1) as f64,
             })
             .collect(),
         crowds: analysis.crowds().map(crowd).collect(),

@@ -94,7 +94,8 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
             ),
             2,
         );
-        if let Some(Factors { serialisation, progress, transfer }) = factors {
+        if let Some(factors) = factors {
+            let Factors { serialisation, progress, transfer } = factors;
             let [serialisation, progress, transfer] =
                 [serialisation, progress, transfer].map(|part| format!("{:.0} %", 100.0 * part));
             page.say(
@@ -104,22 +105,18 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
                 ),
                 2,
             );
+            contradiction(page, analysis, factors);
         }
     }
     for phase in analysis.program_phases().iter().take(PHASES_LISTED) {
         page.say(&program_phase(phase), 2);
     }
     // Parts below 1 % are of no use.
-    let large = |it: &&Critical| it.nanoseconds.saturating_mul(100) >= analysis.length();
-    let critical: Vec<String> = analysis
-        .critical()
-        .iter()
-        .filter(large)
-        .take(CRITICAL_LISTED)
-        .map(|it| on_path(analysis, it))
-        .collect();
+    let large = |it: &&Critical| it.nanoseconds.saturating_mul(100) >= it.of;
+    let critical: Vec<String> =
+        analysis.critical().iter().filter(large).take(CRITICAL_LISTED).map(on_path).collect();
     if !critical.is_empty() {
-        page.say(&format!("the critical path is {}", critical.join(", ")), 2);
+        page.say(&format!("the critical path of the run is {}", critical.join(", ")), 2);
     }
     if let Some(residual) = analysis.clock_residual() {
         page.say(
@@ -133,9 +130,28 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
     }
 }
 
+/// Explains a factor of progress that seems to contradict long waits for progress.
+fn contradiction(page: &mut Page, analysis: &Analysis, factors: Factors) {
+    let is_of_progress = |it: &&Finding| it.phase == Phase::Run && it.latency.is_some();
+    let waits: u64 =
+        analysis.findings().iter().filter(is_of_progress).map(|it| it.nanoseconds).sum();
+    let run = analysis.times().run;
+    let lost = 1.0 - factors.progress;
+    // A part that is less than a fifth of what waits is hard to believe without a reason.
+    if waits.saturating_mul(20) >= run && lost * 5.0 * (run as f64) < waits as f64 {
+        let part = percent((waits, waits), run);
+        page.say(
+            &format!(
+                "waits for progress take {part} of the run, but without them processes would wait elsewhere instead"
+            ),
+            2,
+        );
+    }
+}
+
 /// Says which part of the critical path a call path is.
-fn on_path(analysis: &Analysis, it: &Critical) -> String {
-    let part = percent((it.nanoseconds, it.nanoseconds), analysis.length());
+fn on_path(it: &Critical) -> String {
+    let part = percent((it.nanoseconds, it.nanoseconds), it.of);
     let what = if it.is_call { "in" } else { "computing in" };
     format!("{part} {what} {}", call(&it.path))
 }
