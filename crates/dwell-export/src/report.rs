@@ -103,10 +103,10 @@ fn values_of(run: &Run, id: MetricId, folder: &Folder) -> Result<Finished> {
 
 pub(crate) fn findings(run: &Run, folder: &Folder) -> Result<Finished> {
     let mut part = Part::new(&FINDINGS, folder)?;
-    for (number, it) in (0_u32..).zip(&run.findings.findings) {
+    for it in &run.findings.findings {
         let worst = it.worst.as_ref();
         part.push([
-            number.into(),
+            it.id.into(),
             it.pattern.as_str().into(),
             it.metric.as_str().into(),
             it.phase.name().into(),

@@ -73,7 +73,7 @@ tables! {
 
     /// Findings of the analysis.
     FINDINGS = "findings", "One row for each wait on a call path, in the order of `findings.json`." {
-        finding: Number, "Place in the list `findings` of `findings.json`, counted from 0.";
+        finding: Number, "Id of the finding, as `dwell analyze` and `findings.json` give it. All waits of a call path have the same.";
         pattern: Text, "Id of the wait, such as `wait_for_progress`.";
         metric: Text, "Metric of the report that has the wait.";
         phase: Text, "Phase of the program: `run`, `start-up` or `shutdown`.";

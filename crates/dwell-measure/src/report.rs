@@ -225,7 +225,9 @@ pub(crate) fn end(directory: &str, global: &Global, next: NextStep, overhead: Ov
     if inner > 0 {
         text += &format!("\ndwell: {inner} more calls inside these were counted");
     }
-    if let Some(asked) = asked.filter(|asked| reached > *asked) {
+    // What is printed alike is not more.
+    let is_more = |it: &f64| reached > *it && format!("{reached:.1}") != format!("{it:.1}");
+    if let Some(asked) = asked.filter(is_more) {
         text += &format!(
             "\ndwell: that is more than the {asked} % asked for; dwell info {shown} says by which calls"
         );

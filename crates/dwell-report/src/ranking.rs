@@ -19,8 +19,6 @@ pub struct Ranked {
     pub others: Vec<CnodeId>,
     /// Value of the metric, summed over all locations and over [`Self::others`].
     pub value: f64,
-    /// Fraction of [`Ranking::total`], from 0 to 1; 0 if the total is 0.
-    pub share: f64,
 }
 
 /// Call paths in the order of their values of one metric, as [`Query::ranking`] returns them.
@@ -28,8 +26,6 @@ pub struct Ranked {
 pub struct Ranking {
     /// Metric by which the call paths are ranked.
     pub metric: MetricId,
-    /// Inclusive value of the whole program, or of the part of it that was ranked, over all locations.
-    pub total: f64,
     /// Ranked call paths, the largest value first. Call paths with a value of 0 or less are left out.
     pub paths: Vec<Ranked>,
 }
@@ -56,7 +52,6 @@ fn fold(meta: &Meta, paths: Vec<Ranked>) -> Vec<Ranked> {
                 let known = known.get_mut();
                 known.others.push(path.cnode);
                 known.value += path.value;
-                known.share += path.share;
             }
         }
     }
@@ -78,10 +73,6 @@ impl Query {
     ) -> Result<Ranking> {
         let meta = self.meta();
         let totals = self.totals(metric)?;
-        let total = match below {
-            Some(cnode) => totals.get(cnode, Flavour::Inclusive),
-            None => meta.root_cnodes().map(|root| totals.get(root, Flavour::Inclusive)).sum(),
-        };
         let takes_part = |cnode: CnodeId| match below {
             Some(below) => path::ancestors(meta, cnode).any(|ancestor| ancestor == below),
             None => true,
@@ -89,18 +80,14 @@ impl Query {
         let mut paths: Vec<Ranked> = meta
             .cnodes()
             .filter(|&cnode| takes_part(cnode))
-            .map(|cnode| {
-                let value = totals.get(cnode, flavour);
-                let share = if total == 0.0 { 0.0 } else { value / total };
-                Ranked { cnode, others: Vec::new(), value, share }
-            })
+            .map(|cnode| Ranked { cnode, others: Vec::new(), value: totals.get(cnode, flavour) })
             .filter(|ranked| ranked.value > 0.0)
             .collect();
         if flavour == Flavour::Exclusive {
             paths = fold(meta, paths);
         }
         paths.sort_by(|a, b| b.value.total_cmp(&a.value).then(a.cnode.cmp(&b.cnode)));
-        Ok(Ranking { metric, total, paths })
+        Ok(Ranking { metric, paths })
     }
 
     /// Returns the locations with the largest values of a [row](Query::row) together with these values, the largest

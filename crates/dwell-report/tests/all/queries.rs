@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cubex::{CnodeId, GroupId, LocationId, MetricId, Report, SystemNodeId};
 use dwell_report::transform::{self, CallTree};
-use dwell_report::{Call, Flavour, Judgement, Part, Query, Run, Summary, compare};
+use dwell_report::{Base, Call, Flavour, Judgement, Part, Query, Run, Summary, compare};
 use dwell_synth::report::{BRANCHES, Options, generate};
 
 const OPTIONS: Options =
@@ -98,7 +98,8 @@ fn rankings_are_complete_and_in_order() {
                     ranking.paths.iter().map(|path| (path.value, path.cnode.0)).collect();
                 assert_eq!(found, expected);
                 let whole = below.map_or(Call::All, |root| Call::Path(root, Flavour::Inclusive));
-                assert_eq!(ranking.total, brute(&OPTIONS, metric, whole, &all));
+                let base = Base::of(&query, MetricId(metric), below).unwrap();
+                assert_eq!(base.total, brute(&OPTIONS, metric, whole, &all));
             }
         }
     }
