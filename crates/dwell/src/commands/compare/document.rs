@@ -146,15 +146,10 @@ pub(super) fn of<'c>(
 /// Returns JUnit XML with a test for the length of the run, and one for each metric. Call paths that are worse are a failure
 /// of their metric if the comparison fails, and otherwise its output.
 pub(super) fn junit(comparison: &Comparison, fails: bool) -> String {
-    // Lines are shown one by one: a line end is not a control character that would have to be visible.
+    // Names are made visible where they are put in: the line ends of the rest are wanted.
     let escape = |text: &str| {
-        let lines: Vec<_> = text.split('\n').map(visible).collect();
-        lines
-            .join("\n")
-            .replace('&', "&amp;")
-            .replace('<', "&lt;")
-            .replace('>', "&gt;")
-            .replace('"', "&quot;")
+        let text = text.replace('&', "&amp;").replace('<', "&lt;");
+        text.replace('>', "&gt;").replace('"', "&quot;")
     };
     let of = |metric: &str| -> Vec<&Difference> {
         comparison.worse().filter(|it| it.metric == metric).collect()
@@ -198,7 +193,7 @@ pub(super) fn junit(comparison: &Comparison, fails: bool) -> String {
             let _ = writeln!(
                 output,
                 "{}: {}, then {}, +{share} of the run",
-                it.path,
+                visible(&it.path),
                 was(it.before),
                 was(it.after)
             );
@@ -207,7 +202,11 @@ pub(super) fn junit(comparison: &Comparison, fails: bool) -> String {
             1 => "a call path is worse".to_owned(),
             count => format!("{count} call paths are worse"),
         };
-        case(&total.title, (fails && !worse.is_empty()).then_some(message.as_str()), &output);
+        case(
+            &visible(&total.title),
+            (fails && !worse.is_empty()).then_some(message.as_str()),
+            &output,
+        );
     }
     text.push_str("</testsuite>\n");
     text
