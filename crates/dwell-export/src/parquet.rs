@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dwell_files::Folder;
-use dwell_log::read::Piece;
+use dwell_log::piece::Piece;
 use dwell_model::waits::Wait;
 use dwell_trace::ids::LocationNumber;
 use otf2::read::EventRecord;

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use dwell_files::Folder;
-use dwell_log::read::Piece;
+use dwell_log::piece::Piece;
 use dwell_model::waits::Wait;
 use dwell_report::LocationId;
 use dwell_trace::ids::LocationNumber;

@@ -12,7 +12,8 @@ use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::vec;
 
-use dwell_log::read::{Piece, Segment, Step};
+use dwell_log::piece::Piece;
+use dwell_log::read::{Segment, Step};
 use dwell_model::waits::Wait;
 use dwell_trace::channels::{Channel, Numbers};
 use dwell_trace::completions::OfAll;

@@ -20,6 +20,7 @@ pub mod edge;
 pub mod edges;
 pub mod format;
 pub mod needs;
+pub mod piece;
 pub mod quantity;
 pub mod read;
 pub mod scratch;

@@ -13,6 +13,7 @@
 pub mod causes;
 mod checksum;
 pub mod counters;
+mod evidence;
 pub mod gain;
 mod ids;
 mod read;
@@ -20,6 +21,7 @@ mod read;
 mod tests;
 pub mod words;
 
+pub use evidence::Evidence;
 pub use ids::Named;
 pub use read::Unreadable;
 
@@ -181,7 +183,7 @@ objects! {
         direct_seconds: f64,
         /// Letters by which the list of `dwell analyze` and all commands name the cause.
         id: String,
-        /// Time by which waits for these processes may be longer than their lower bounds.
+        /// Time by which the waits may be longer or shorter than `seconds`, which adds up the middles of their bounds.
         margin_seconds: f64,
         /// Node whose processes stand out, while no single one does; null if there is none.
         node: Option<String>,
@@ -621,89 +623,5 @@ texts! {
         Maybe = "maybe",
         /// The call carries out no operations of others.
         No = "no",
-    }
-}
-
-/// Measurements that show why communication could take less time. Each pattern has fields of its own; times exclude
-/// waits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-pub enum Evidence {
-    /// Strided calls, which move elements that are not contiguous (`strided_elements`).
-    Strided {
-        /// Size of an element in bytes.
-        element_bytes: u64,
-        /// Number of elements that were moved.
-        elements: u64,
-        /// Mean time of an element.
-        seconds_each: f64,
-        /// Time that a contiguous transfer of as many bytes takes in this run; null if the run has none.
-        seconds_instead: Option<f64>,
-        /// The evidence in plain words.
-        text: String,
-    },
-    /// Small blocking transfers that follow one another (`small_transfers`).
-    Small {
-        /// Mean size of a transfer in bytes.
-        bytes_each: u64,
-        /// Number of sequences, each of which could be one transfer.
-        rows: u64,
-        /// Mean time of a transfer.
-        seconds_each: f64,
-        /// Time that larger transfers of this run would take for the bytes of all calls; null if the run has none.
-        seconds_instead: Option<f64>,
-        /// The evidence in plain words.
-        text: String,
-    },
-    /// A single target of most atomics of the run (`hot_target`).
-    HotTarget {
-        /// Number of atomics of all processes on others.
-        of: u64,
-        /// Number of atomics of other processes on this target.
-        operations: u64,
-        /// Number of processes or nodes that issued them.
-        origins: u64,
-        /// Name of the process, or of its node.
-        target: String,
-        /// The evidence in plain words.
-        text: String,
-    },
-    /// Operations on static data (`static_data`).
-    Static {
-        /// Mean time of an operation.
-        seconds_each: f64,
-        /// Time that the same operation takes on the symmetric heap.
-        seconds_instead: f64,
-        /// The evidence in plain words.
-        text: String,
-    },
-    /// Blocking operations that follow one another (`blocking_in_a_row`).
-    Row {
-        /// Mean size of an operation in bytes.
-        bytes_each: u64,
-        /// Mean time of an operation.
-        seconds_each: f64,
-        /// The evidence in plain words.
-        text: String,
-    },
-    /// Completion calls, each after a single operation (`completion_after_each`).
-    Completion {
-        /// Mean time of a completion call.
-        seconds_each: f64,
-        /// The evidence in plain words.
-        text: String,
-    },
-    /// Evidence of a pattern that has no fields of its own.
-    Other {
-        /// The evidence in plain words.
-        #[serde(default)]
-        text: String,
-    },
-}
-
-impl Default for Evidence {
-    fn default() -> Self {
-        Self::Other { text: String::new() }
     }
 }

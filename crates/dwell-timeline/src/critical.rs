@@ -7,7 +7,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::iter::Peekable;
 
-use dwell_log::read::{DependencyLog, LogError, Piece};
+use dwell_log::piece::Piece;
+use dwell_log::read::{DependencyLog, LogError};
 use dwell_model::varint::{put, take};
 use dwell_trace::ids::LocationNumber;
 

@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use dwell_log::read::{LocationLog, LogError, Piece, Records, Segment};
+use dwell_log::piece::Piece;
+use dwell_log::read::{LocationLog, LogError, Records, Segment};
 use dwell_trace::time::{Duration, Time};
 
 use crate::engine::paths::Path;
@@ -88,8 +89,9 @@ fn next<T: Copy>(
 mod tests {
     use super::{BackwardLog, FIRST_PATH};
     use crate::engine::paths::Path;
+    use dwell_log::piece::Piece;
     use dwell_log::quantity::Quantity;
-    use dwell_log::read::{LogError, Piece, Records, Segment};
+    use dwell_log::read::{LogError, Records, Segment};
     use dwell_trace::ids::LocationNumber;
     use dwell_trace::time::{Duration, Time};
 

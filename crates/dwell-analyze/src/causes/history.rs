@@ -5,7 +5,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use dwell_log::read::{LocationLog, LogError, Piece, Segment};
+use dwell_log::piece::Piece;
+use dwell_log::read::{LocationLog, LogError, Segment};
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::time::Time;
 

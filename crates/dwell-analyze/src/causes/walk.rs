@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use dwell_log::piece::Piece;
 use dwell_log::quantity::Quantity;
-use dwell_log::read::{LogError, Piece};
+use dwell_log::read::LogError;
 use dwell_model::waits::Wait;
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::time::{Duration, Time};

@@ -17,7 +17,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use dwell_log::needs::Need;
-use dwell_log::read::{LogError, Piece};
+use dwell_log::piece::Piece;
+use dwell_log::read::LogError;
 use dwell_model::waits::Wait;
 use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
 use dwell_trace::locks::{LockKey, LockMode};

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dwell_analyze::{Analysis, LocationNumber, Options, analyze};
-use dwell_log::read::{DependencyLog, Piece, Segment};
+use dwell_log::piece::Piece;
+use dwell_log::read::{DependencyLog, Segment};
 use dwell_model::waits::Wait;
 use dwell_report::{Class, CnodeId, Query};
 use dwell_synth::{halo, random, ring, sor, srumma};

@@ -265,8 +265,11 @@ fn asked(args: &Args, analysis: &Analysis, findings: &Findings) -> anyhow::Resul
         let one = name.rsplit_once('@').and_then(|(what, rank)| Some((what, rank.parse().ok()?)));
         let (change, words) = match one {
             Some((what, rank)) if (rank as usize) < analysis.processes() => {
-                let change =
-                    Change::ScaleAt(selection(what, &findings.causes)?, ProcessNumber(rank), *factor);
+                let change = Change::ScaleAt(
+                    selection(what, &findings.causes)?,
+                    ProcessNumber(rank),
+                    *factor,
+                );
                 (change, format!("with {factor} times the time of {what} at rank {rank}"))
             }
             Some((_, rank)) => bail!("the run has no rank {rank}, but {}", analysis.processes()),

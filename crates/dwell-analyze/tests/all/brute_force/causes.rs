@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_analyze::{Analysis, LocationNumber, Quantity};
-use dwell_log::read::{DependencyLog, Piece as Read, Step};
+use dwell_log::piece::Piece as Read;
+use dwell_log::read::{DependencyLog, Step};
 use dwell_model::waits::Wait;
 
 use super::search::{Found, Piece};

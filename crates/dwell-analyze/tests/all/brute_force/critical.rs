@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dwell_analyze::{Analysis, LocationNumber, Quantity};
-use dwell_log::read::{DependencyLog, LocationLog, Piece as Read, Segment};
+use dwell_log::piece::Piece as Read;
+use dwell_log::read::{DependencyLog, LocationLog, Segment};
 use otf2::Archive;
 
 use super::search::Found;

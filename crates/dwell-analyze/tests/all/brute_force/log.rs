@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use dwell_analyze::{Analysis, LocationNumber, Quantity};
-use dwell_log::read::{DependencyLog, Piece as Read, Segment, Step};
+use dwell_log::piece::Piece as Read;
+use dwell_log::read::{DependencyLog, Segment, Step};
 use otf2::{Archive, Event};
 
 use super::search::{Found, Piece};

@@ -167,7 +167,7 @@ fn causes(page: &mut Page, analysis: &Analysis, document: &Findings, top: usize)
     for (cause, of) in causes.iter().zip(analysis.causes()).take(top) {
         page.end();
         let said = cause.said();
-        let bounds = (of.cost(), of.cost());
+        let bounds = (of.cost().saturating_sub(of.margin), of.cost() + of.margin);
         let (time, part) = (amount(bounds), percent(bounds, analysis.times().run));
         let (id, head) = (&cause.id, visible(&said.head));
         page.heading(&format!("{id}. {head}: {time} of waits, {part} of the run"), 3);
