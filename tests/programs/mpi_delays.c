@@ -18,6 +18,7 @@
  *   barrier        MPI_Barrier                  enters it too
  *   allreduce      MPI_Allreduce                enters it too
  *   alltoall       MPI_Alltoall                 enters it too
+ *   set_view       MPI_File_set_view            enters it too
  *   bcast          MPI_Bcast, root 0            enters it
  *   reduce         MPI_Reduce, root 1           enters it
  *   scan           MPI_Scan                     enters it too
@@ -61,6 +62,7 @@ static MPI_Win win, made;
 static MPI_Request request;
 static MPI_Group peer;
 static MPI_Comm grid, graph, other_group;
+static MPI_File file;
 
 #define lock() MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win)
 
@@ -81,6 +83,7 @@ WAIT(partitioned, MPI_Wait(&request, MPI_STATUS_IGNORE))
 WAIT(barrier, MPI_Barrier(WORLD))
 WAIT(allreduce, MPI_Allreduce(&one, two, 1, MPI_INT, MPI_SUM, WORLD))
 WAIT(alltoall, MPI_Alltoall(other, 1, MPI_INT, two, 1, MPI_INT, WORLD))
+WAIT(set_view, MPI_File_set_view(file, 0, MPI_DOUBLE, MPI_DOUBLE, "native", MPI_INFO_NULL))
 WAIT(bcast, MPI_Bcast(&one, 1, MPI_INT, 0, WORLD))
 WAIT(reduce, MPI_Reduce(&one, two, 1, MPI_INT, MPI_SUM, 1, WORLD))
 WAIT(scan, MPI_Scan(&one, two, 1, MPI_INT, MPI_SUM, WORLD))
@@ -298,6 +301,13 @@ static void other_later(void (*wait)(void)) {
   else MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static void view_together(void (*wait)(void)) {
+  int mode = MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE;
+  MPI_File_open(WORLD, "mpi_delays.dat", mode, MPI_INFO_NULL, &file);
+  together(wait);
+  MPI_File_close(&file);
+}
+
 static const struct mode modes[] = {
     {"recv", 2, receive, recv_wait},
     {"irecv", 2, receive_later, irecv_wait},
@@ -312,6 +322,7 @@ static const struct mode modes[] = {
     {"barrier", 2, together, barrier_wait},
     {"allreduce", 2, together, allreduce_wait},
     {"alltoall", 2, together, alltoall_wait},
+    {"set_view", 2, view_together, set_view_wait},
     {"bcast", 2, together, bcast_wait},
     {"reduce", 2, together, reduce_wait},
     {"scan", 2, together, scan_wait},

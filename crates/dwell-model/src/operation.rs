@@ -357,6 +357,8 @@ pub enum Collective {
     /// Every process sends a block to each neighbour in a topology, and the blocks may differ in size and datatype
     /// (`MPI_Neighbor_alltoallw`).
     NeighbourAllToAllTyped,
+    /// Members open, access or close a file together (`MPI_File_open`, `MPI_File_write_all`).
+    File,
 }
 
 impl Collective {
@@ -387,6 +389,7 @@ impl Collective {
             Self::NeighbourAllToAll => "all-to-all, neighbours",
             Self::NeighbourAllToAllVarying => "all-to-all, varying, neighbours",
             Self::NeighbourAllToAllTyped => "all-to-all, typed, neighbours",
+            Self::File => "file",
         }
     }
 
@@ -411,6 +414,7 @@ impl Collective {
             | Self::NeighbourAllToAll
             | Self::NeighbourAllToAllVarying
             | Self::NeighbourAllToAllTyped => Shape::Neighbours,
+            Self::File => Shape::File,
         }
     }
 }
@@ -436,6 +440,8 @@ pub enum Shape {
     /// Every process waits for its neighbours in a topology. The call does not name them: they belong to the
     /// communicator.
     Neighbours,
+    /// Every member may wait for every other, as far as the runtime needs it to access a file.
+    File,
 }
 
 /// The state of an operation when its call returns: complete at the origin, started, or only described.
@@ -520,6 +526,7 @@ const TOKENS: &[(&str, Operation)] = &[
     ("reduce_scatter", Operation::Collective(Collective::ReduceScatter)),
     ("reduce_scatter_block", Operation::Collective(Collective::ReduceScatterBlock)),
     ("exclusive_scan", Operation::Collective(Collective::ExclusiveScan)),
+    ("file", Operation::Collective(Collective::File)),
     ("neighbour_all_gather", Operation::Collective(Collective::NeighbourAllGather)),
     ("neighbour_all_gather_varying", Operation::Collective(Collective::NeighbourAllGatherVarying)),
     ("neighbour_all_to_all", Operation::Collective(Collective::NeighbourAllToAll)),

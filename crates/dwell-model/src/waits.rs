@@ -417,7 +417,7 @@ waits! {
         places: only!("wait_nxn", "Wait at N x N", Collective),
         aliases: &[],
         measured: "last enter of the group - e; of the neighbours that send to this process in a neighbourhood collective",
-        meaning: "an all-to-all operation (reduction to all, gather to all) waited for the last to arrive",
+        meaning: "an all-to-all operation (reduction to all, gather to all, access to a file) waited for the last to arrive",
         remedy: "Balance the work before it; do it less often, or join several small ones; or begin it early without blocking.",
         section: "wait-at-an-all-to-all-operation-and-its-completion",
     }

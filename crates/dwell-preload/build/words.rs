@@ -177,6 +177,7 @@ fn way(shape: Shape) -> &'static str {
         Shape::Epoch => "rma::Epoch",
         Shape::CreateWindow => "rma::Create",
         Shape::FreeWindow => "rma::Free",
+        Shape::File => "files::Together",
         Shape::CreateComm => "groups::Create",
         Shape::FreeComm => "groups::Free",
         Shape::Region | Shape::Operation | Shape::Initialise | Shape::Finalise | Shape::Control => {

@@ -15,6 +15,7 @@ mod abi;
 mod channel;
 mod collectives;
 mod completion;
+mod files;
 mod fortran;
 mod groups;
 mod messages;
@@ -68,7 +69,7 @@ mod hooks {
     use super::shape::{Language, Plain, Shape, Words, begin, end};
     use super::startup::{before_start, finish, meet, start};
     use super::world_comms::{after_counted, before_counted};
-    use super::{collectives, completion, groups, messages, rma};
+    use super::{collectives, completion, files, groups, messages, rma};
     use crate::entry::{Entry, row};
 
     include!(concat!(env!("OUT_DIR"), "/mpi.rs"));

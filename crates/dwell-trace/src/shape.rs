@@ -36,11 +36,13 @@ pub enum CollectiveShape {
     Prefix,
     /// Each waits for its neighbours in a topology.
     Neighbours,
+    /// All wait for all, unless one left before the last arrived.
+    File,
 }
 
 impl CollectiveShape {
     /// All shapes, in the order of their numbers in the dependency log.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Barrier,
         Self::Fence,
         Self::Create,
@@ -50,6 +52,7 @@ impl CollectiveShape {
         Self::ToRoot,
         Self::Prefix,
         Self::Neighbours,
+        Self::File,
     ];
 
     /// Returns the shape of a collective, given the call around it and the record.
@@ -59,6 +62,9 @@ impl CollectiveShape {
             Some(Operation::Collective(which)) => Some(which.shape()),
             _ => None,
         };
+        if by_call == Some(Shape::File) {
+            return Self::File;
+        }
         let mpi = role.layer().is_some_and(Layer::has_messages);
         match op {
             CollectiveOp::CreateHandle

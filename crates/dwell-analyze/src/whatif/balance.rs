@@ -124,6 +124,7 @@ fn ends(
                     shape,
                     CollectiveShape::FromRoot
                         | CollectiveShape::ToRoot
+                        | CollectiveShape::File
                         | CollectiveShape::Prefix
                         | CollectiveShape::Neighbours
                 )

@@ -41,7 +41,8 @@ impl OpenCollectives {
     /// Returns `true` if a collective is one whose members are counted here. In the others each waits for some members,
     /// which the edges of the log name.
     pub(crate) fn knows(shape: CollectiveShape) -> bool {
-        !matches!(shape, CollectiveShape::Prefix | CollectiveShape::Neighbours)
+        use CollectiveShape::{File, Neighbours, Prefix};
+        !matches!(shape, Prefix | Neighbours | File)
     }
 
     /// Records that a location has entered a collective. Returns `true` if it has to wait. Adds locations that need not wait

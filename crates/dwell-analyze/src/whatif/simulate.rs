@@ -633,7 +633,7 @@ fn of_shape(shape: CollectiveShape) -> Option<Wait> {
         CollectiveShape::Fence => Wait::WaitAtFence,
         CollectiveShape::Create => Wait::WaitAtCreate,
         CollectiveShape::Free => Wait::WaitAtFree,
-        CollectiveShape::All => Wait::NxnWait,
+        CollectiveShape::All | CollectiveShape::File => Wait::NxnWait,
         CollectiveShape::FromRoot => Wait::LateBroadcast,
         CollectiveShape::ToRoot => Wait::EarlyReduce,
         CollectiveShape::Prefix => Wait::EarlyScan,

@@ -35,6 +35,7 @@ const REGIONS: &[(&str, &str)] = &[
     ("shmem_test_any", "layer=shmem operation=test_change progress=conditional"),
     ("MPI_File_write", "layer=mpi operation=other progress=conditional"),
     ("MPI_Win_create", "layer=mpi operation=allocate progress=always"),
+    ("MPI_File_write_all", "layer=mpi operation=file progress=always"),
 ];
 
 /// Returns a thread of the program that ends at 1000.
@@ -349,6 +350,29 @@ fn ends_that_follow_arrivals_outweigh_evidence() {
     // One end so soon after an arrival is chance, and so are two that are not soon enough.
     assert_eq!(found(1, 1, 2 * MS), [0, 0, 100]);
     assert_eq!(found(1, 2, 10 * MS), [0, 0, 200]);
+}
+
+/// Two processes write to a file together, and process 1 comes 300 later. What they take after that is not a wait. If process 0
+/// leaves before process 1 comes, the runtime does not let them wait for each other.
+#[test]
+fn members_wait_for_each_other_at_a_file() {
+    let write = |enter: u64, leave: u64| {
+        vec![thread().barrier_of(RegionRef(10), win, 0, enter, leave).end()]
+    };
+    let waits = |analysis: &Analysis| {
+        let what = [Wait::NxnWait, Wait::NxnCompletion, Wait::BarrierWait];
+        what.map(|it| analysis.total(Quantity::Wait(it)))
+    };
+    analyzed(&[write(100, 500), write(400, 900)], |analysis| {
+        assert_eq!(waits(analysis), [300, 0, 0]);
+        assert_eq!(
+            analysis.findings()[0].worst.as_ref().unwrap().partner.as_deref(),
+            Some("process 1")
+        );
+    });
+    analyzed(&[write(100, 399), write(400, 900)], |analysis| {
+        assert_eq!(waits(analysis), [0, 0, 0]);
+    });
 }
 
 /// Two calls are made once. One creates something, as programs do when they begin; nothing explains the other.

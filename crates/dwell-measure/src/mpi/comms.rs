@@ -286,6 +286,8 @@ static EVERYONE: OnceLock<&'static Comm> = OnceLock::new();
 /// Communicators that the recorder did not see being made, by their identity.
 static ADOPTED: Lock<Map<&'static Comm>> = Lock::new(Map::new());
 static WINDOWS: Known<Window> = Known::new();
+/// Communicators that opened files, by the handles of the files.
+static FILES: Known<Comm> = Known::new();
 /// Numbers of groups, by a hash of their members.
 static GROUPS: Lock<Map<u32>> = Lock::new(Map::new());
 
@@ -450,6 +452,21 @@ impl Process {
     /// Forgets the handle of a window that the program frees, and returns the window for the records of the call.
     pub fn forget_window(&self, handle: usize) -> Option<&'static Window> {
         WINDOWS.forget(handle)
+    }
+
+    /// Registers a file that the members of a communicator have opened, under its handle.
+    pub fn add_file(&self, handle: usize, comm: &'static Comm) {
+        FILES.remember(handle, comm);
+    }
+
+    /// Returns the communicator that opened a file, or `None` if the recorder does not know the handle.
+    pub fn file(&self, handle: usize) -> Option<&'static Comm> {
+        FILES.find(handle)
+    }
+
+    /// Forgets the handle of a file that the program closes, and returns the communicator that opened it.
+    pub fn forget_file(&self, handle: usize) -> Option<&'static Comm> {
+        FILES.forget(handle)
     }
 
     /// Returns the id of the group of these members, and defines it if it is new. Members are ranks in the world.

@@ -69,6 +69,10 @@ pub(super) enum Role {
     /// Address for the handle of a communicator that has the members of the one that it is made from.
     SameComm,
     NewWin,
+    /// A file, and addresses of the handle of one that is opened and of one that is closed.
+    File,
+    NewFile,
+    ClosedFile,
     NewSession,
     FreedComm,
     FreedWin,
@@ -119,6 +123,7 @@ impl Role {
             | Self::ReceiveDatatype
             | Self::Comm
             | Self::Win
+            | Self::File
             | Self::ReadyRequest
             | Self::Group => CType::Handle,
             _ => CType::Pointer,
@@ -225,7 +230,7 @@ const fn places(operation: Operation, roles: &[Role]) -> Places {
         status: first(find(roles, Role::Status), find(roles, Role::Statuses)),
         requests: requests(operation, roles),
         handle: find(roles, Role::Request),
-        context: find(roles, Role::Win),
+        context: first(find(roles, Role::Win), find(roles, Role::File)),
         group: match find(roles, Role::Comm) {
             Some(at) => Group::Team(at),
             None => Group::Caller,
@@ -239,11 +244,14 @@ const fn places(operation: Operation, roles: &[Role]) -> Places {
         },
         created: first(
             first(find(roles, Role::NewComm), find(roles, Role::SameComm)),
-            first(find(roles, Role::NewWin), find(roles, Role::NewSession)),
+            first(
+                find(roles, Role::NewWin),
+                first(find(roles, Role::NewFile), find(roles, Role::NewSession)),
+            ),
         ),
         ended: first(
             first(find(roles, Role::FreedComm), find(roles, Role::FreedWin)),
-            find(roles, Role::FreedSession),
+            first(find(roles, Role::ClosedFile), find(roles, Role::FreedSession)),
         ),
         allocated: find(roles, Role::NewMemory),
         ready: match find(roles, Role::ReadyRequest) {
@@ -331,6 +339,7 @@ pub(super) const fn shaped(mut row: Row) -> Row {
         Operation::Probe | Operation::TestProbe if places.message.is_some() => Shape::MatchedProbe,
         Operation::WaitHandle | Operation::TestHandle => Shape::CompleteRequests,
         Operation::StartHandle | Operation::FreeHandle => Shape::StartRequests,
+        Operation::Collective(Collective::File) => Shape::File,
         Operation::Collective(_) if places.context.is_some() => Shape::Fence,
         Operation::Collective(_) if blocking => Shape::Collective,
         Operation::Collective(_) => Shape::StartCollective,

@@ -51,6 +51,8 @@ pub enum Shape {
     Collective,
     /// A collective that is started or described, and has a request.
     StartCollective,
+    /// A blocking collective on a file, which belongs to the communicator that opened it.
+    File,
     /// Creates a communicator, whose handle is known after the call or, for a non-blocking one, after its request.
     CreateComm,
     /// Frees a communicator, whose handle may mean another one after the call.

@@ -61,7 +61,7 @@ fn all(variables: &[&CStr], pointers: &[&CStr]) -> Vec<usize> {
 pub(crate) fn handle(kind: Kind, integer: c_int) -> usize {
     let abi = abi();
     // MPICH has the same integers in both.
-    if abi.family == Family::Mpich {
+    if abi.family == Family::Mpich || kind == Kind::File {
         return integer.cast_unsigned() as usize;
     }
     // SAFETY: conversions take any integer that a program may have.
@@ -73,6 +73,7 @@ pub(crate) fn handle(kind: Kind, integer: c_int) -> usize {
             Kind::Message => pmpi::message_f2c(integer),
             Kind::Request => pmpi::request_f2c(integer),
             Kind::Win => pmpi::win_f2c(integer),
+            Kind::File => integer.cast_unsigned() as usize,
         }
     }
 }

@@ -103,6 +103,8 @@ pub(crate) enum Language {
 pub(crate) enum Kind {
     Comm,
     Datatype,
+    /// Known by the value that the program passes, so that no conversion is needed.
+    File,
     Group,
     Message,
     Request,

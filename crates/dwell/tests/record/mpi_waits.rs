@@ -26,6 +26,7 @@ const ALIKE: &[&str] = &[
     "barrier",
     "allreduce",
     "alltoall",
+    "set_view",
     "bcast",
     "reduce",
     "scan",
@@ -137,6 +138,7 @@ fn collectives() {
     for trials in both() {
         trials.find("barrier", "barrier_wait", "MPI_Barrier", "Rank 0");
         trials.find("allreduce", "nxn_wait", "MPI_Allreduce", "Rank 0");
+        trials.find("set_view", "nxn_wait", "MPI_File_set_view", "Rank 0");
         trials.find("alltoall", "nxn_wait", "MPI_Alltoall", "Rank 0");
         trials.find("bcast", "late_broadcast", "MPI_Bcast", "Rank 0");
         trials.find("reduce", "early_reduce", "MPI_Reduce", "Rank 0");

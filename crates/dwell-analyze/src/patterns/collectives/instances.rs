@@ -231,6 +231,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answering<'_, 
         return send_last_to_begin(&list, &awaited, out);
     }
     let first_end = list.iter().map(|it| it.end).min().unwrap_or(Time::BEGIN);
+    let is_apart = shape == CollectiveShape::File && first_end < last.enter;
     for it in &list {
         if let Some(number) = it.deferred {
             let (process, from, until) = (it.process, last.enter, first_end);
@@ -260,6 +261,8 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answering<'_, 
     };
     touches.sort_unstable_by_key(|touch| (touch.target, touch.time));
     for (it, late) in list.iter().zip(awaited) {
+        // One that left before the last came shows that members did not wait for all.
+        let late = late.filter(|_| !is_apart);
         let until = late.map_or(Duration::ZERO, |late| late.began.since(it.enter));
         let left = it.leave - it.enter;
         let waited = book(it, wait(shape), until, late.map(|late| late.location), Some(left));
@@ -287,7 +290,9 @@ fn wait(shape: CollectiveShape) -> Quantity {
         CollectiveShape::Fence => Quantity::Wait(Wait::WaitAtFence),
         CollectiveShape::Create => Quantity::Wait(Wait::WaitAtCreate),
         CollectiveShape::Free => Quantity::Wait(Wait::WaitAtFree),
-        CollectiveShape::All | CollectiveShape::Neighbours => Quantity::Wait(Wait::NxnWait),
+        CollectiveShape::All | CollectiveShape::Neighbours | CollectiveShape::File => {
+            Quantity::Wait(Wait::NxnWait)
+        }
         CollectiveShape::FromRoot => Quantity::Wait(Wait::LateBroadcast),
         CollectiveShape::ToRoot => Quantity::Wait(Wait::EarlyReduce),
         CollectiveShape::Prefix => Quantity::Wait(Wait::EarlyScan),
@@ -303,6 +308,7 @@ fn all_wait_for_all(shape: CollectiveShape) -> bool {
             | CollectiveShape::Create
             | CollectiveShape::Free
             | CollectiveShape::All
+            | CollectiveShape::File
     )
 }
 
