@@ -5,7 +5,7 @@
 //! | `abi` | differences between MPI libraries, found at run time |
 //! | `pmpi` | functions that the recorder calls itself |
 //! | `shape` | arguments of hooks, and the interface that all shapes of calls implement |
-//! | `messages`, `completion`, `collectives`, `rma`, `groups` | hooks of each shape |
+//! | `messages`, `completion`, `collectives`, `rma`, `groups`, `files` | hooks of each shape |
 //! | `world_comms` | communicators that are known to contain all processes |
 //! | `channel` | messages between the recorders of all processes |
 //! | `fortran` | passing of arguments in Fortran |
