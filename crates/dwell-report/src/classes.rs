@@ -2,7 +2,7 @@
 //!
 //! A call path belongs to the class of the outermost call of a runtime on it: a send that a library makes inside of a
 //! get is part of the get. Waits are subtracted from the calls that wait and are a class of their own, so the classes
-//! of a location add up to its time.
+//! of a location add up to its time. Start-up and shutdown are in no class.
 
 use cubex::{CnodeId, Meta, MetricId, Region, Result};
 use dwell_model::layer::layer_of_region;
@@ -79,9 +79,10 @@ impl Class {
         if region.role.contains("file_io") || region.name.starts_with("MPI_File_") {
             return Self::Io;
         }
-        // Calls of layers over MPI have the role that the recorder gave them.
+        // Calls of layers over MPI have the role that the recorder gave them, unless there is none for what they do.
+        let is_vague = matches!(region.role, "function" | "unknown" | "");
         let known = registry::find(region.name)
-            .filter(|(table, _)| matches!(table.hooks, Hooks::Typed | Hooks::Shaped));
+            .filter(|(table, _)| is_vague || matches!(table.hooks, Hooks::Typed | Hooks::Shaped));
         if let Some((_, row)) = known {
             return Self::of_operation(row.operation);
         }
@@ -89,9 +90,7 @@ impl Class {
             "openmp" | "pthread" if region.role.contains("barrier") => Self::Lock,
             "openmp" | "pthread" | "measurement" | "measurement_system" => Self::Compute,
             // A function of the program may be called mpi_heat; a role tells it from a call of a runtime.
-            "user" | "compiler" if matches!(region.role, "function" | "unknown" | "") => {
-                Self::Compute
-            }
+            "user" | "compiler" if is_vague => Self::Compute,
             _ if matches!(region.role, "artificial" | "loop" | "code") => Self::Compute,
             _ => Self::of_role(region),
         }
@@ -242,8 +241,8 @@ impl Query {
         Ok(sums)
     }
 
-    /// Returns the time of each location by class. All rows are empty if the report has no readable metric `time`. This
-    /// reads every stored row of `time` and of the waits; [`Query::class_totals`] is cheaper if sums over locations are
+    /// Returns the time of each location by class, without start-up and shutdown. All rows are empty if the report has no
+    /// readable metric `time`. This reads every stored row of `time` and of the waits; [`Query::class_totals`] is cheaper if sums over locations are
     /// enough.
     ///
     /// # Errors
@@ -258,6 +257,7 @@ impl Query {
         let classes = self.call_classes();
         let class_of =
             |cnode: CnodeId| classes.get(cnode.index()).copied().unwrap_or(Class::Compute);
+        let base = Base::of(self, time, None)?;
         let mut add = |class: Class, row: &cubex::Row, sign: f64| {
             let Some(sums) = rows.get_mut(class as usize) else { return };
             sums.resize(locations, 0.0);
@@ -267,7 +267,7 @@ impl Query {
         };
         let each = |metric: MetricId, place: &mut dyn FnMut(CnodeId, &cubex::Row)| {
             let values = self.report().values(metric)?;
-            for cnode in meta.cnodes() {
+            for cnode in meta.cnodes().filter(|&it| base.has(it)) {
                 if let Some(row) = values.exclusive(cnode)? {
                     place(cnode, &row);
                 }
@@ -319,6 +319,7 @@ mod tests {
             ("MPI_Init", "mpi", "function", Class::Runtime),
             ("ARMCI_NbGetS", "user", "rma", Class::Get),
             ("ARMCI_AllFence", "user", "rma", Class::Lock),
+            ("ARMCI_Lock", "user", "function", Class::Lock),
             ("GA_Zero", "ga", "function", Class::Runtime),
             ("mpi_waits.bin", "measurement", "artificial", Class::Compute),
             ("mpi_heat", "compiler", "function", Class::Compute),

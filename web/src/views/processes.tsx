@@ -73,7 +73,7 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
           {table ? <BarTable bars={bars} other={other} names={shown.names} present={present} /> : <Stacks bars={drawn ?? bars} other={drawnBeside} names={shown.names} />}
         </section>
         <section class="pane whole-pane" aria-label="The whole" tabIndex={0}>
-          <div class="pane-head"><h2>The whole</h2><span class="dim">over all processes</span></div>
+          <div class="pane-head"><h2>The whole</h2><span class="dim">over all processes{!t && ", without start-up and shutdown"}</span></div>
           <div class="pies">
             {[bars, ...(other ? [other] : [])].map((it, at) => (
               <figure key={at}>
