@@ -31,6 +31,8 @@ pub(crate) struct Waited {
     pub(crate) aligned: u32,
     /// True for several targets; `target` is the one that arrived last.
     pub(crate) multi: bool,
+    /// True for a further part of a wait that is counted already.
+    pub(crate) goes_on: bool,
 }
 
 impl Message for Waited {}

@@ -212,6 +212,7 @@ pub(super) fn answer(
         left: leave - enter,
         aligned,
         multi: false,
+        goes_on: false,
     }))
 }
 

@@ -232,8 +232,8 @@ impl Origin {
         {
             let Case { location, account, enter, leave, length, .. } = case;
             let (class, when) = (last.class, Span { begin: enter, end: leave });
-            let left = length.saturating_sub(high);
-            let call = HeldCall { location, account, class, when, since, left };
+            let (left, goes_on) = (length.saturating_sub(high), found.is_some());
+            let call = HeldCall { location, account, class, when, since, left, goes_on };
             let targets = case.targets.iter().map(|it| it.process).collect();
             self.chains.begin(served.process, call, targets, holds);
         }
@@ -257,9 +257,9 @@ impl Origin {
             }
         }
         let Waited { location, account, target, class, .. } = *waited;
-        let Waited { enter, low, high, left, aligned, multi, .. } = *waited;
+        let Waited { high, left, multi, .. } = *waited;
         let key = Key { location, account, target, class, multi };
-        self.ledger.wait(key, enter, (low, high), left, aligned);
+        self.ledger.wait(key, waited);
         if let Some(location) = process.location_mut(location) {
             location.paths.take_wait(account, high, left);
         }
@@ -374,6 +374,7 @@ fn judge(case: &Case) -> Option<(Waited, Vec<Edge>)> {
         left: case.length,
         aligned,
         multi: blamed.len() > 1,
+        goes_on: false,
     };
     // The owner of a lock takes contention out of the whole, whoever was waited for when.
     let edges = match waited.multi && case.lock.is_none() {

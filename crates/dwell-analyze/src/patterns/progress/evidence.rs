@@ -41,6 +41,7 @@ use crate::engine::instances::{Longest, NOTHING, WaitingCalls};
 use crate::engine::message::{Message, Outbox};
 use crate::engine::pattern::{Conclusion, Facts};
 use crate::engine::transport::{Error, Transport};
+use crate::protocol::progress_wait::Waited;
 
 /// Greatest number of partners of a process that are judged one by one. Beyond it, partners are judged by node.
 const MOST_PARTNERS: usize = 1024;
@@ -99,6 +100,8 @@ pub(crate) struct Key {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: u64,
+    /// Number of calls, which is less if some waits are further parts of others.
+    calls: u64,
     low: Duration,
     high: Duration,
     left: Duration,
@@ -110,6 +113,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, more: &Self) {
         self.count += more.count;
+        self.calls += more.calls;
         self.low += more.low;
         self.high += more.high;
         self.left += more.left;
@@ -117,7 +121,7 @@ impl Sum {
 
     /// Returns the calls that waited for a process.
     fn calls(&self, partner: ProcessNumber, class: Class) -> WaitingCalls {
-        let Self { count, longest: amount, begin, .. } = *self;
+        let Self { calls: count, longest: amount, begin, .. } = *self;
         let window = class.memory().unwrap_or(NOTHING);
         match count {
             0 => WaitingCalls::NONE,
@@ -161,17 +165,10 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Keeps a wait until its class is judged: its start, its bounds, the time of its call apart from other
-    /// waits, and the unlikelihood of its end.
+    /// Keeps a wait until its class is judged.
     #[inline]
-    pub(crate) fn wait(
-        &mut self,
-        key: Key,
-        begin: Time,
-        (low, high): (Duration, Duration),
-        left: Duration,
-        unlikely: u32,
-    ) {
+    pub(crate) fn wait(&mut self, key: Key, waited: &Waited) {
+        let Waited { enter: begin, low, high, left, aligned: unlikely, goes_on, .. } = *waited;
         let waits = self.waits.entry(key).or_default();
         let sum = match unlikely {
             0 => &mut waits.others,
@@ -181,6 +178,7 @@ impl Ledger {
             }
         };
         sum.count += 1;
+        sum.calls += u64::from(!goes_on);
         sum.low += low;
         sum.high += high;
         sum.left += left;

@@ -113,6 +113,8 @@ pub(super) struct HeldCall {
     pub(super) since: Time,
     /// Time of the call that is not a wait for its targets.
     pub(super) left: Duration,
+    /// True if it had waited for them.
+    pub(super) goes_on: bool,
 }
 
 /// Chain of a call, as far as it is known.
@@ -160,7 +162,7 @@ impl Chain {
     /// Returns the wait for the last member that came back right before the end of the call, unless chance explains that:
     /// one of many is likely to come at any time.
     fn conclude(self) -> Option<Waited> {
-        let HeldCall { location, account, class, when, since: enter, left } = self.call;
+        let HeldCall { location, account, class, when, since: enter, left, goes_on } = self.call;
         let others = self.members.len() as u64 - 1;
         let unlikely = |it: &Arrival| {
             let Duration(late) = when.end - it.away.end;
@@ -185,6 +187,7 @@ impl Chain {
             left,
             aligned,
             multi,
+            goes_on,
         })
     }
 }

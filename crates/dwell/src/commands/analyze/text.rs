@@ -167,7 +167,9 @@ fn causes(page: &mut Page, analysis: &Analysis, document: &Findings, top: usize)
     for (cause, of) in causes.iter().zip(analysis.causes()).take(top) {
         page.end();
         let said = cause.said();
-        let bounds = (of.cost().saturating_sub(of.margin), of.cost() + of.margin);
+        // What is uncertain by less than a hundredth is not worth two numbers.
+        let margin = if of.margin < of.cost() / 100 { 0 } else { of.margin };
+        let bounds = (of.cost().saturating_sub(margin), of.cost() + margin);
         let (time, part) = (amount(bounds), percent(bounds, analysis.times().run));
         let (id, head) = (&cause.id, visible(&said.head));
         page.heading(&format!("{id}. {head}: {time} of waits, {part} of the run"), 3);
