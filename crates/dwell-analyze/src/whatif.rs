@@ -160,6 +160,12 @@ impl<'a> WhatIf<'a> {
             expected = (length.round() as u64).min(expected);
             lengths.extend([busy, expected]);
         }
+        if !compiled.balanced.is_empty() {
+            let length = self.balanced_and_served(&compiled);
+            let length = length.map_err(|error| PredictError::Log(failure(&error)))?;
+            expected = expected.min(length);
+            lengths.push(length);
+        }
         let misfit = low.length.abs_diff(recorded);
         let least = lengths.iter().copied().min().unwrap_or(expected);
         let most = lengths.iter().copied().max().unwrap_or(expected);
@@ -219,6 +225,25 @@ impl<'a> WhatIf<'a> {
             (progress.map_err(|it| failure(&it))?, network.map_err(|it| failure(&it))?);
         let is_complete = progress.stuck == 0 && network.stuck == 0;
         Ok(is_complete.then_some([low.run, progress.run, network.run]))
+    }
+
+    /// Predicts the length of the run with balanced work if waits for progress cost it what they did. Which requests come
+    /// while their targets compute depends on where in its calls a process does the work of others, and that is unknown.
+    fn balanced_and_served(&self, compiled: &Compiled) -> Result<u64, LogError> {
+        let served = |compiled: &Compiled| {
+            let mut served = compiled.clone();
+            served.without.add(Wait::WaitForProgress);
+            served.without.add(Wait::WaitForProgressMulti);
+            served
+        };
+        let both = [&served(&Compiled::default()), &served(compiled)];
+        let [unchanged, balanced] = side_by_side(self.log.locations(), both, |compiled| {
+            let log = (&self.log, &self.customs);
+            let [low, _] = &self.unchanged;
+            play(&self.program, log, compiled, self.assumptions, Some(&low.shortest))
+        });
+        let (unchanged, balanced) = (unchanged?, balanced?);
+        Ok((self.recorded + balanced.length).saturating_sub(unchanged.length))
     }
 
     /// Finds the factors by which work is balanced.

@@ -55,6 +55,23 @@ fn synthetic_runs_without_changes() {
     });
 }
 
+/// In a solver whose gets need their targets, other requests come while targets compute if work is balanced. They do not
+/// make the run longer than it was.
+#[test]
+fn balanced_work_makes_no_run_longer() {
+    let directory = tempfile::tempdir().unwrap();
+    let of = sor::Options { ranks: 16, iterations: 20, seed: 1 };
+    sor::generate(&of, directory.path(), &|_| {}).unwrap();
+    let archive = Archive::open(directory.path()).unwrap();
+    let log = tempfile::tempdir().unwrap();
+    let mut options = Options::default();
+    options.log = Some(log.path().into());
+    let analysis = analyze(&archive, &options, &|_| {}).unwrap();
+    let what_if = analysis.what_if(log.path()).unwrap();
+    let found = what_if.predict(&[Change::Balance(Selection::Computing)]).unwrap();
+    assert!(found.predicted.unwrap().expected < found.recorded, "{found:?}");
+}
+
 /// Random records do not always follow the rules by which they are played: locks overlap, and members of collectives are
 /// missing. Most runs are played exactly, and all others nearly so or not at all.
 #[test]
