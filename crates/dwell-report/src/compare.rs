@@ -249,3 +249,19 @@ pub fn verdict(lengths: [f64; 2], judgement: Judgement) -> String {
     let [before, after] = lengths.map(format::seconds);
     format!("{verdict}: {before}, then {after}")
 }
+
+/// Returns the sentence about runs with different numbers of processes, such as `2 processes before and 4 after: a speedup
+/// of 1.50, 75.0 % of the 2.00 that so many processes promise for the same work`. `None` if the numbers are equal.
+pub fn speedup(processes: [f64; 2], lengths: [f64; 2]) -> Option<String> {
+    let ([from, to], [before, after]) = (processes, lengths);
+    if from == to || from <= 0.0 || after <= 0.0 {
+        return None;
+    }
+    let (speedup, promised) = (before / after, to / from);
+    let [from, to] = processes.map(format::number);
+    let part = format::percent(speedup / promised);
+    Some(format!(
+        "{from} processes before and {to} after: a speedup of {speedup:.2}, {part} of the {promised:.2} that so many \
+         processes promise for the same work"
+    ))
+}

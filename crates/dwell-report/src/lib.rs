@@ -42,7 +42,7 @@ pub use base::{Base, share};
 pub use classes::{Class, Classes};
 pub use compare::{
     Comparison, Difference, Efficiencies, Extent, Growth, Judgement, MatchedCall, Run, Scaling,
-    Series, Spread, Total, compare, matched_calls, series, verdict,
+    Series, Spread, Total, compare, matched_calls, series, speedup, verdict,
 };
 pub use cubex::{
     CnodeId, Error, GroupId, LocationId, Meta, MetricId, Owner, Place, Result, SystemNodeId,

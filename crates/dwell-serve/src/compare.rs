@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use dwell_report::format::seconds;
-use dwell_report::{CnodeId, Extent, Item, LocationId, Result, Spread, matched_calls, verdict};
+use dwell_report::{
+    CnodeId, Extent, Item, LocationId, Result, Spread, matched_calls, speedup, verdict,
+};
 
 use crate::overview;
 use crate::run::Run;
@@ -67,6 +69,10 @@ fn summary(first: &Run, second: &Run) -> Result<String> {
     let lengths = [extents[0].length, extents[1].length];
     let judgement = Spread::of(before, after).judge(THRESHOLD, extents[0].length);
     let mut text = verdict(lengths, judgement);
+    let processes = [first, second].map(|it| it.query.meta().groups().len() as f64);
+    if let Some(words) = speedup(processes, lengths) {
+        text.push_str(&format!("; {words}"));
+    }
     let overviews = [overview::overview(first)?, overview::overview(second)?];
     let change = |of: &dyn Fn(&Overview) -> Option<f64>| {
         let [before, after] = &overviews;

@@ -88,17 +88,8 @@ fn over(comparison: &Comparison) -> &'static str {
 
 /// Says that the runs differ in their processes, and what that should and did gain.
 fn scaling(comparison: &Comparison) -> Option<String> {
-    let [from, to] = comparison.processes;
-    let [before, after] = comparison.lengths;
-    (comparison.per_process && after > 0.0 && from > 0.0).then(|| {
-        let (speedup, promised) = (before / after, to / from);
-        let [from, to] = comparison.processes.map(format::number);
-        format!(
-            "{from} processes before and {to} after: a speedup of {speedup:.2}, {} of the {promised:.2} that so many \
-             processes promise for the same work",
-            format::percent(speedup / promised)
-        )
-    })
+    dwell_report::speedup(comparison.processes, comparison.lengths)
+        .filter(|_| comparison.per_process)
 }
 
 /// Names the findings about a call path before and after.
