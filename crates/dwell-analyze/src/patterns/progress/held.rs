@@ -125,8 +125,10 @@ struct Chain {
     members: BTreeSet<ProcessNumber>,
     /// Processes that those asked last waited for.
     next: BTreeSet<ProcessNumber>,
-    /// Number of members that have not answered.
+    /// Number of members that have not answered, and whether these are the targets of the call. When a target came again
+    /// is known without the chain: it is part of the upper bound.
     missing: usize,
+    of_targets: bool,
     arrivals: Vec<Arrival>,
 }
 
@@ -154,7 +156,7 @@ impl Chain {
     fn learn(&mut self, came: &Came) {
         let Came { member: process, location, away, .. } = *came;
         self.missing = self.missing.saturating_sub(1);
-        if away.end > self.call.since && away != Span::NONE {
+        if !self.of_targets && away.end > self.call.since && away != Span::NONE {
             self.arrivals.push(Arrival { process, location, away });
         }
     }
@@ -208,7 +210,14 @@ impl Chains {
         out: &mut Vec<Hold>,
     ) {
         let members = BTreeSet::from([process]);
-        let mut chain = Chain { call, members, next: targets, missing: 0, arrivals: Vec::new() };
+        let mut chain = Chain {
+            call,
+            members,
+            next: targets,
+            missing: 0,
+            of_targets: true,
+            arrivals: Vec::new(),
+        };
         let free = self.list.iter().position(Option::is_none);
         let number = free.unwrap_or(self.list.len());
         if chain.ask((process, number as u32), out) {
@@ -235,7 +244,11 @@ impl Chains {
         let place = self.list.get_mut(came.chain as usize)?;
         let chain = place.as_mut()?;
         chain.learn(came);
-        if chain.missing > 0 || chain.ask((came.process, came.chain), out) {
+        if chain.missing > 0 {
+            return None;
+        }
+        chain.of_targets = false;
+        if chain.ask((came.process, came.chain), out) {
             return None;
         }
         place.take()?.conclude()

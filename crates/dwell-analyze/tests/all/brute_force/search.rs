@@ -459,7 +459,8 @@ fn held(
         let unlikely = unlikely((leave - until) * all.len() as u64, gap);
         (unlikely > 0).then_some((until, member, unlikely))
     };
-    let (until, target, unlikely) = all.iter().filter_map(candidate).max()?;
+    let others = all.iter().filter(|it| !targets.contains_key(it));
+    let (until, target, unlikely) = others.filter_map(candidate).max()?;
     let high = (until - since).min(leave - enter - before);
     let culprit = entered(trace, target, until);
     let (_, class, _) = *targets.values().last()?;
