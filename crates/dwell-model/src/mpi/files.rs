@@ -2,15 +2,16 @@
 //! regions only, so that their time is not counted as computation.
 //!
 //! The standard does not say that collective calls wait for each other, but implementations exchange what each process wants
-//! before they access the file. Calls that begin or end a split collective are regions.
+//! before they access the file. Whether they serve others meanwhile is unknown: closing a file of a single process does not,
+//! as was seen. Calls that begin or end a split collective are regions.
 
-use super::role::make::{always, plain};
+use super::role::make::plain;
 use super::role::{rows, twins};
 use crate::operation::{Collective, Operation};
 use crate::table::{Family, families};
 
 pub(super) const FAMILIES: &[Family] = families! {
-    "files, collective, with large counts": twins!(always, Operation::Collective(Collective::File);
+    "files, collective, with large counts": twins!(plain, Operation::Collective(Collective::File);
         "MPI_File_read_all": File Pointer Count Datatype Status;
         "MPI_File_read_at_all": File Offset Pointer Count Datatype Status;
         "MPI_File_read_ordered": File Pointer Count Datatype Status;
@@ -18,7 +19,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         "MPI_File_write_at_all": File Offset Pointer Count Datatype Status;
         "MPI_File_write_ordered": File Pointer Count Datatype Status;
     );
-    "files, collective": rows!(always, Operation::Collective(Collective::File);
+    "files, collective": rows!(plain, Operation::Collective(Collective::File);
         "MPI_File_close": ClosedFile;
         "MPI_File_open": Comm Text Int Handle NewFile;
         "MPI_File_preallocate": File Offset;
