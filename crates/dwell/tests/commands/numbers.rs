@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
-use dwell_model::units::{bounds, percents, seconds};
+use dwell_model::units::{bounds, percents};
 use dwell_model::waits::Wait;
 use dwell_report::findings::{Entry, Finding, Findings, Named};
 use serde_json::{Value, json};
@@ -91,7 +91,9 @@ impl Analysed {
             }
         }
         for cause in &document.causes {
-            let (head, time) = (cause.said().head, seconds(cause.seconds));
+            let (head, of) = (cause.said().head, cause.seconds);
+            let margin = if cause.margin_seconds < of / 100.0 { 0.0 } else { cause.margin_seconds };
+            let time = bounds((of - margin).max(0.0), of + margin);
             self.after(&format!(" {}. {head}: {time} of waits", cause.id));
         }
         let (least, most) = (document.waits_seconds, document.waits_seconds_at_most);
