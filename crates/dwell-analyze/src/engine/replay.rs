@@ -354,7 +354,8 @@ fn write_log<P: Pattern>(
     });
     let owner = |process: ProcessNumber| assignment.rank(sharding.shard(process));
     let written = files::write(transport, world, directory, parts.collect(), owner)?;
-    let written = written.and_then(|()| scratch.check());
+    // A full disk is why the log could not be read back, and not the other way round.
+    let written = scratch.check().and(written);
     written.map_err(|error| Failure::Log(directory.into(), error))
 }
 
