@@ -7,19 +7,22 @@
 use std::collections::BTreeMap;
 
 use cubex::{CnodeId, Meta, MetricId, Result};
+use dwell_model::archive::STARTS_RECORDING;
 use dwell_model::operation::Operation;
 use dwell_model::registry;
 
 use crate::path;
 use crate::query::{Call, Flavour, Part, Query};
 
-/// Returns the calls that start or end a runtime, the outermost ones, and whether each starts one.
+/// Returns the calls that start or end a runtime, the outermost ones, and whether each starts one. What the recorder does at
+/// its start belongs to them, wherever it begins.
 pub(crate) fn outside(meta: &Meta) -> Vec<(CnodeId, bool)> {
     let mut found = Vec::new();
     let mut around: Vec<CnodeId> = meta.root_cnodes().collect();
     while let Some(cnode) = around.pop() {
         let name = meta.callee(cnode).map_or("", |it| it.name);
         match registry::find(name).map(|(_, row)| row.operation) {
+            _ if name == STARTS_RECORDING => found.push((cnode, true)),
             Some(Operation::Initialise) => found.push((cnode, true)),
             Some(Operation::Finalise) => found.push((cnode, false)),
             _ => around.extend(meta.cnode_children(cnode)),
