@@ -67,7 +67,7 @@ fn begin_transfer(
 #[inline(always)]
 pub fn read(hook: &'static Hook, it: Transfer) -> Option<Call> {
     let Transfer { target, bytes, address, context } = it;
-    let begin = move || match go_on(hook, word(hook, &it)) {
+    let begin = move || match go_on(hook, || word(hook, &it)) {
         Some(call) => Some(call),
         None => begin_transfer(hook, target, bytes, address, context),
     };

@@ -24,10 +24,12 @@ use otf2::event::{
 use otf2::id::{AttributeRef, GroupRef, LockId, MatchingId, Rank, RmaWinRef};
 use otf2::{Attribute, AttributeValue};
 
+use crate::entry;
 use crate::hook::{self, Hook};
+use crate::mpi::Completion;
 use crate::process::Process;
 use crate::profile::Counted;
-use crate::thread::{Busy, Call, Held, enter, enter_again};
+use crate::thread::{Busy, Call, Held, Try, enter, enter_again, go_on, go_on_completing};
 use crate::word::{Seen, Word};
 
 /// A call that is being recorded: its enter event is written, or its leave event will be. While it exists the thread is
@@ -144,6 +146,56 @@ impl Recorder {
     #[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
     pub fn returned(call: Call) -> Option<Self> {
         call.returned().map(Self::now)
+    }
+
+    /// Continues the region of tries of the calling thread with an operation that reads the word which `word` returns. `None` if
+    /// there is no such region: then the call has to be begun. It must be ended by [`returned_from_try`](Self::returned_from_try)
+    /// in both cases.
+    #[inline(always)]
+    pub fn try_again(hook: &'static Hook, word: impl FnOnce() -> Word) -> Option<Call> {
+        go_on(hook, word)
+    }
+
+    /// Notes that the open call is an operation that reads a word, which a later call completes.
+    #[inline(always)]
+    pub fn tries(&mut self, it: Try) {
+        self.thread.tries(it);
+    }
+
+    /// Continues a call that [tries](Self::tries), as [`returned`](Self::returned) does. `None` also if it is part of a region of
+    /// tries, and has ended.
+    #[inline(always)]
+    #[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
+    pub fn returned_from_try(call: Call) -> Option<Self> {
+        let thread = call.retaken()?;
+        let thread = if entry::is_on() { thread.end_operation(call.depth())? } else { thread };
+        call.resumed(thread).map(Self::now)
+    }
+
+    /// Continues the region of tries of the calling thread with a call that completes operations on the window of a handle. `None`
+    /// if there is no such region: then the call has to be begun. It must be ended by
+    /// [`returned_from_completing`](Self::returned_from_completing) in both cases.
+    #[inline(always)]
+    pub fn complete_try(
+        hook: &'static Hook,
+        window: usize,
+        target: Option<Rank>,
+        how: Completion,
+    ) -> Option<Call> {
+        go_on_completing(hook, window, target, how)
+    }
+
+    /// Continues a call that completes operations, with success or not, as [`returned`](Self::returned) does. `None` also if it is
+    /// part of a region of tries, and has ended.
+    #[inline(always)]
+    #[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
+    pub fn returned_from_completing(call: Call, succeeded: bool) -> Option<Self> {
+        let thread = call.retaken()?;
+        let thread = match entry::is_on() {
+            true => thread.end_completing(call.depth(), succeeded)?,
+            false => thread,
+        };
+        call.resumed(thread).map(Self::now)
     }
 
     /// Continues a call whose thread is busy, and reads the time.

@@ -37,6 +37,7 @@
 
 mod aggregate_polls;
 mod aggregate_short;
+mod aggregate_tries;
 mod chunks;
 mod enter;
 mod frame;
@@ -79,6 +80,9 @@ pub use aggregate_polls::{Counted as CountedOnly, count_only};
 pub(crate) use aggregate_polls::{Found, enter_again, go_on};
 pub(crate) use aggregate_short::begin_aggregated;
 use aggregate_short::{Stretch, Unframed};
+use aggregate_tries::Tried;
+pub use aggregate_tries::Try;
+pub(crate) use aggregate_tries::go_on_completing;
 pub(crate) use enter::{Held, enter, enter_at};
 use enter::{Opened, missed};
 pub(crate) use frame::Frame;
@@ -258,6 +262,8 @@ pub(crate) struct Thread {
     /// Return address of polls between which the thread sleeps, so that its processor time has to be known before.
     slow_polls: usize,
     last_read: LastRead,
+    /// The last operation that reads a word, if it is not complete.
+    tried: Option<Tried>,
     /// Set if the archive says that words of other processes were polled.
     polls_words: bool,
     /// Set if no event was written for the open call yet, because the call may be aggregated.

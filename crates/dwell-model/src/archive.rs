@@ -114,7 +114,8 @@ pub const INLINED_PLACE: &str = "DWELL::INLINED_PLACE";
 /// that they act on. The same number means the same variable at every process.
 ///
 /// For put, atomic and signal it is memory of the target, for a wait memory of the waiting process; a wait for several
-/// variables has none. Numbers from 2^63 on are static data of a program or library, smaller ones the symmetric heap.
+/// variables has none. Numbers from 2^63 on are static data of a program or library, smaller ones the symmetric heap. Of MPI
+/// it is the distance from the beginning of the window, in bytes; operations that change nothing have none.
 pub const SYMMETRIC_OFFSET: &str = "DWELL::SYMMETRIC_OFFSET";
 
 /// Attribute of a put with signal, an unsigned number: the offset of the signal in symmetric memory of the target, in

@@ -188,7 +188,8 @@ fn begin(hook: &'static Hook, words: Words<'_>, outlives: Option<usize>) -> Opti
                 if let Some(it) = transfer(&arguments, window) {
                     let has_event = hook.row.places.handle.is_some();
                     if hook.row.mode == Mode::Blocking || has_event {
-                        number = recorder.transfer(arguments.operation(), &it, Numbering::Own).0;
+                        number =
+                            recorder.transfer(arguments.operation(), &it, None, Numbering::Own).0;
                         what = Some(What::Transfer { window, both: true });
                     } else {
                         recorder.start_implicit(arguments.operation(), &it);

@@ -223,11 +223,13 @@ pub enum WindowMemory {
 #[derive(Debug)]
 pub struct Window {
     /// Id of the window in events.
-    pub(crate) number: RmaWinRef,
+    pub number: RmaWinRef,
     /// The communicator that the window was made from.
     pub comm: &'static Comm,
     /// Set if the call that made the window also allocated its memory.
     pub allocates: bool,
+    /// Unit of displacements in the memory of this process, in bytes. Programs pass the same at all processes.
+    pub unit: u64,
     /// Ids of the groups of the open epochs, plus one: the access epoch, and the exposure epoch.
     pub(super) epochs: [AtomicU32; 2],
 }
@@ -346,7 +348,7 @@ impl super::thread_state::ThreadState {
 
     /// Returns the window of a handle, or `None` if it is not known.
     #[inline(always)]
-    pub(super) fn window(&mut self, handle: usize) -> Option<&'static Window> {
+    pub(crate) fn window(&mut self, handle: usize) -> Option<&'static Window> {
         self.windows.find(&WINDOWS, handle)
     }
 }
@@ -437,12 +439,14 @@ impl Process {
         comm: &'static Comm,
         name: &str,
         memory: WindowMemory,
+        unit: u64,
     ) -> &'static Window {
         let number = comm.windows.fetch_add(1, Ordering::Relaxed);
         let window: &'static Window = Box::leak(Box::new(Window {
             number: self.define_comm_window(comm.number, number, name),
             comm,
             allocates: memory == WindowMemory::Allocated,
+            unit,
             epochs: [const { AtomicU32::new(0) }; 2],
         }));
         WINDOWS.remember(handle, window);

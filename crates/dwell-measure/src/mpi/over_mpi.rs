@@ -31,6 +31,7 @@ impl Process {
                 number: self.define_comm_window(comm.number, number, layer.title()),
                 comm,
                 allocates: false,
+                unit: 1,
                 epochs: [const { AtomicU32::new(0) }; 2],
             }))
         })

@@ -10,7 +10,7 @@ use otf2::event::{
     NonBlockingCollectiveRequest, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaWinCreate,
     RmaWinDestroy,
 };
-use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId};
+use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef};
 use otf2::{Attribute, AttributeValue};
 
 use super::comms::{Comm, Neighbours, Window};
@@ -18,7 +18,8 @@ use super::pending::Completion;
 use super::requests::{Request, Requests, Status, What};
 use super::skipped::{self, Stream};
 use crate::profile::Counted;
-use crate::recorder::{Access, Lock, LockRecord, Recorder, WindowCollective};
+use crate::recorder::{Access, Lock, LockRecord, Place, Recorder, WindowCollective};
+use crate::thread::Thread;
 
 /// A message: its communicator, partner, tag and length. A send and a receive with equal envelopes match in the order
 /// in which they were made.
@@ -346,12 +347,13 @@ impl Recorder {
         self.write_with(attribute::SEQUENCE, sequence, event);
     }
 
-    /// Records a one-sided operation and returns its number.
+    /// Records a one-sided operation and returns its number. `place` is the offset in the window, in bytes, if it matters.
     #[inline(always)]
     pub fn transfer(
         &mut self,
         operation: Operation,
         it: &Transfer,
+        place: Option<u64>,
         numbering: Numbering,
     ) -> MatchingId {
         let Transfer { window, target, .. } = *it;
@@ -361,7 +363,10 @@ impl Recorder {
         } else {
             own.shared(window.number, target)
         };
-        self.write_access(operation, &it.access(id));
+        match place {
+            Some(offset) => self.write_access_at(operation, &it.access(id), Place::memory(offset)),
+            None => self.write_access(operation, &it.access(id)),
+        }
         id
     }
 
@@ -369,15 +374,12 @@ impl Recorder {
     /// target, for all.
     #[inline(always)]
     pub fn completed(&mut self, window: &Window, target: Option<Rank>, how: Completion) {
-        let win = window.number;
-        let remote = how == Completion::Remote;
-        let (number, mut at) = (window.number, 0);
-        while let Some((id, local)) = self.thread.mpi.pending.complete(&mut at, number, target, how)
-        {
+        let (win, mut at) = (window.number, 0);
+        while let Some((id, local)) = self.thread.mpi.pending.complete(&mut at, win, target, how) {
             if local {
                 self.write_completed_later(win, id);
             }
-            if remote {
+            if how == Completion::Remote {
                 self.write_completed_at_target(win, id);
             }
         }
@@ -387,6 +389,7 @@ impl Recorder {
     /// does, and ends the call. For one target all records are written by one store.
     #[inline(always)]
     pub fn completed_and_leave(mut self, window: &Window, target: Option<Rank>, how: Completion) {
+        self.thread.completes_tried(window.number, target);
         let remote = how == Completion::Remote;
         if target.is_none() || !remote {
             self.completed(window, target, how);
@@ -499,6 +502,28 @@ impl Recorder {
         };
         let Some(group) = group else { return };
         self.write_group_sync(window.number, GroupRef(group), level);
+    }
+}
+
+impl Thread {
+    /// Writes that the outstanding operations on a window are complete, as [`Recorder::completed`] does.
+    pub(crate) fn write_completions(
+        &mut self,
+        time: u64,
+        win: RmaWinRef,
+        target: Option<Rank>,
+        how: Completion,
+    ) {
+        let mut at = 0;
+        while let Some((matching_id, local)) = self.mpi.pending.complete(&mut at, win, target, how)
+        {
+            if local {
+                self.write(time, RmaOpCompleteNonBlocking { win, matching_id });
+            }
+            if how == Completion::Remote {
+                self.write(time, RmaOpCompleteRemote { win, matching_id });
+            }
+        }
     }
 }
 

@@ -21,11 +21,9 @@
 use dwell_model::archive::POLLS_WORDS;
 use dwell_model::layer::Layer;
 use dwell_model::operation::Operation;
-use dwell_unify::definitions::attribute;
-use otf2::event::Leave;
 use otf2::id::RegionRef;
-use otf2::{Attribute, AttributeValue, List};
 
+use super::aggregate_tries::Tries;
 use super::user::Number;
 use super::{
     Busy, Call, Flags, Frame, Location, NOT_RECORDED, Opened, Thread, missed, place_of,
@@ -56,20 +54,22 @@ const RENEWED: u64 = 100_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AggregatedPolls {
     /// Time and processor time of the thread when they were read last, in nanoseconds.
-    read: (u64, u64),
+    pub(super) read: (u64, u64),
     /// End of its last call, if the region is open although the call is over; otherwise 0.
     pub(super) until: u64,
     /// Processor time between calls.
     own: u64,
     /// Number of calls in the region.
-    count: u64,
+    pub(super) count: u64,
     /// Number of calls that the thread has recorded, this region included.
-    calls: u64,
+    pub(super) calls: u64,
     /// Number of calls that are open with it.
-    depth: usize,
-    word: Word,
+    pub(super) depth: usize,
+    pub(super) word: Word,
     /// Value of the word, if its calls return one.
     value: u64,
+    /// State of tries of two calls, if the region has such.
+    pub(super) tries: Option<Tries>,
 }
 
 impl AggregatedPolls {
@@ -82,6 +82,7 @@ impl AggregatedPolls {
         depth: 0,
         word: Word { target: 0, bytes: 0, address: 0 },
         value: 0,
+        tries: None,
     };
 
     /// Returns `true` if a call at `time` continues the polling region that began at `begin`: since its last call, this
@@ -128,16 +129,16 @@ impl AggregatedPolls {
 /// The last call that read a word and was not part of a region of several calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LastRead {
-    return_address: usize,
-    word: Word,
-    value: u64,
+    pub(super) return_address: usize,
+    pub(super) word: Word,
+    pub(super) value: u64,
     /// Number of calls that the thread had recorded.
-    calls: u64,
+    pub(super) calls: u64,
 }
 
 /// Returns the processor time that the calling thread has used, in nanoseconds.
 #[cold]
-fn processor_time() -> u64 {
+pub(super) fn processor_time() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: there is a place for the time.
     let code = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
@@ -168,7 +169,7 @@ pub(crate) fn enter_again(hook: &'static Hook, word: Word) -> Option<Busy> {
 /// Continues the region of the last call, as [`enter_again`] does. `None` if this is another call, which has to be begun in
 /// the ordinary way.
 #[inline(always)]
-pub(crate) fn go_on(hook: &'static Hook, word: Word) -> Option<Call> {
+pub(crate) fn go_on(hook: &'static Hook, word: impl FnOnce() -> Word) -> Option<Call> {
     let words = words();
     let location = words.location.get();
     if location.addr() <= NOT_RECORDED.addr() {
@@ -179,7 +180,7 @@ pub(crate) fn go_on(hook: &'static Hook, word: Word) -> Option<Call> {
     if !is_open {
         return None;
     }
-    go_on_polling(hook, words, word)
+    go_on_polling(hook, words, word())
 }
 
 #[cold]
@@ -304,7 +305,7 @@ impl Thread {
     }
 
     /// Begins a region that later calls may continue. Its first call has been entered.
-    fn begin_polls(&mut self, word: Word) {
+    pub(super) fn begin_polls(&mut self, word: Word) {
         let (calls, depth) = (self.calls, self.depth);
         self.polls = AggregatedPolls { count: 1, calls, depth, word, ..AggregatedPolls::NONE };
     }
@@ -368,7 +369,8 @@ impl Thread {
     /// Returns `true` if a call continues the region that is open although its call is over.
     #[inline]
     fn goes_on(&mut self, hook: &Hook, words: &Words, word: Word) -> bool {
-        if self.polls.until == 0 {
+        let is_complete = self.polls.tries.is_none_or(|tries| tries.are_complete());
+        if self.polls.until == 0 || !is_complete {
             return false;
         }
         let Frame { stack, return_address, region, enter, .. } = *self.frame();
@@ -399,9 +401,12 @@ impl Thread {
 
     /// Leaves the region that is open although its call is over, at the time at which the call ended.
     fn end_polls(&mut self) {
-        let AggregatedPolls { until, count, word, .. } =
-            std::mem::replace(&mut self.polls, AggregatedPolls::NONE);
-        let Frame { region, layer, muted, hidden, row, .. } = *self.frame();
+        let polls = std::mem::replace(&mut self.polls, AggregatedPolls::NONE);
+        if let Some(tries) = polls.tries {
+            return self.end_tries(&polls, &tries);
+        }
+        let AggregatedPolls { until, count, word, .. } = polls;
+        let Frame { region, muted, row, .. } = *self.frame();
         if count <= 1 || muted {
             self.leave_last(until);
             return;
@@ -412,23 +417,8 @@ impl Thread {
         if self.flags.aside {
             let _ = self.leave_aside(until);
         }
-        let number = |attribute, number| {
-            let value = AttributeValue::Uint64(number);
-            Attribute { attribute, value }
-        };
         // The operation of the first call has a record.
         let bytes = u64::from(word.bytes) * (count - 1);
-        let (calls, region) = (number(attribute::CALLS, count), RegionRef(region));
-        let written = if bytes == 0 {
-            self.write_tagged(until, calls, Leave { region })
-        } else {
-            let tags = [calls, number(attribute::BYTES_IN_CALLS, bytes)];
-            self.write_event(until, List::from(tags.as_slice()), Leave { region })
-        };
-        if !written && !self.leaves_later(region) {
-            return;
-        }
-        self.depth -= 1;
-        self.layers = self.layers & !layer | hidden;
+        self.leave_several(until, RegionRef(region), count, bytes);
     }
 }

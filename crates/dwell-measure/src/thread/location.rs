@@ -132,6 +132,7 @@ impl Location {
             polls: AggregatedPolls::NONE,
             slow_polls: 0,
             last_read: LastRead::default(),
+            tried: None,
             polls_words: false,
             aggregated: false,
             unframed: None,

@@ -96,6 +96,8 @@ pub struct Abi {
     pub sum: usize,
     /// Handle of `MPI_BOR`, the reduction to the bits that are set in any number.
     pub bits: usize,
+    /// Handle of `MPI_NO_OP`, with which an atomic operation changes nothing.
+    pub no_op: usize,
     /// Value of `MPI_THREAD_FUNNELED`: only the thread that initialised MPI calls it.
     pub funneled: c_int,
     /// Value of `MPI_PROC_NULL`, a rank to which nothing is sent.
@@ -168,6 +170,7 @@ impl Abi {
             min: variable(c"ompi_mpi_op_min"),
             sum: variable(c"ompi_mpi_op_sum"),
             bits: variable(c"ompi_mpi_op_bor"),
+            no_op: variable(c"ompi_mpi_op_no_op"),
             funneled: 1,
             no_process: -2,
             root: -4,
@@ -203,6 +206,7 @@ impl Abi {
             min: 0x5800_0002,
             sum: 0x5800_0003,
             bits: 0x5800_0008,
+            no_op: 0x5800_000e,
             funneled: 1,
             no_process: -1,
             root: -3,
@@ -238,6 +242,7 @@ impl Abi {
             min: 0x22,
             sum: 0x21,
             bits: 0x29,
+            no_op: 0x3d,
             funneled: 1024,
             no_process: -3,
             root: -4,

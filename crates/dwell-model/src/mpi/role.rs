@@ -17,6 +17,12 @@ pub(super) enum Role {
     /// A number that the recorder does not read.
     Int,
     Aint,
+    /// Place in a window, in its units.
+    Displacement,
+    /// Address at which the call stores the word that it reads.
+    Former,
+    /// Reduction by which an operation combines its value with that at the target.
+    Reduction,
     Offset,
     /// A handle that the recorder does not read.
     Handle,
@@ -116,9 +122,10 @@ impl Role {
                 }
             }
             Self::LongCount => CType::Count,
-            Self::Aint => CType::Aint,
+            Self::Aint | Self::Displacement => CType::Aint,
             Self::Offset => CType::Offset,
             Self::Handle
+            | Self::Reduction
             | Self::Datatype
             | Self::ReceiveDatatype
             | Self::Comm
@@ -253,6 +260,10 @@ const fn places(operation: Operation, roles: &[Role]) -> Places {
             first(find(roles, Role::FreedComm), find(roles, Role::FreedWin)),
             first(find(roles, Role::ClosedFile), find(roles, Role::FreedSession)),
         ),
+        former: find(roles, Role::Former),
+        displacement: find(roles, Role::Displacement),
+        unit: find(roles, Role::Unit),
+        reduction: find(roles, Role::Reduction),
         allocated: find(roles, Role::NewMemory),
         ready: match find(roles, Role::ReadyRequest) {
             Some(request) => Some(Ready {

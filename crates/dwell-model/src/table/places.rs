@@ -351,9 +351,15 @@ pub struct Places {
     pub members: Option<Members>,
     /// The meaning of the returned value.
     pub success: Success,
-    /// Address at which an atomic operation stores the former value. The program may pass null, and the call then
-    /// fetches nothing.
+    /// Address at which an operation stores the value that it reads. The program of a coarray may pass null, and the call
+    /// then fetches nothing.
     pub former: Option<Arg>,
+    /// Place in a window that the operation acts on, in units of the window at the target (`MPI_Put`).
+    pub displacement: Option<Arg>,
+    /// Unit of displacements of the window that the call creates, in bytes.
+    pub unit: Option<Arg>,
+    /// The reduction by which an operation combines its value with that at the target (`MPI_Fetch_and_op`).
+    pub reduction: Option<Arg>,
     /// Address at which the call stores whether it obtained a lock. The program may pass null, and the call then waits
     /// until it has the lock.
     pub obtained: Option<Arg>,
@@ -392,6 +398,9 @@ impl Places {
         members: None,
         success: Success::Unsaid,
         former: None,
+        displacement: None,
+        unit: None,
+        reduction: None,
         obtained: None,
     };
 
@@ -448,6 +457,9 @@ impl Places {
             },
             success: self.success,
             former: Arg::all_later(self.former),
+            displacement: Arg::all_later(self.displacement),
+            unit: Arg::all_later(self.unit),
+            reduction: Arg::all_later(self.reduction),
             obtained: Arg::all_later(self.obtained),
         }
     }
@@ -563,6 +575,9 @@ impl Places {
             see("signal value", Some(signal.value), Kind::Integer);
             see("signal action", Some(signal.action), Kind::Integer);
         }
+        see("displacement", self.displacement, Kind::Integer);
+        see("unit", self.unit, Kind::Integer);
+        see("reduction", self.reduction, Kind::Handle);
         see("memory", self.memory, Kind::Pointer);
         see("allocated", self.allocated, Kind::Pointer);
         if let Some(ready) = self.ready {

@@ -3,13 +3,15 @@
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
-use dwell_measure::hook::Hook;
+use dwell_measure::hook::{self, Hook};
 use dwell_measure::mpi::{
     Comm, Completion, LockType, Numbering, Rank, Request, Transfer, What, Window, WindowMemory,
 };
 use dwell_measure::process;
 use dwell_measure::recorder::{self, Recorder};
-use dwell_measure::thread::Call;
+use dwell_measure::thread::{Call, Try};
+use dwell_measure::word::Word;
+use dwell_model::archive::SMALL;
 use dwell_model::operation::{Atomic, Operation};
 use dwell_model::table::{Arg, Bytes, Members};
 
@@ -36,8 +38,14 @@ impl Shape for Move {
         words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
+        let args = Args::of(words);
+        if may_poll(&args)
+            && let Some(call) = Recorder::try_again(hook, || word(&args))
+        {
+            return Some((call, None));
+        }
         let mut recorder = Recorder::enter_to_move(hook, || amounts(&Args::of(words)).0)?;
-        let started = moved(&Args::of(words), &mut recorder);
+        let started = moved(&args, &mut recorder);
         Some((recorder.entered(), started))
     }
 
@@ -46,7 +54,11 @@ impl Shape for Move {
         if started.is_some() {
             remember(&Args::of(words), started, result);
         }
-        if let Some(recorder) = Recorder::returned(call) {
+        let recorder = match may_poll(&Args::of(words)) {
+            true => Recorder::returned_from_try(call),
+            false => Recorder::returned(call),
+        };
+        if let Some(recorder) = recorder {
             recorder.leave();
         }
     }
@@ -62,13 +74,54 @@ fn moved(args: &Args<'_>, recorder: &mut Recorder) -> Started {
     let has_request = args.places.handle.is_some();
     let it = Transfer { window, target, bytes, fetched };
     let numbering = if has_request { Numbering::Own } else { Numbering::Shared };
-    let id = recorder.transfer(operation, &it, numbering);
+    let id = recorder.transfer(operation, &it, place(args, window, bytes), numbering);
+    let length = if operation == Operation::Get { bytes } else { fetched };
+    if may_poll(args)
+        && length <= WORD
+        && let Some(former) = args.places.former
+    {
+        let result = (args.buffer(former), hook::Bytes(length));
+        let (window, offset) = (window.number, offset(args, window));
+        recorder.tries(Try { word: word(args), window, offset, result });
+    }
     let both = match operation {
         Operation::Get => true,
         Operation::Atomic(which) => which.fetches(),
         _ => false,
     };
     has_request.then(|| Request::started(What::Transfer { window, both }, id.0))
+}
+
+/// Greatest length of a word that programs poll, in bytes.
+const WORD: u64 = 8;
+
+/// Returns `true` for operations that may read a word of another process until it has changed, and that a flush completes.
+#[inline(always)]
+fn may_poll(args: &Args<'_>) -> bool {
+    args.places.former.is_some() && args.places.handle.is_none()
+}
+
+/// Returns the word that an operation reads. Its address identifies it among all windows.
+#[inline(always)]
+fn word(args: &Args<'_>) -> Word {
+    let (bytes, _) = amounts(args);
+    let target = args.rank(args.places.target).unwrap_or(u32::MAX);
+    let window = args.window().unwrap_or_default() as u64;
+    let address = window.rotate_left(24) ^ args.displacement();
+    Word { target, bytes: bytes as u32, address }
+}
+
+/// Returns the place in a window that an operation acts on, in bytes.
+#[inline(always)]
+fn offset(args: &Args<'_>, window: &Window) -> u64 {
+    args.displacement().wrapping_mul(window.unit)
+}
+
+/// Returns the place in a window that an operation may change, if it is small enough for others to wait for that.
+#[inline(always)]
+fn place(args: &Args<'_>, window: &Window, bytes: u64) -> Option<u64> {
+    let changes = args.operation() != Operation::Get && !args.changes_nothing();
+    (changes && bytes <= SMALL).then(|| offset(args, window))
 }
 
 /// Returns the number of bytes that an operation sends, or that a get fetches, and the number that an atomic operation
@@ -100,23 +153,34 @@ impl Shape for Flush {
     type State = Call;
 
     #[inline(always)]
-    fn begin(hook: &'static Hook, _: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
-        Recorder::enter(hook).map(Recorder::entered)
+    fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
+        let args = Args::of(words);
+        let of_try = || {
+            let target = args.rank(args.places.target).map(Rank);
+            Recorder::complete_try(hook, args.window()?, target, completion(&args))
+        };
+        of_try().or_else(|| Recorder::enter(hook).map(Recorder::entered))
     }
 
     #[inline(always)]
     fn end(call: Call, _: &'static Hook, words: &Words<'_>, result: c_int) {
-        let Some(mut recorder) = Recorder::returned(call) else { return };
+        let recorder = Recorder::returned_from_completing(call, result == 0);
+        let Some(mut recorder) = recorder else { return };
         let args = Args::of(words);
         if let Some(window) = window(&args, &mut recorder).filter(|_| result == 0) {
-            let how = match args.operation() {
-                Operation::CompleteLocal => Completion::Local,
-                _ => Completion::Remote,
-            };
             let target = args.rank(args.places.target).map(Rank);
-            return recorder.completed_and_leave(window, target, how);
+            return recorder.completed_and_leave(window, target, completion(&args));
         }
         recorder.leave();
+    }
+}
+
+/// Returns how far a flush completes operations.
+#[inline(always)]
+fn completion(args: &Args<'_>) -> Completion {
+    match args.operation() {
+        Operation::CompleteLocal => Completion::Local,
+        _ => Completion::Remote,
     }
 }
 
@@ -263,7 +327,8 @@ impl Shape for Create {
                     None => WindowMemory::Passed,
                 };
                 let name = hook.row.name();
-                let window = recorder.process().add_window(handle, comm, name, memory);
+                let unit = args.places.unit.map_or(1, |at| args.number(at).max(1).cast_unsigned());
+                let window = recorder.process().add_window(handle, comm, name, memory, unit);
                 recorder.window_created(window, sequence);
             }
         });

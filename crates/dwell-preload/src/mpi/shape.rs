@@ -169,12 +169,39 @@ impl<'a> Args<'a> {
     /// Returns a number of elements; a negative one becomes 0.
     #[inline(always)]
     pub(crate) fn count(&self, at: Arg) -> u64 {
-        let count = match (self.types.get(at.index()), self.is_c()) {
+        self.number(at).max(0).cast_unsigned()
+    }
+
+    /// Returns an argument that is a number, of type `int` or `MPI_Aint`.
+    #[inline(always)]
+    pub(crate) fn number(&self, at: Arg) -> i64 {
+        match (self.types.get(at.index()), self.is_c()) {
             (Some(CType::Int), _) => i64::from(self.int(at)),
             (_, true) => self.word(at) as i64,
             (_, false) => self.passed(at).read(0).unwrap_or(0_i64),
-        };
-        count.max(0).cast_unsigned()
+        }
+    }
+
+    /// Returns the place in a window that an operation acts on, in units of the window.
+    #[inline(always)]
+    pub(crate) fn displacement(&self) -> u64 {
+        self.places.displacement.map_or(0, |at| self.number(at).cast_unsigned())
+    }
+
+    /// Returns `true` for an atomic operation that only reads. In Fortran programs it is not known.
+    #[inline(always)]
+    pub(crate) fn changes_nothing(&self) -> bool {
+        let reads = |at| self.is_c() && self.abi.handle(self.word(at)) == self.abi.no_op;
+        self.places.reduction.is_some_and(reads)
+    }
+
+    /// Returns the address of a buffer.
+    pub(crate) fn buffer(&self, at: Arg) -> Passed {
+        if self.language != Language::Descriptors {
+            return self.passed(at);
+        }
+        // SAFETY: a descriptor begins with the address of the buffer, which the program passed.
+        unsafe { Passed::new(self.passed(at).read(0).unwrap_or(0)) }
     }
 
     /// Returns an argument that is a handle, converted to that of C.

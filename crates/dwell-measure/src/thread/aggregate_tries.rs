@@ -1,0 +1,360 @@
+//! Aggregation of tries of two calls: an operation of MPI that reads a word of another process, and the call that completes
+//! it. A program that spins on such a word makes both again and again until the word has changed.
+//!
+//! This extends [`aggregate_polls`](super::aggregate_polls), whose rules say what continues a loop. What differs is that the
+//! word is known only when the second call returns: until then its buffer belongs to MPI and is not read. So a place is known
+//! to poll only after a try has found what the one before it found. From then on, its operations begin a region: that
+//! stays open over the completing calls, and continues as long as tries of the same two calls follow one another.
+//!
+//! A region of several tries is written as one call of each function, with the number of calls: the operation from the
+//! beginning of its first call to the end of its last, then the last completing call. All operations of the region have
+//! one number, which that call completes, as operations have that are outstanding together.
+#![allow(unsafe_code)] // Looks at the state of the thread.
+
+use dwell_model::layer::Layer;
+use dwell_unify::definitions::attribute;
+use otf2::event::{Leave, RmaWaitChange};
+use otf2::id::{Rank, RegionRef, RmaWinRef};
+use otf2::{Attribute, AttributeValue, List};
+
+use super::aggregate_polls::{AggregatedPolls, LastRead, processor_time};
+use super::frame::{Frame, NO_FRAME};
+use super::{Busy, Call, Flags, Location, NOT_RECORDED, Thread, place_of, take_as_it_is};
+use crate::entry::{self, Words, words};
+use crate::hook::{Bytes, Hook, Passed};
+use crate::modulo::Modulo;
+use crate::mpi::Completion;
+use crate::word::{Seen, Word};
+
+/// An operation that reads a word of a window.
+#[derive(Clone, Copy, Debug)]
+pub struct Try {
+    /// The word, by which tries are compared. Its address is unique among all windows of the process.
+    pub word: Word,
+    /// Window of the word.
+    pub window: RmaWinRef,
+    /// Place of the word in the window of the target, in bytes.
+    pub offset: u64,
+    /// Buffer in which the value is found once the operation is complete, and the length of the value.
+    pub result: (Passed, Bytes),
+}
+
+/// The last operation that read a word, until the next call completes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tried {
+    it: Try,
+    return_address: usize,
+    site: usize,
+    /// Number of calls that the thread had recorded.
+    calls: u64,
+}
+
+/// The part of a try that a region of several tries has got to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The operation is not complete.
+    Begun,
+    /// The program is in the call that completes it.
+    Completing,
+    /// The completing call is over.
+    Complete,
+}
+
+/// What a region of tries has in addition to other regions of polls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tries {
+    stage: Stage,
+    it: Try,
+    /// End of the last operation, and the beginning of the last completing call.
+    left: u64,
+    entered: u64,
+    completing: Option<Completing>,
+    /// Set if the last try found another value.
+    found: bool,
+}
+
+/// The call that completes the operations of a region.
+#[derive(Clone, Copy, Debug)]
+struct Completing {
+    region: u32,
+    layer: Layer,
+    return_address: usize,
+    /// Key of its call site, which is that of its callers if these are recorded.
+    site: usize,
+    target: Option<Rank>,
+    how: Completion,
+}
+
+impl Tries {
+    /// Returns `true` if an operation may follow: the one before it is complete.
+    pub(super) fn are_complete(&self) -> bool {
+        self.stage == Stage::Complete
+    }
+}
+
+/// Continues the region of tries of this thread with the call that completes its operation. `None` if there is no such
+/// region, or this is another call, which has to be begun in the ordinary way.
+#[inline(always)]
+pub(crate) fn go_on_completing(
+    hook: &'static Hook,
+    window: usize,
+    target: Option<Rank>,
+    how: Completion,
+) -> Option<Call> {
+    let words = words();
+    let location = words.location.get();
+    if location.addr() <= NOT_RECORDED.addr() {
+        return None;
+    }
+    // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped. It is only read.
+    let polls = unsafe { &(*Location::of(location).thread.get()).polls };
+    if polls.until == 0 || polls.tries.is_none() {
+        return None;
+    }
+    complete_try(hook, words, window, (target, how))
+}
+
+#[cold]
+#[inline(never)]
+fn complete_try(
+    hook: &'static Hook,
+    words: &Words,
+    window: usize,
+    (target, how): (Option<Rank>, Completion),
+) -> Option<Call> {
+    let mut thread = take_as_it_is(words)?;
+    let return_address = words.return_address.get();
+    let window = thread.mpi.window(window).map(|window| window.number);
+    if let Some(region) = hook.region() {
+        let (layer, site) = (hook.meaning.layer, return_address);
+        let call = Completing { region, layer, return_address, site, target, how };
+        if thread.completes(window, call, words) {
+            return Some(thread.entered());
+        }
+    }
+    thread.release();
+    None
+}
+
+impl Busy {
+    /// Ends an operation that reads a word, if it is part of a region of tries or begins one. `None` if it is, and otherwise
+    /// the thread, for ending the call in the ordinary way.
+    #[inline(always)]
+    pub(crate) fn end_operation(mut self, depth: usize) -> Option<Self> {
+        let AggregatedPolls { tries, until, depth: of_region, .. } = self.polls;
+        let continues = tries.is_some() && until == 0 && of_region == depth + 1;
+        if !continues && !self.begins_tries(depth) {
+            return Some(self);
+        }
+        self.keep_begun();
+        self.release();
+        None
+    }
+
+    /// Ends the call that completes the operation of a region of tries, with success or not. `None` if it is one, and otherwise
+    /// the thread, for ending the call in the ordinary way.
+    #[inline(always)]
+    pub(crate) fn end_completing(mut self, depth: usize, succeeded: bool) -> Option<Self> {
+        if self.polls.tries.is_none() || self.polls.until != 0 || self.polls.depth != depth + 1 {
+            return Some(self);
+        }
+        self.keep_complete(succeeded);
+        self.release();
+        None
+    }
+}
+
+impl Thread {
+    /// Notes that the open call is an operation that reads a word.
+    #[inline(always)]
+    pub(crate) fn tries(&mut self, it: Try) {
+        let Frame { return_address, site, .. } = *self.frame();
+        self.tried = Some(Tried { it, return_address, site, calls: self.calls });
+    }
+
+    /// Returns `true` if the operation that ends now begins a region of tries: its place has polled before.
+    #[inline(always)]
+    fn begins_tries(&mut self, depth: usize) -> bool {
+        let Flags { muted, off, aside, .. } = self.flags;
+        let Some(Tried { it, calls, .. }) = self.tried else { return false };
+        if muted | off | aside | self.aggregated || self.depth != depth + 1 || calls != self.calls {
+            return false;
+        }
+        let site = self.frames.modulo(depth).site;
+        let place = self.sites.modulo(place_of(site));
+        if !place.polls || place.return_address != site || self.polls.count != 0 {
+            return false;
+        }
+        let (stage, left, entered, completing) = (Stage::Begun, 0, 0, None);
+        self.begin_polls(it.word);
+        self.polls.tries = Some(Tries { stage, it, left, entered, completing, found: false });
+        true
+    }
+
+    /// Keeps the region open after an operation.
+    #[cold]
+    #[inline(never)]
+    fn keep_begun(&mut self) {
+        let time = self.now();
+        let recorded_inside = self.polls.calls != self.calls;
+        let Some(tries) = &mut self.polls.tries else { return };
+        (tries.stage, tries.left) = (Stage::Begun, time);
+        self.polls.until = time;
+        self.flags.unsettled = true;
+        if recorded_inside || self.flags.muted {
+            self.settle();
+        }
+    }
+
+    /// Returns `true` if a call completes the operation of the open region, and begins that part of the try.
+    fn completes(
+        &mut self,
+        window: Option<RmaWinRef>,
+        mut call: Completing,
+        words: &Words,
+    ) -> bool {
+        let time = self.now();
+        let Some(tries) = self.polls.tries else { return false };
+        let place = |it: &Completing| (it.region, it.return_address);
+        let same = tries.completing.is_none_or(|before| place(&before) == place(&call));
+        let of_word = Some(tries.it.window) == window
+            && call.target.is_none_or(|target| target.0 == tries.it.word.target);
+        let in_time = time < self.turns_at && entry::is_quiet() == self.flags.off;
+        if tries.stage != Stage::Begun || !same || !of_word || !in_time {
+            return false;
+        }
+        if let Some(before) = tries.completing {
+            call.site = before.site;
+        } else if self.flags.unwinds && self.depth == 1 {
+            call.site = self.caller(call.return_address, words.stack.get(), words.frame.get());
+        }
+        let (stage, entered, completing) = (Stage::Completing, time, Some(call));
+        self.polls.tries = Some(Tries { stage, entered, completing, ..tries });
+        self.polls.until = 0;
+        true
+    }
+
+    /// Ends a try, and keeps its region open if the word has not changed.
+    #[cold]
+    #[inline(never)]
+    fn keep_complete(&mut self, succeeded: bool) {
+        let time = self.now();
+        let recorded_inside = self.polls.calls != self.calls;
+        let Some(mut tries) = self.polls.tries else { return };
+        let (result, bytes) = tries.it.result;
+        let seen = if succeeded { result.word(bytes) } else { Seen::Something };
+        let fails = !self.finds(seen);
+        tries.stage = Stage::Complete;
+        tries.found = succeeded && !fails;
+        if recorded_inside {
+            // Nothing may be written at an earlier time.
+            (tries.left, tries.entered) = (time, time);
+        }
+        self.polls.tries = Some(tries);
+        self.polls.until = time;
+        self.flags.unsettled = true;
+        if !fails || recorded_inside || self.flags.muted {
+            self.settle();
+        } else if self.polls.count == 1 {
+            self.polls.read = (time, processor_time());
+        }
+    }
+
+    /// Notes that the open call completes operations on a window. If it completes an operation that has read a word, and the
+    /// one before it found the same value there, then its place polls.
+    #[inline(always)]
+    pub(crate) fn completes_tried(&mut self, window: RmaWinRef, target: Option<Rank>) {
+        if let Some(tried) = self.tried.take() {
+            self.compare_tried(&tried, window, target);
+        }
+    }
+
+    #[inline(never)]
+    fn compare_tried(&mut self, tried: &Tried, window: RmaWinRef, target: Option<Rank>) {
+        let Tried { it: Try { word, result, .. }, return_address, site, calls } = *tried;
+        let of_word = target.is_none_or(|target| target.0 == word.target);
+        if calls + 1 != self.calls || tried.it.window != window || !of_word {
+            return;
+        }
+        let (buffer, bytes) = result;
+        let Seen::Value(value) = buffer.word(bytes) else { return };
+        let last = self.last_read;
+        self.last_read = LastRead { return_address, word, value, calls: self.calls };
+        let same =
+            last.return_address == return_address && (last.word, last.value) == (word, value);
+        if same && last.calls + 2 == self.calls {
+            let place = self.sites.modulo_mut(place_of(site));
+            place.polls |= place.return_address == site;
+        }
+    }
+
+    /// Writes what was deferred of a region of tries, which is over.
+    pub(super) fn end_tries(&mut self, polls: &AggregatedPolls, tries: &Tries) {
+        let AggregatedPolls { until, count, word, .. } = *polls;
+        let Frame { region, layer, .. } = *self.frame();
+        let Tries { stage, it, left, entered, completing, found } = *tries;
+        // The operation of the first call has a record.
+        let bytes = u64::from(word.bytes) * (count - 1);
+        if !self.leave_several(left, RegionRef(region), count, bytes) {
+            return;
+        }
+        let (entered, completed) = match stage {
+            Stage::Begun => (until, count - 1),
+            Stage::Completing | Stage::Complete => (entered, count),
+        };
+        let Some(Completing { region, layer: of, return_address, site, target, how }) =
+            completing.filter(|_| completed > 0)
+        else {
+            return;
+        };
+        if !self.open(entered, Frame { return_address, site, region, layer, ..NO_FRAME }) {
+            return;
+        }
+        if stage == Stage::Complete {
+            self.write_completions(until, it.window, target, how);
+        }
+        if found {
+            self.polls_words(of);
+            let number =
+                |attribute, number| Attribute { attribute, value: AttributeValue::Uint64(number) };
+            let attributes = [
+                number(attribute::SYMMETRIC_OFFSET, it.offset),
+                number(attribute::OWNER, word.target.into()),
+            ];
+            let attributes = List::from(attributes.as_slice());
+            self.write_event(until, attributes, RmaWaitChange { win: it.window });
+        }
+        self.leave_several(until, RegionRef(region), completed, 0);
+    }
+
+    /// Leaves the innermost call, which stands for several. Returns `false` if there was no room.
+    pub(super) fn leave_several(
+        &mut self,
+        time: u64,
+        region: RegionRef,
+        count: u64,
+        bytes: u64,
+    ) -> bool {
+        if count <= 1 {
+            return self.leave_last(time);
+        }
+        let number = |attribute, number| {
+            let value = AttributeValue::Uint64(number);
+            Attribute { attribute, value }
+        };
+        let Frame { layer, hidden, .. } = *self.frame();
+        let calls = number(attribute::CALLS, count);
+        let written = if bytes == 0 {
+            self.write_tagged(time, calls, Leave { region })
+        } else {
+            let tags = [calls, number(attribute::BYTES_IN_CALLS, bytes)];
+            self.write_event(time, List::from(tags.as_slice()), Leave { region })
+        };
+        if !written && !self.leaves_later(region) {
+            return false;
+        }
+        self.depth -= 1;
+        self.layers = self.layers & !layer | hidden;
+        true
+    }
+}
