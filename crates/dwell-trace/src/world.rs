@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dwell_model::archive;
 use dwell_model::layer::Layer;
-use otf2::id::{AttributeRef, ParameterRef};
+use otf2::id::{AttributeRef, ParameterRef, RmaWinRef};
 use otf2::read::Definitions;
 use otf2::{Anchor, Attribute, AttributeValue, Definition, List};
 use serde::{Deserialize, Serialize};
@@ -156,6 +156,15 @@ fn instance(defs: &Definitions) -> Option<ParameterRef> {
         }
         _ => None,
     })
+}
+
+/// Returns an address that is the same for the same memory at all processes, from the offset that a record states. Every
+/// window of MPI has offsets of its own, other layers have one address space for all.
+pub fn address(layer: Option<Layer>, window: RmaWinRef, offset: u64) -> u64 {
+    match layer.is_some_and(Layer::has_messages) {
+        true => offset.wrapping_add((u64::from(window.0) + 1) << 48),
+        false => offset,
+    }
 }
 
 /// Returns the value of an attribute, or `None` if it is missing or not a number.

@@ -38,6 +38,7 @@ const HANDS: &str = "who held the lock between two tries is not seen if it chang
 const BLOCKS: &str =
     "a read that blocks until its target serves it is a wait too, which the program does not count";
 const HELD: &str = "on a busy machine a call ends too late after the process that held it came";
+const FEW: &str = "a loop that sleeps long between its calls makes too few of them to be one";
 const PLAIN_LOADS: &str = "a process that spins on plain loads counts as computing";
 const READS: &str = "reads of a flag by others count as what ended the wait for it";
 
@@ -60,20 +61,13 @@ const RULES_TO_COME: &[Known] = &[
     always("armci-sm", "word_by_add spin", COMPUTING),
     at_times("armci-pt2pt", "word_by_add spin", COMPUTING),
     at_times("shmem-tcp", "sense_barrier spin", BLOCKS),
-    always("", "ticket_lock spin", COMPUTING),
-    at_times("", "ticket_lock efficiency", COMPUTING),
-    at_times("", "ticket_lock root", COMPUTING),
-    always("", "ticket_back_off spin", COMPUTING),
-    at_times("", "ticket_back_off efficiency", COMPUTING),
-    at_times("", "ticket_back_off root", COMPUTING),
-    always("openmpi-sm", "word_by_get spin", COMPUTING),
-    always("openmpi-sm", "word_by_get efficiency", COMPUTING),
-    at_times("openmpi-sm", "word_by_get root", COMPUTING),
+    at_times("openmpi-pt2pt", "ticket_lock spin", BLOCKS),
+    at_times("openmpi-pt2pt", "ticket_lock root", BLOCKS),
+    at_times("", "ticket_back_off spin", FEW),
+    at_times("", "ticket_back_off root", FEW),
     at_times("shmem-sm", "sense_barrier late_signal", READS),
-    always("openmpi-sm", "ring_by_fetch spin", COMPUTING),
-    always("openmpi-sm", "ring_by_fetch efficiency", COMPUTING),
-    at_times("openmpi-pt2pt", "ring_by_fetch spin", COMPUTING),
-    at_times("mpich", "ring_by_fetch spin", COMPUTING),
+    at_times("openmpi-pt2pt", "ring_by_fetch spin", BLOCKS),
+    at_times("mpich", "ring_by_fetch spin", BLOCKS),
     always("shmem-sm", "consumer efficiency", COMPUTING),
     always("armci-sm", "word_by_add efficiency", COMPUTING),
     at_times("armci-sm", "word_by_add root", COMPUTING),

@@ -364,7 +364,7 @@ impl<P: Pattern> Player<'_, P> {
             // In a collective all members are present: imbalance is not a wait for progress.
             self.here.location.done.clear();
         }
-        if self.here.location.merged > 1 && frame.traits.has(Traits::ONE_SIDED) {
+        if self.here.location.merged > 1 {
             self.polled(time, frame, account);
         }
         let noted = frame.noted || frame.traits.has(Traits::ENDS);
@@ -471,14 +471,24 @@ impl<P: Pattern> Player<'_, P> {
         }
     }
 
-    /// Ends a region of several calls that read a word of another process until it had changed. They waited for that, and
-    /// not for their own operations.
+    /// Ends a region of several calls that read a word of another process until it had changed, or that completed such
+    /// reads. They waited for the change, and not for their own operations.
     #[cold]
     #[inline(never)]
     fn polled(&mut self, time: Time, frame: Frame, account: Account) {
+        if !frame.traits.has(Traits::ONE_SIDED) && !self.completes(&frame) {
+            return;
+        }
         self.here.location.done.clear();
         let calls = self.here.location.merged;
         self.tested(time, frame, time - frame.enter, (account, calls));
+    }
+
+    /// Returns `true` for a call that completes operations.
+    fn completes(&self, frame: &Frame) -> bool {
+        let meaning = self.here.world.roles.get(frame.region).meaning;
+        let operation = meaning.map(|meaning| meaning.operation);
+        matches!(operation, Some(Operation::CompleteRemote | Operation::CompleteLocal))
     }
 
     /// Records that a call tested whether something has happened, which it may do again and again; or that several short calls
@@ -493,7 +503,9 @@ impl<P: Pattern> Player<'_, P> {
         let Some(&above) = self.here.location.stack.last() else { return };
         let Frame { path, enter, .. } = frame;
         let (caller, inside) = (above.enter, above.inside);
-        let test = Test { path, account, enter, leave: time, length, calls, caller, inside };
+        let completes = self.completes(&frame);
+        let test =
+            Test { path, account, enter, leave: time, length, calls, completes, caller, inside };
         let paths = &mut self.here.location.paths;
         let polls = self.here.location.polls.take();
         let (mut run, ended) = Run::after(polls, test, |path, time, calls| {

@@ -2,7 +2,8 @@
 //!
 //! Consecutive calls that test, in the same call of the program and with no other call in between, are a run. A run is
 //! a loop as soon as it has [`TRIES`] calls and one of its call sites repeats; until then it may be several tests that are
-//! made once. A loop may therefore have several call sites, such as one that tests two requests in turn.
+//! made once. A loop may therefore have several call sites, such as one that tests two requests in turn. Tries of two calls,
+//! an operation and the call that completes it, are a region each.
 //!
 //! Between the calls of a loop the process does nothing else. The recorder makes sure of that where it merges calls into
 //! one region. Calls that it did not merge may be [`APART`] from each other, and one in [`LATE`] later than that, since a
@@ -33,7 +34,8 @@ const REGIONS: usize = 4;
 const TRIES: u64 = 5;
 /// Longest time between two calls of a loop.
 const APART: Duration = Duration(10_000);
-/// Longest time between two regions that each stand for several calls of a loop.
+/// Longest time between two regions that each stand for several calls of a loop, and between two calls of which one came
+/// late.
 const MERGED_APART: Duration = Duration(20_000_000);
 /// Of this many calls, one may come later.
 const LATE: u64 = 10;
@@ -49,6 +51,8 @@ pub(crate) struct Test {
     pub(crate) length: Duration,
     /// Number of calls.
     pub(crate) calls: u64,
+    /// True if the calls complete operations, which tries of two calls begin with.
+    pub(crate) completes: bool,
     /// Enter of the call around the test.
     pub(crate) caller: Time,
     /// Time in calls made from there, this one included. It shows whether another call was made in between.
@@ -78,6 +82,8 @@ pub(crate) struct Run {
     pub(crate) probed: Time,
     /// True if the last call tests memory.
     pub(crate) tests_memory: bool,
+    /// True if the last region found a change. What follows waits for the next one.
+    pub(crate) found: bool,
     merged: [Option<Merged>; REGIONS],
 }
 
@@ -116,6 +122,7 @@ impl Run {
             number: None,
             probed: Time::BEGIN,
             tests_memory: false,
+            found: false,
             merged: [None; REGIONS],
         };
         run.keep(test);
@@ -140,10 +147,12 @@ impl Run {
         test: Test,
         mut book: impl FnMut(Path, Duration, u64),
     ) -> (Self, Option<Self>) {
+        let goes_on = run.is_some_and(|run| run.found && run.is_loop && run.is_followed_by(&test));
         let (mut run, ended) = match run.and_then(|run| run.and(test)) {
             Some(run) => (run, None),
             None => (Self::of(test), run),
         };
+        run.is_loop |= goes_on;
         if run.is_loop {
             let gap = if ended.is_none() { run.gap } else { Duration(0) };
             book(test.path, gap + (test.leave - test.enter), test.calls);
@@ -157,15 +166,14 @@ impl Run {
     /// Returns the run with a further call, or `None` if that does not belong to it.
     fn and(mut self, test: Test) -> Option<Self> {
         let before = self.last;
-        if (before.caller, before.inside + test.length) != (test.caller, test.inside) {
+        if self.found || !self.precedes(&test) {
             return None;
         }
         self.gap = test.enter - before.leave;
-        // The recorder has made sure that both are parts of loops.
-        let are_merged = before.calls > 1 && test.calls > 1 && self.gap < MERGED_APART;
+        let are_merged = self.is_followed_by(&test);
         if self.gap > APART && !are_merged {
             self.late += 1;
-            if self.late * LATE > self.calls {
+            if self.late * LATE > self.calls || self.gap >= MERGED_APART {
                 return None;
             }
         }
@@ -176,7 +184,8 @@ impl Run {
             site.time += time;
             self.repeats = true;
         } else {
-            let place = self.sites.get_mut(self.count).filter(|_| !self.is_loop)?;
+            let joins = !self.is_loop || test.completes && are_merged;
+            let place = self.sites.get_mut(self.count).filter(|_| joins)?;
             *place = Site { path: test.path, calls: test.calls, time };
             self.count += 1;
             self.repeats |= test.calls > 1;
@@ -185,6 +194,18 @@ impl Run {
         self.last = test;
         self.keep(test);
         Some(self)
+    }
+
+    /// Returns `true` if no other call was made between the last call and this one.
+    fn precedes(&self, test: &Test) -> bool {
+        let Test { caller, inside, .. } = self.last;
+        (caller, inside + test.length) == (test.caller, test.inside)
+    }
+
+    /// Returns `true` if the last region and this one are parts of a loop, as the recorder has made sure.
+    fn is_followed_by(&self, test: &Test) -> bool {
+        let Test { leave, calls, .. } = self.last;
+        calls > 1 && test.calls > 1 && self.precedes(test) && test.enter - leave < MERGED_APART
     }
 
     fn sites(&self) -> &[Site] {
@@ -220,6 +241,8 @@ pub(crate) struct Blamed {
     pub(crate) path: Path,
     pub(crate) culprit: LocationNumber,
     pub(crate) time: Duration,
+    /// Part of the time that is not a wait.
+    pub(crate) rest: Duration,
 }
 
 /// A wait in a region that stands for several calls of a loop.
@@ -295,12 +318,18 @@ impl Loops {
         let Some(Loop { latest, ended, .. }) = self.open.remove(&number) else { return };
         let Some(((release, culprit), (location, run))) = latest.zip(ended) else { return };
         if release > run.begin {
-            let of = |(path, time)| Blamed { location, path, culprit, time };
-            self.blamed.extend(run.blamed(release).map(of));
+            let waits = self.waits.len();
             for Merged { path, account, when } in run.merged.into_iter().flatten() {
                 let time = when.end.min(release).since(when.begin);
                 self.waits.push(Waited { location, path, account, culprit, when, time });
             }
+            let waits = self.waits.get(waits..).unwrap_or_default();
+            let of = |(path, time): (Path, Duration)| {
+                let waits = waits.iter().filter(|it| it.path == path).map(|it| it.time.0).sum();
+                let rest = time.saturating_sub(Duration(waits));
+                Blamed { location, path, culprit, time, rest }
+            };
+            self.blamed.extend(run.blamed(release).map(of));
             let end = release.min(run.last.leave);
             self.released.push((location, culprit, Span { begin: run.begin, end }));
         }

@@ -10,7 +10,7 @@ use dwell_trace::locks::{LockKey, LockMode, LockOwner};
 use dwell_trace::roles::{Epoch, Role, Traits};
 use dwell_trace::shape::{CollectiveShape, Group};
 use dwell_trace::time::Time;
-use dwell_trace::world::number;
+use dwell_trace::world::{address, number};
 use otf2::enums::{LockType, MeasurementMode, RmaSyncLevel, RmaSyncType};
 use otf2::id::{CommRef, GroupRef, MetricRef, ParameterRef, Rank, RmaWinRef};
 use otf2::value::MetricValue;
@@ -196,7 +196,10 @@ impl<P: Pattern> Player<'_, P> {
                 self.emit(time, EventKind::LockReleased { key });
             }
             Record::RmaWaitChange(it) => {
+                let call = self.here.location.stack.last();
+                let layer = call.and_then(|call| self.here.world.roles.layer(call.region));
                 let offset = number(attributes, known.offset);
+                let offset = offset.map(|offset| address(layer, it.win, offset));
                 let owner = number(attributes, known.owner).and_then(|rank| {
                     let context = self.here.context(it.win)?;
                     self.here.process_of(context, Rank(u32::try_from(rank).ok()?))

@@ -218,12 +218,14 @@ impl<P: Pattern> Shard<P> {
         let floor = since.min(floors.regions);
         for process in self.processes.iter_mut() {
             for blamed in std::mem::take(&mut process.loops.blamed) {
-                let Blamed { location, path, culprit, time } = blamed;
+                let Blamed { location, path, culprit, time, rest } = blamed;
                 let Some(location) = process.location_mut(location) else { continue };
                 let signature = location.paths.get(path).map_or(0, |node| node.signature);
                 let party = world.system.party(world.process(culprit));
                 location.paths.book(path, Quantity::PollingBlamed, time.0);
-                self.blame.add(signature, Quantity::PollingBlamed, party, time);
+                if rest.0 > 0 {
+                    self.blame.add(signature, Quantity::PollingBlamed, party, rest);
+                }
             }
             for waited in std::mem::take(&mut process.loops.waits) {
                 let Waited { location, path, account, culprit, when, time } = waited;

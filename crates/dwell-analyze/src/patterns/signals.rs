@@ -27,7 +27,7 @@ use dwell_model::waits::Wait;
 use dwell_trace::ids::{LocationNumber, ProcessNumber};
 use dwell_trace::roles::Traits;
 use dwell_trace::time::{Duration, Time};
-use dwell_trace::world::{World, number};
+use dwell_trace::world::{World, address, number};
 use otf2::{Attribute, List};
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +104,8 @@ impl Pattern for Signals {
             }
             EventKind::Raised { target, attributes } => {
                 if let Some(frame) = here.judged_call() {
-                    raise(here, target, (frame.enter, 1), attributes, out);
+                    let offset = number(attributes, here.world.attributes.offset);
+                    raise(here, target, (frame.enter, 1), (offset, attributes), out);
                 }
             }
             _ => {}
@@ -117,14 +118,16 @@ impl Pattern for Signals {
         operation: &Issued<'_>,
         out: &mut Asking<'_, Raising>,
     ) {
-        let Issued { kind, layer, target, sent, frame, attributes, .. } = *operation;
+        let Issued { kind, layer, window, target, sent, frame, attributes } = *operation;
         // Coarrays wait for events, which are changed only by operations on events, unless the archive gives the address.
         let may_signal = !layer.is_some_and(Layer::notifies_by_events) || !attributes.is_empty();
         let meaning = here.world.roles.get(frame.region).meaning;
         let only_reads = meaning.is_some_and(|it| it.operation == Operation::Atomic(Atomic::Fetch));
         let may_signal = may_signal && !only_reads;
         if (sent > 0 || kind == Communication::Atomic) && may_signal {
-            raise(here, target, (frame.enter, sent.max(1)), attributes, out);
+            let offset = number(attributes, here.world.attributes.offset);
+            let offset = offset.map(|offset| address(layer, window, offset));
+            raise(here, target, (frame.enter, sent.max(1)), (offset, attributes), out);
         }
     }
 
@@ -152,6 +155,7 @@ impl Pattern for Signals {
         let number = here.process.loops.expect(run);
         let enter = run.begin;
         run.tests_memory = false;
+        run.found = here.location.merged > 1;
         if let Some(owner) = owner.filter(|owner| *owner != me) {
             let polls = Polls { waiter: me, number };
             let watch = Watch { owner, polls, location, account, enter, leave, offset };
@@ -243,7 +247,7 @@ fn raise(
     here: &LocationContext<'_>,
     target: ProcessNumber,
     (begin, bytes): (Time, u64),
-    attributes: List<'_, Attribute>,
+    (offset, attributes): (Option<u64>, List<'_, Attribute>),
     out: &mut Asking<'_, Raising>,
 ) {
     if !here.world.roles.any_wait_change() {
@@ -257,7 +261,7 @@ fn raise(
     if let Some(offset) = number(attributes, known.signal) {
         send(Some(offset), 8);
     }
-    send(number(attributes, known.offset), bytes);
+    send(offset, bytes);
 }
 
 /// A change of memory that a call waited for.

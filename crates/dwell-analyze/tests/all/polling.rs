@@ -6,7 +6,9 @@ use dwell_analyze::{Analysis, Quantity};
 use dwell_model::archive::POLLS_WORDS;
 use dwell_model::waits::Wait;
 use otf2::enums::RmaAtomicType;
-use otf2::event::{Enter, Leave, RmaAtomic, RmaGet, RmaOpCompleteBlocking, RmaWaitChange};
+use otf2::event::{
+    Enter, Leave, RmaAtomic, RmaGet, RmaOpCompleteBlocking, RmaOpCompleteRemote, RmaWaitChange,
+};
 use otf2::id::{MatchingId, Rank, RegionRef};
 
 use crate::support::{CALLS, Events, OFFSET, OWNER, Thread, WINDOW as win, World};
@@ -16,6 +18,9 @@ const G: RegionRef = RegionRef(1);
 const PUT: RegionRef = RegionRef(2);
 const FETCH: RegionRef = RegionRef(3);
 const TEST: RegionRef = RegionRef(4);
+const MPI_GET: RegionRef = RegionRef(6);
+const FLUSH: RegionRef = RegionRef(7);
+const ACCUMULATE: RegionRef = RegionRef(8);
 
 const REGIONS: &[(&str, &str)] = &[
     ("main", ""),
@@ -24,6 +29,12 @@ const REGIONS: &[(&str, &str)] = &[
     ("shmem_long_atomic_fetch", "layer=shmem operation=fetch progress=always"),
     ("shmem_long_test", "layer=shmem operation=test_change progress=conditional"),
     (POLLS_WORDS, "layer=shmem operation=wait_change progress=always"),
+    ("MPI_Get", "layer=mpi operation=get mode=nonblocking progress=conditional"),
+    ("MPI_Win_flush", "layer=mpi operation=complete_remote progress=always completes=remote"),
+    (
+        "MPI_Accumulate",
+        "layer=mpi operation=atomic_accumulate mode=nonblocking progress=conditional",
+    ),
 ];
 
 fn thread() -> Thread {
@@ -116,4 +127,46 @@ fn a_merged_loop_of_tests_is_a_wait() {
         assert_eq!(polling(analysis), [(200, vec![("process 1".to_owned(), 200)])]);
         assert!(analysis.polling().is_empty() || analysis.polling()[0].nanoseconds == 20);
     });
+}
+
+/// The same for tries of two calls of MPI, an operation and its flush, which are a region each.
+#[test]
+fn a_loop_of_two_calls_is_one_wait() {
+    let (remote, matching_id) = (Rank(0), MatchingId(7));
+    let loops = |found: bool| {
+        let thread = thread()
+            .at(100, Enter { region: MPI_GET })
+            .at(100, RmaGet { win, remote, bytes: 8, matching_id })
+            .with(310, (CALLS, 40), Leave { region: MPI_GET })
+            .at(312, Enter { region: FLUSH })
+            .at(320, RmaOpCompleteRemote { win, matching_id });
+        let thread = match found {
+            true => thread.add((320, vec![(OFFSET, 64), (OWNER, 0)], RmaWaitChange { win }.into())),
+            false => thread,
+        };
+        thread.with(320, (CALLS, 40), Leave { region: FLUSH }).end()
+    };
+    let accumulates = |offset| {
+        let (kind, bytes_sent, bytes_received) = (RmaAtomicType::Accumulate, 8, 0);
+        let matching_id = MatchingId(9);
+        let it = RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id };
+        let call = thread().at(300, Enter { region: ACCUMULATE });
+        let call = call.with(300, (OFFSET, offset), it).at(301, Leave { region: ACCUMULATE });
+        call.at(302, Enter { region: FLUSH })
+            .at(303, RmaOpCompleteRemote { win, matching_id })
+            .at(303, Leave { region: FLUSH })
+            .end()
+    };
+    let waits = |found, offset| {
+        let threads = [vec![thread().end()], vec![accumulates(offset)], vec![loops(found)]];
+        let all = std::sync::Mutex::new(Vec::new());
+        analyzed(&threads, |analysis| all.lock().unwrap().push(polling(analysis)));
+        let all = all.into_inner().unwrap();
+        assert!(all.windows(2).all(|two| two[0] == two[1]), "{all:?}");
+        all[0].clone()
+    };
+    assert_eq!(waits(true, 64), [(200, vec![("process 1".to_owned(), 200)])]);
+    // It found nothing, or who changed the word is unknown.
+    assert_eq!(waits(false, 64), []);
+    assert_eq!(waits(true, 72), []);
 }
