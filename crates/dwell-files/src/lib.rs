@@ -30,7 +30,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, fstat, mkdirat, openat, renameat, seek,
+    unlinkat,
 };
 use rustix::io::Errno;
 
@@ -67,6 +68,21 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
 /// Fails as [`open`] does, and with `FileTooLarge` if the file is longer.
 pub fn read(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     read_all(open(path)?, most)
+}
+
+/// Returns the offset of the first byte from `offset` on that is not in a hole of the file, or `None` if there is none.
+/// Holes were never written and read as zeros. File systems that do not know their holes return `offset`. The position
+/// of the file changes.
+///
+/// # Errors
+/// Fails if the file cannot be examined.
+pub fn next_written(file: &File, offset: u64) -> io::Result<Option<u64>> {
+    match seek(file, SeekFrom::Data(offset)) {
+        Ok(at) => Ok(Some(at)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(Some(offset)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Begins a new file that will have the name `path` when [`NewFile::place`] is called. Until then it has an
