@@ -54,6 +54,9 @@ pub enum ErrorKind {
     /// The values of a metric are invalid, in the way that the text says. Other rows and other metrics can still be
     /// read.
     Data(&'static str),
+    /// Bytes of the report do not have the checksum that they were written with, as the text says. Other parts of the
+    /// report can still be read, unless the error came up when the report was opened.
+    Checksum(&'static str),
     /// The report or the request needs something that this crate does not do, such as computing a derived metric. The
     /// text says what.
     Unsupported(String),
@@ -68,8 +71,9 @@ impl Error {
     }
 
     pub(crate) fn io(error: io::Error) -> Self {
-        Self::new(match error.kind() {
-            io::ErrorKind::NotFound => ErrorKind::Missing,
+        Self::new(match (Wrong::cause(&error), error.kind()) {
+            (Some(wrong), _) => ErrorKind::Checksum(wrong.0),
+            (None, io::ErrorKind::NotFound) => ErrorKind::Missing,
             _ => ErrorKind::Io(error),
         })
     }
@@ -136,6 +140,7 @@ impl Error {
                 | ErrorKind::Limit(_)
                 | ErrorKind::Index(_)
                 | ErrorKind::Data(_)
+                | ErrorKind::Checksum(_)
         )
     }
 }
@@ -175,7 +180,9 @@ impl fmt::Display for ErrorKind {
             Self::Header(what) => write!(f, "{what}; the archive is damaged"),
             Self::Cut => f.write_str("more bytes are promised than there are; the file was cut"),
             Self::Xml(what) => write!(f, "not well-formed: {what}"),
-            Self::Anchor(what) => write!(f, "{what}; the report is damaged"),
+            Self::Anchor(what) | Self::Checksum(what) => {
+                write!(f, "{what}; the report is damaged")
+            }
             Self::Limit(what) => write!(f, "{what}; no honest report needs this"),
             Self::Index(what) => write!(f, "{what}; the index is damaged"),
             Self::Data(what) => write!(f, "{what}; the values are damaged"),
@@ -192,3 +199,22 @@ impl std::error::Error for Error {
         }
     }
 }
+
+/// A wrong checksum, as the cause of an error in reading.
+#[derive(Debug)]
+pub(crate) struct Wrong(pub(crate) &'static str);
+
+impl Wrong {
+    /// Returns the wrong checksum that caused an error in reading.
+    pub(crate) fn cause(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Wrong {}

@@ -42,6 +42,7 @@
 //! | `N.index` | which call paths metric N has rows for |
 //! | `N.data` | the rows, one value a location |
 //! | `ghost_N.index`, `ghost_N.data` | the same for [ghost](VizType::Ghost) metrics |
+//! | `cubex-checksums` | [checksums](#checksums), in reports that this crate has written |
 //! | others | [extra members](Report::extras) that tools have put there |
 //!
 //! The index:
@@ -70,6 +71,26 @@
 //! | 19 + 24 m | … | a zlib stream for each row |
 //!
 //! The layouts of values are in [`DataType`]'s module, [`value`].
+//!
+//! # Checksums
+//!
+//! A changed byte in a row makes another valid row. So [`ReportWriter`] adds the CRC-32 of each 4 KiB of the file to a
+//! report, as its last member, which other readers ignore:
+//!
+//! | offset | bytes | `cubex-checksums`, in little endian |
+//! |---|---|---|
+//! | 0 | 16 | `CUBEX.CHECKSUMS` and 1, the version |
+//! | 16 | 8 | u64 n, the offset of the tar header of this member; all bytes before it are covered |
+//! | 24 | 4 | CRC-32 of the list of the members before this one: for each its name, NUL, u64 offset of its contents, u64 size |
+//! | 28 | 4 p | CRC-32 of each page of the table at the end: 4,096 bytes, the last page may have fewer |
+//! | 28 + 4 p | 4 | CRC-32 of all of the above |
+//! | 32 + 4 p | 4 b | the table: CRC-32 of each block of 4,096 bytes of the file; the last block ends at n |
+//!
+//! The tar headers of `anchor.xml` and of this member have `cubex CRC-32` in their last 12 bytes, which the tar format does
+//! not use. A report with one of these marks must have the member. When a byte is read, its block is compared with its
+//! checksum, and a wrong one is an [error](ErrorKind::Checksum); blocks that are not read are not checked. Reports of
+//! other tools and of earlier versions have no marks and are read without checks, and so is a report that another tool has
+//! packed again, whether or not it kept the member.
 //!
 //! # The 512-byte trap
 //!
@@ -100,12 +121,14 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
 mod anchor;
+mod bytes;
 mod error;
 pub mod id;
 mod links;
 pub mod meta;
 mod read;
 mod source;
+mod sums;
 mod tar;
 mod text;
 pub mod value;

@@ -1,61 +1,38 @@
-//! The bytes of a report, in a file or in memory.
-//!
-//! A file is read at offsets (`pread`), not mapped. Rows of values begin ten bytes after a multiple of 512, so they are
-//! never aligned and are decoded into a buffer of the caller in any case: a map would save no copy. A map would have a
-//! cost, however: a file that someone cuts while it is open, or a disk that fails, would end the process by SIGBUS, and
-//! with it a server and all of its users. A read gives an error instead. Both read on demand, and neither keeps
-//! anonymous memory: the page cache is the kernel's.
+//! The bytes of a report as readers see them: compared with their checksums, if the report has any.
 
-use std::fs::File;
 use std::io::{self, BufRead, Read};
-use std::os::unix::fs::FileExt;
-use std::sync::Arc;
 
-/// The source of a report: an open file with its size, or bytes in memory.
+use crate::bytes::Bytes;
+use crate::sums::Sums;
+
+/// The source of a report: its bytes, and their checksums if there are any.
 #[derive(Debug)]
-pub(crate) enum Source {
-    File(File, u64),
-    Memory(Arc<[u8]>),
+pub(crate) struct Source {
+    bytes: Bytes,
+    sums: Option<Sums>,
 }
 
 impl Source {
-    pub(crate) fn len(&self) -> u64 {
-        match self {
-            Self::File(_, length) => *length,
-            Self::Memory(bytes) => bytes.len() as u64,
-        }
+    pub(crate) fn new(bytes: Bytes, sums: Option<Sums>) -> Self {
+        Self { bytes, sums }
     }
 
     /// Reads from `offset` on until `bytes` is full or the file ends, and returns the number of bytes read.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, and with [`Wrong`](crate::error::Wrong) if the bytes have another checksum.
     pub(crate) fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
-        let mut done = 0;
-        match self {
-            Self::File(file, _) => {
-                while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
-                    match file.read_at(rest, offset.saturating_add(done as u64)) {
-                        Ok(0) => break,
-                        Ok(n) => done += n,
-                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                        Err(error) => return Err(error),
-                    }
-                }
-            }
-            Self::Memory(memory) => {
-                let from = usize::try_from(offset).ok().and_then(|from| memory.get(from..));
-                let from = from.unwrap_or_default();
-                done = from.len().min(bytes.len());
-                if let (Some(to), Some(from)) = (bytes.get_mut(..done), from.get(..done)) {
-                    to.copy_from_slice(from);
-                }
-            }
+        let got = self.bytes.read_at(offset, bytes)?;
+        if let Some(sums) = &self.sums {
+            sums.check(&self.bytes, offset, bytes.get(..got).unwrap_or_default())?;
         }
-        Ok(done)
+        Ok(got)
     }
 
     /// Fills `bytes` from `offset` on.
     ///
     /// # Errors
-    /// Fails with `UnexpectedEof` if the source has fewer bytes.
+    /// Fails as [`Source::read_at`] does, and if the file ends before.
     pub(crate) fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         if self.read_at(offset, bytes)? == bytes.len() {
             Ok(())

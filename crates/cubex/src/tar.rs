@@ -12,6 +12,7 @@
 //! | 257 | 6, 2 | `ustar` NUL, `00` | |
 //! | 265, 297 | 32, 32 | names of owner and group | `users` for the group |
 //! | 345 | 155 | prefix of the name | empty |
+//! | 500 | 12 | unused | the mark `cubex CRC-32` for `anchor.xml` and the checksums |
 //!
 //! Contents follow, filled up to a multiple of 512 bytes, and two blocks of zeros end the archive.
 //! A member of 8 GiB or more has an extended header before it with one record, `NN size=BYTES\n`.
@@ -37,11 +38,23 @@
 
 use std::collections::HashSet;
 
+use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result};
-use crate::source::Source;
 
 /// Size of a tar block, in bytes.
 pub(crate) const BLOCK: u64 = 512;
+
+/// Name of the member with the metadata.
+pub(crate) const ANCHOR: &str = "anchor.xml";
+
+/// Name of the member with the checksums.
+pub(crate) const SUMS: &str = "cubex-checksums";
+
+/// What the tar headers of a report with checksums have in bytes that other readers ignore.
+const MARK: &[u8; 12] = b"cubex CRC-32";
+
+/// Offset of the mark in a header.
+const MARK_AT: usize = 500;
 
 /// Name of the members of a bridge, without their number.
 const PAD: &str = "cubex-pad.";
@@ -57,6 +70,8 @@ pub struct Member {
     pub(crate) header: u64,
     pub(crate) offset: u64,
     pub(crate) size: u64,
+    /// `true` if the header has the mark of a report with checksums.
+    pub(crate) marked: bool,
 }
 
 impl Member {
@@ -82,7 +97,7 @@ fn filling(size: u64) -> u64 {
 }
 
 /// Lists the members of an archive, without those of bridges.
-pub(crate) fn members(source: &Source) -> Result<Vec<Member>> {
+pub(crate) fn members(source: &Bytes) -> Result<Vec<Member>> {
     let mut members = Vec::new();
     let mut names = HashSet::new();
     let mut at = 0;
@@ -127,7 +142,8 @@ pub(crate) fn members(source: &Source) -> Result<Vec<Member>> {
                     if !names.insert(name.clone()) {
                         return fail(Error::from(ErrorKind::DuplicateMember).in_member(&name));
                     }
-                    members.push(Member { name, header: at, offset, size });
+                    let marked = header.marked;
+                    members.push(Member { name, header: at, offset, size, marked });
                 }
             }
             _ => extended = Extended::default(),
@@ -141,7 +157,7 @@ pub(crate) fn members(source: &Source) -> Result<Vec<Member>> {
 }
 
 /// Reads a block of the archive, or returns `None` at its end.
-fn block(source: &Source, at: u64) -> Result<Option<[u8; BLOCK as usize]>> {
+fn block(source: &Bytes, at: u64) -> Result<Option<[u8; BLOCK as usize]>> {
     let mut block = [0; BLOCK as usize];
     match source.read_at(at, &mut block).map_err(Error::io)? {
         0 => Ok(None),
@@ -152,7 +168,7 @@ fn block(source: &Source, at: u64) -> Result<Option<[u8; BLOCK as usize]>> {
 }
 
 /// Returns `true` if a member begins at `at`. The archive may end before.
-fn block_at_end_is_header(source: &Source, at: u64) -> Result<bool> {
+fn block_at_end_is_header(source: &Bytes, at: u64) -> Result<bool> {
     let mut block = [0; BLOCK as usize];
     let got = source.read_at(at, &mut block).map_err(Error::io)?;
     Ok(got == block.len() && Header::parse(&block).is_some_and(|header| !header.name.is_empty()))
@@ -163,6 +179,7 @@ struct Header {
     name: String,
     size: u64,
     kind: u8,
+    marked: bool,
 }
 
 impl Header {
@@ -181,7 +198,8 @@ impl Header {
         let name = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
         let name = name.strip_prefix("./").map(str::to_owned).unwrap_or(name);
         let kind = field(156, 1).first().copied()?;
-        Some(Self { name, size: number(field(124, 12))?, kind })
+        let marked = field(MARK_AT, MARK.len()) == MARK;
+        Some(Self { name, size: number(field(124, 12))?, kind, marked })
     }
 }
 
@@ -207,7 +225,7 @@ struct Extended {
 
 impl Extended {
     /// Decodes records of the form `LENGTH KEY=VALUE\n`.
-    fn read(source: &Source, offset: u64, size: u64) -> Result<Self> {
+    fn read(source: &Bytes, offset: u64, size: u64) -> Result<Self> {
         let bad =
             || Error::from(ErrorKind::Header("an extended header makes no sense")).at_byte(offset);
         // Ours have one short record; a name could be long, but not this long.
@@ -273,6 +291,9 @@ fn one_header(name: &str, size: u64, kind: u8) -> [u8; BLOCK as usize] {
     put(156, &[kind]);
     put(257, b"ustar\x0000");
     put(297, b"users");
+    if [ANCHOR, SUMS].contains(&name) {
+        put(MARK_AT, MARK);
+    }
     let sum: u64 = block.iter().map(|&byte| u64::from(byte)).sum();
     if let Some(to) = block.get_mut(148..156) {
         to.copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
@@ -303,5 +324,5 @@ pub(crate) fn is_free_name(name: &str) -> bool {
     let values = values.map(|stem| stem.strip_prefix("ghost_").unwrap_or(stem));
     let is_values = values.is_some_and(|stem| stem.bytes().all(|byte| byte.is_ascii_digit()));
     let plain = name.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
-    fits && plain && !is_values && name != "anchor.xml" && !name.starts_with(PAD)
+    fits && plain && !is_values && ![ANCHOR, SUMS].contains(&name) && !name.starts_with(PAD)
 }

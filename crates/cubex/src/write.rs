@@ -41,11 +41,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use dwell_files::{Folder, NewFile};
 pub use metric::{MetricWriter, Rows, ValuesPlace};
 
+use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::MetricId;
 use crate::meta::Meta;
 use crate::read::Report;
-use crate::{anchor, tar};
+use crate::{anchor, sums, tar};
 
 use metric::{Placed, Spooled};
 
@@ -276,13 +277,29 @@ impl ReportWriter {
         if tar::header_length(size) != tar::BLOCK {
             return Err(ErrorKind::Limit("a document of 8 GiB").into());
         }
-        shared.put(shared.file(), header, &tar::header("anchor.xml", size))?;
+        shared.put(shared.file(), header, &tar::header(tar::ANCHOR, size))?;
         state.end = header + tar::BLOCK + size;
-        let trailer = tar::trailer(size, &mut state.pads);
-        let end = state.end + trailer.len() as u64 + 2 * tar::BLOCK;
+        state.end += tar::trailer(size, &mut state.pads).len() as u64;
+        self.add_sums(&mut state)?;
         // Bytes that were never written read as zeros: padding, the end mark, rows without values.
-        shared.file().set_len(end).map_err(Error::io)?;
+        shared.file().set_len(state.end + 2 * tar::BLOCK).map_err(Error::io)?;
         shared.new.place().map_err(Error::io)
+    }
+
+    /// Adds the checksums of everything that was written. Rows are written in any order by several threads and
+    /// processes, so the bytes are read back, once and in large pieces.
+    fn add_sums(&self, state: &mut State) -> Result<()> {
+        let shared = &*self.shared;
+        let covered = state.end;
+        // The last bytes may be zeros that were never written.
+        shared.file().set_len(covered).map_err(Error::io)?;
+        // NFS shows what other nodes have written to those who open the file after they have closed it.
+        let file = shared.new.folder().read(shared.new.temporary_name()).map_err(Error::io)?;
+        let file = Bytes::File(file, covered);
+        let members = tar::members(&file)?;
+        let at = shared.allot(state, tar::SUMS, sums::size(covered))?;
+        let Bytes::File(file, _) = file else { return Ok(()) };
+        sums::write(&file, covered, &members, shared.file(), at).map_err(Error::io)
     }
 }
 

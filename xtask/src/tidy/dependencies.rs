@@ -87,8 +87,10 @@ const FOR_TESTS: &[&str] = &["dwell-synth", "dwell-analyze"];
 
 /// Crates that are published on their own and keep their dependencies few, with the external packages that each may use
 /// outside of tests.
-const EXTERNALS: &[(&str, &[&str])] =
-    &[("otf2", &["crc32fast", "serde"]), ("cubex", &["flate2", "memmap2", "quick-xml"])];
+const EXTERNALS: &[(&str, &[&str])] = &[
+    ("otf2", &["crc32fast", "serde"]),
+    ("cubex", &["crc32fast", "flate2", "memmap2", "quick-xml"]),
+];
 
 /// Returns the row of a crate.
 pub(crate) fn row(name: &str) -> Option<&'static Row> {

@@ -12,7 +12,7 @@ use quick_xml::errors::Error as XmlError;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Wrong};
 use crate::links::NONE;
 use crate::meta::tables::{
     AttributeRecord, CnodeRecord, DimensionRecord, ExpressionRecord, GroupRecord, LocationRecord,
@@ -74,6 +74,11 @@ fn document<R: BufRead>(stream: Metered<R>) -> Result<Tables> {
 }
 
 fn xml_error(error: XmlError, exceeded: Option<&'static str>) -> Error {
+    if let XmlError::Io(error) = &error
+        && let Some(wrong) = Wrong::cause(error)
+    {
+        return ErrorKind::Checksum(wrong.0).into();
+    }
     match (error, exceeded) {
         (_, Some(what)) => ErrorKind::Limit(what).into(),
         // A damaged gzip stream is damage, not a failing disk.

@@ -4,11 +4,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use crate::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::MetricId;
 use crate::meta::{Meta, finish};
 use crate::source::{Source, Window};
-use crate::tar::{self, Member};
+use crate::sums::Sums;
+use crate::tar::{self, ANCHOR, Member};
 use crate::{anchor, meta::tables::Tables};
 
 use super::cache;
@@ -96,7 +98,7 @@ impl OpenOptions {
         }
         let file = dwell_files::open(path).map_err(Error::io)?;
         let metadata = file.metadata().map_err(Error::io)?;
-        let source = Source::File(file, metadata.len());
+        let bytes = Bytes::File(file, metadata.len());
         let place = match &self.cache {
             Cache::Off => None,
             Cache::Beside => {
@@ -106,7 +108,7 @@ impl OpenOptions {
             }
             Cache::At(path) => Some((path.clone(), 0)),
         };
-        Report::from_source(source, Some(path.to_owned()), |source, anchor| {
+        Report::from_source(bytes, Some(path.to_owned()), |source, anchor| {
             let Some((place, _)) = place.filter(|&(_, from)| anchor.size >= from) else {
                 return finish(anchor::read(source, anchor.offset, anchor.size)?);
             };
@@ -137,17 +139,19 @@ impl Report {
     /// # Errors
     /// Fails if the bytes are not a Cube report, or if its document is damaged.
     pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Self> {
-        Self::from_source(Source::Memory(bytes.into()), None, |source, anchor| {
+        Self::from_source(Bytes::Memory(bytes.into()), None, |source, anchor| {
             finish(anchor::read(source, anchor.offset, anchor.size)?)
         })
     }
 
     fn from_source(
-        source: Source,
+        bytes: Bytes,
         path: Option<PathBuf>,
         read: impl FnOnce(&Source, &Member) -> Result<Meta>,
     ) -> Result<Self> {
-        let mut members = tar::members(&source)?;
+        let mut members = tar::members(&bytes)?;
+        let sums = Sums::read(&bytes, &members)?;
+        let source = Source::new(bytes, sums);
         members.sort_by(|a, b| a.name.cmp(&b.name));
         let mut order: Vec<_> = (0..members.len()).collect();
         order.sort_by_key(|&at| members.get(at).map(|member| member.offset));
@@ -240,8 +244,6 @@ impl Report {
         }
     }
 }
-
-const ANCHOR: &str = "anchor.xml";
 
 fn find<'a>(members: &'a [Member], name: &str) -> Option<&'a Member> {
     let at = members.binary_search_by(|member| member.name.as_str().cmp(name)).ok()?;

@@ -1,5 +1,6 @@
 //! Reports that are written, read, damaged, and held against the rules of CubeLib and what pycubexr reads.
 
+mod checksums;
 mod cubelib_rules;
 mod damage;
 #[path = "../../../../tests/memory.rs"]

@@ -14,7 +14,7 @@ use crate::support::{self, Content, Random, Taste, random_report, real_reports, 
 const ANY: Taste = Taste { pycubexr: false, dense_index: false };
 
 /// Returns all metadata as lines of text.
-fn describe(meta: &Meta) -> Vec<String> {
+pub(crate) fn describe(meta: &Meta) -> Vec<String> {
     let mut out = vec![format!(
         "{} {:?} {:?} {:?}",
         meta.version(),
