@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dwell_log::quantity::Quantity;
 use dwell_trace::crowds::{self, Crowd};
-use dwell_trace::ids::LocationNumber;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
 use otf2::Archive;
 
 use crate::causes::{CriticalPath, Delay};
@@ -288,6 +288,13 @@ impl Analysis {
     /// Returns the number of processes, which are the location groups of the archive.
     pub fn processes(&self) -> usize {
         self.part.world.system.processes.len()
+    }
+
+    /// Returns the processes with their names, in the order of the archive.
+    pub fn process_names(&self) -> impl Iterator<Item = (ProcessNumber, &str)> {
+        let system = &self.part.world.system;
+        let numbers = (0..system.processes.len() as u32).map(ProcessNumber);
+        numbers.filter_map(|it| Some((it, system.name(it)?)))
     }
 
     /// Returns the number of nodes that processes ran on. A node that the archive does not name counts as well.

@@ -4,6 +4,8 @@
 //! region inside its caller's region, and a wait is judged at one layer only. Archives that Dwell wrote say the layer
 //! of each region; for other archives there is [`layer_of_region`].
 
+use alloc::format;
+use alloc::string::String;
 use core::fmt;
 
 /// A communication library or language, as one layer of a program. The enum is `non_exhaustive`: each runtime that
@@ -118,9 +120,54 @@ impl Layer {
         }
     }
 
+    /// Returns the words and the numbers by which users of the layer name processes.
+    pub const fn processes(self) -> Processes {
+        match self {
+            Self::Shmem => Processes { title: "PE", several: "PEs", first: 0 },
+            Self::Caf | Self::Coarray => Processes { title: "Image", several: "images", first: 1 },
+            _ => Processes { title: "Rank", several: "ranks", first: 0 },
+        }
+    }
+
     /// Returns the layer of a short [name](Self::name), or `None` if no layer has that name. Upper case does not match.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|layer| layer.name() == name)
+    }
+}
+
+/// Words and numbers by which people name the processes of a program. It decides the names in archives that Dwell writes,
+/// from which all reports take them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processes {
+    /// The word for one process, such as "PE", in front of its number.
+    pub title: &'static str,
+    /// The word for several processes, in the middle of a sentence.
+    pub several: &'static str,
+    /// The number of the first process.
+    pub first: u64,
+}
+
+impl Processes {
+    /// Returns the names for a program that calls these layers: those of the language, and not of the library below it.
+    pub fn of(layers: impl IntoIterator<Item = Layer>) -> Self {
+        let weight = |layer: &Layer| match layer {
+            Layer::Caf | Layer::Coarray => 2,
+            Layer::Shmem => 1,
+            _ => 0,
+        };
+        layers.into_iter().max_by_key(weight).unwrap_or(Layer::Mpi).processes()
+    }
+
+    /// Returns the names of which this one is an example, such as `PE 3`, or `None` for a process with a name of its own.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let title = name.split(' ').next()?;
+        let mut all = Layer::ALL.iter().map(|layer| layer.processes());
+        all.find(|it| it.title == title)
+    }
+
+    /// Returns the name of the process with this rank, counted from 0.
+    pub fn name(self, rank: u64) -> String {
+        format!("{} {}", self.title, rank.saturating_add(self.first))
     }
 }
 
@@ -212,6 +259,18 @@ pub fn layer_of_region(name: &str) -> Option<Layer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_are_named_as_in_the_source() {
+        let name = |layers: &[Layer]| Processes::of(layers.iter().copied()).name(2);
+        assert_eq!(name(&[Layer::Mpi, Layer::Shmem]), "PE 2");
+        assert_eq!(name(&[Layer::Mpi, Layer::Caf, Layer::Mpi]), "Image 3");
+        assert_eq!(name(&[Layer::Coarray]), "Image 3");
+        assert_eq!(name(&[Layer::GlobalArrays, Layer::Armci, Layer::Mpi]), "Rank 2");
+        assert_eq!(name(&[]), "Rank 2");
+        assert_eq!(Processes::of_name("Image 3").map(|it| it.several), Some("images"));
+        assert_eq!(Processes::of_name("node7"), None);
+    }
 
     #[test]
     fn regions_of_every_layer() {

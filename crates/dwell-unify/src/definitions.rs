@@ -5,8 +5,9 @@
 
 use std::path::Path;
 
-use dwell_model::archive;
+use dwell_model::archive::{self, Meaning};
 use dwell_model::cores::Cores;
+use dwell_model::layer::{Layer, Processes};
 use otf2::enums::{
     Base, CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, MetricMode,
     MetricOccurrence, MetricType, Paradigm, ParadigmClass, ParadigmProperty, ParameterType,
@@ -148,11 +149,14 @@ impl Writer<'_> {
             let system_tree_node = SystemTreeNodeRef(id);
             self.defs.write(def::SystemTreeNodeDomain { system_tree_node, system_tree_domain })?;
         }
+        let regions = self.global.shared().regions().iter();
+        let layers = regions.filter_map(|it| Some(Meaning::parse(&it.meaning)?.layer));
+        // Groups are of OpenSHMEM even if a filter left out all of its calls.
         let shmem = self.used_paradigms().contains(&Paradigm::Shmem.into());
-        let title = if shmem { "PE" } else { "Rank" };
+        let names = Processes::of(layers.chain(shmem.then_some(Layer::Shmem)));
         for (_, process) in self.global.processes() {
             let name = match process.name.as_str() {
-                "" => self.defs.string(&format!("{title} {}", process.rank))?,
+                "" => self.defs.string(&names.name(process.rank))?,
                 name => self.defs.string(name)?,
             };
             let host = process.host.0.checked_add(1).filter(|id| *id as usize <= hosts.len());

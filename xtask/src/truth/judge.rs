@@ -284,7 +284,7 @@ fn pattern(finding: &Value) -> String {
 pub(super) fn process(name: &str) -> Option<i64> {
     let (kind, number) = name.rsplit_once(' ')?;
     let number: i64 = number.parse().ok()?;
-    Some(if kind.contains("image") { number - 1 } else { number })
+    Some(if kind.ends_with("Image") { number - 1 } else { number })
 }
 
 /// Judges every line with a wait that a program measured. Unless `extra` allows them, it also judges findings

@@ -1,5 +1,6 @@
 //! Sentences about causes of waits that the terminal and the page share.
 
+use dwell_model::layer::Processes;
 use dwell_model::units::seconds;
 
 use super::{Activity, Cause, Caused, Step, counters};
@@ -127,11 +128,7 @@ impl Cause {
 
 /// Returns the word for several processes like one with this name.
 fn several(who: &str) -> &'static str {
-    match who.split(' ').next() {
-        Some("Rank") => "ranks",
-        Some("PE") => "PEs",
-        _ => "processes",
-    }
+    Processes::of_name(who).map_or("processes", |it| it.several)
 }
 
 impl Caused {

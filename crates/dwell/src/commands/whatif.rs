@@ -11,6 +11,7 @@ use dwell_analyze::{
     Analysis, Change, Network, Options, PredictError, PredictedLength, Prediction, ProcessNumber,
     Selection, WhatIf,
 };
+use dwell_model::layer::Processes;
 use dwell_model::units;
 use dwell_model::waits::Wait;
 use dwell_report::findings::{Cause, Findings, Named};
@@ -56,8 +57,8 @@ pub(crate) struct Args {
     /// Without the waits of this finding of dwell analyze, or without those of a cause.
     #[arg(long, value_name = "ID")]
     finding: Vec<String>,
-    /// With this many times the time: relax=0.5 if it took half as long, relax@2=0.5 if its computing did at rank 2
-    /// only.
+    /// With this many times the time: relax=0.5 if it took half as long, relax@2=0.5 if its computing did at PE 2, rank
+    /// 2 or image 2 only.
     #[arg(long, value_name = "WHAT=FACTOR", value_parser = factor)]
     scale: Vec<(String, f64)>,
     /// With no process above the mean of those that do it: others do the rest while they would wait.
@@ -245,6 +246,18 @@ fn selection(text: &str, causes: &[Cause]) -> anyhow::Result<Selection> {
     Ok(Selection::Named(text.into()))
 }
 
+/// Returns the process that has this number in its name, as in `Image 3`, and that name, so that people type what reports
+/// show. Processes with names of their own are counted from 0.
+fn process<'a>(analysis: &'a Analysis, number: &str) -> Option<(ProcessNumber, &'a str)> {
+    let shown = |name: &str| name.rsplit_once(' ').is_some_and(|(_, last)| last == number);
+    let named = analysis.process_names().find(|(_, name)| shown(name));
+    named.or_else(|| {
+        let counted = ProcessNumber(number.parse().ok()?);
+        let has_no_number = |name: &str| Processes::of_name(name).is_none();
+        analysis.process_names().find(|(it, name)| *it == counted && has_no_number(name))
+    })
+}
+
 /// Returns the changes that the user asks for.
 fn asked(args: &Args, analysis: &Analysis, findings: &Findings) -> anyhow::Result<Vec<Asked>> {
     let mut list = Vec::new();
@@ -262,17 +275,16 @@ fn asked(args: &Args, analysis: &Analysis, findings: &Findings) -> anyhow::Resul
         list.push(asked);
     }
     for (name, factor) in &args.scale {
-        let one = name.rsplit_once('@').and_then(|(what, rank)| Some((what, rank.parse().ok()?)));
+        let one = name.rsplit_once('@').filter(|it| it.1.parse::<u32>().is_ok());
         let (change, words) = match one {
-            Some((what, rank)) if (rank as usize) < analysis.processes() => {
-                let change = Change::ScaleAt(
-                    selection(what, &findings.causes)?,
-                    ProcessNumber(rank),
-                    *factor,
-                );
-                (change, format!("with {factor} times the time of {what} at rank {rank}"))
+            Some((what, number)) => {
+                let Some((process, title)) = process(analysis, number) else {
+                    bail!("the run has no process {number}, but {}", analysis.processes());
+                };
+                let words = format!("with {factor} times the time of {what} at {title}");
+                let what = selection(what, &findings.causes)?;
+                (Change::ScaleAt(what, process, *factor), words)
             }
-            Some((_, rank)) => bail!("the run has no rank {rank}, but {}", analysis.processes()),
             None => {
                 let words = format!("with {factor} times the time of {name}");
                 (Change::Scale(selection(name, &findings.causes)?, *factor), words)

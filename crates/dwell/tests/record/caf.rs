@@ -210,7 +210,7 @@ fn delays<T>(lab: &Lab, mpi: &Mpi, images: u32, then: impl FnOnce(&Program<'_>) 
     let path = compile_all(lab, &names, &["-fno-inline", "-ffree-line-length-none"]);
     let run = |words: &[&OsStr]| mpi.measured(lab, images, &[&[path.as_os_str()], words].concat());
     let source = include_str!("../../../../tests/programs/caf_delays.F90");
-    then(&Program { lab, source, waiter: "Rank 1", run: &run })
+    then(&Program { lab, source, waiter: "Image 2", run: &run })
 }
 
 /// Waits are found at the call of coarrays, as long as they were, and not without a delay.
@@ -227,7 +227,7 @@ fn an_image_that_computes_serves_nobody() {
     let Some((mpi, lab)) = open() else { return };
     let mpi = mpi.with(&["-mca", "osc", "pt2pt"]);
     let trials = delays(&lab, &mpi, 2, |program| program.trials(&["get"]));
-    trials.find("get", "wait_for_progress", "_gfortran_caf_get", "Rank 0");
+    trials.find("get", "wait_for_progress", "_gfortran_caf_get", "Image 1");
 }
 
 /// Images 1 and 2 call `sync images` without image 3. The `sync all` that follows is one instance for all three
@@ -236,14 +236,14 @@ fn an_image_that_computes_serves_nobody() {
 fn sync_all_is_matched_after_sync_images_of_some_images() {
     let Some((mpi, lab)) = open() else { return };
     let trials = delays(&lab, &mpi, 3, |program| program.trials(&["subset"]));
-    trials.find("subset", "barrier_wait", "_gfortran_caf_sync_all", "Rank 2");
+    trials.find("subset", "barrier_wait", "_gfortran_caf_sync_all", "Image 3");
     let left_out = trials.late.findings["not_computed"].to_string();
     assert!(!left_out.contains("collectives"), "{left_out}");
 
     // The image that the program knows of waited at MPI as long as at the coarray layer.
     let trial = delays(&lab, &mpi, 3, |program| program.trial(DELAY, &["subset"]));
     let found = at_mpi(&lab);
-    let seconds = waited_in_barriers(&found, "subset_", "Rank 1");
+    let seconds = waited_in_barriers(&found, "subset_", "Image 2");
     let expected: f64 = trial.expected.values().sum();
     assert!((seconds - expected).abs() <= 0.15 * expected, "{seconds} of {expected}");
     let left_out = found["not_computed"].to_string();
@@ -255,7 +255,7 @@ fn sync_all_is_matched_after_sync_images_of_some_images() {
 fn waits_are_found_at_mpi_if_asked_for() {
     let Some((mpi, lab)) = open() else { return };
     let trial = delays(&lab, &mpi, 2, |program| program.trial(DELAY, &["sync_all"]));
-    let seconds = waited_in_barriers(&at_mpi(&lab), "sync_all_", "Rank 1");
+    let seconds = waited_in_barriers(&at_mpi(&lab), "sync_all_", "Image 2");
     let expected: f64 = trial.expected.values().sum();
     assert!((seconds - expected).abs() <= 0.15 * expected, "{seconds} of {expected}");
 }

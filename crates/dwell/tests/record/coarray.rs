@@ -159,7 +159,7 @@ pub(crate) fn hold_delays(trials: &Trials, prefix: &str) {
         ("broadcast", "late_broadcast", "co_broadcast"),
         ("total", "nxn_wait", "co_sum"),
     ] {
-        trials.find(mode, wait, &format!("{prefix}{call}"), "Rank 0");
+        trials.find(mode, wait, &format!("{prefix}{call}"), "Image 1");
     }
     trials.at_once("get", "wait_for_progress", &format!("{prefix}get"));
 }
@@ -171,7 +171,7 @@ fn waits_are_found_at_statements() {
     let path = delays(&lab);
     let run = |words: &[&OsStr]| mpi.measured(&lab, 2, &[&[path.as_os_str()], words].concat());
     let source = include_str!("../../../../tests/programs/caf_delays.F90");
-    let program = Program { lab: &lab, source, waiter: "Rank 1", run: &run };
+    let program = Program { lab: &lab, source, waiter: "Image 2", run: &run };
     let trials = program.trials(&MODES);
     hold_delays(&trials, "coarray_");
 }
@@ -184,9 +184,9 @@ fn a_remote_read_waits_for_progress() {
     let path = delays(&lab);
     let run = |words: &[&OsStr]| mpi.measured(&lab, 2, &[&[path.as_os_str()], words].concat());
     let source = include_str!("../../../../tests/programs/caf_delays.F90");
-    let program = Program { lab: &lab, source, waiter: "Rank 1", run: &run };
+    let program = Program { lab: &lab, source, waiter: "Image 2", run: &run };
     let trials = program.trials(&["get"]);
-    trials.find("get", "wait_for_progress", "coarray_get", "Rank 0");
+    trials.find("get", "wait_for_progress", "coarray_get", "Image 1");
 }
 
 /// Compiles and links the program with waits in one command.
