@@ -37,7 +37,9 @@ mod system;
 mod totals;
 pub mod transform;
 
-pub use advice::{Facts, Meanwhile, advice};
+pub use advice::{
+    Facts, Gain, Meanwhile, Printed, Remedy, Serving, Settings, Tried, advice, remedies, serving,
+};
 pub use base::{Base, share};
 pub use classes::{Class, Classes};
 pub use compare::{

@@ -2,7 +2,7 @@
 
 use dwell_analyze::{Analysis, Finding, Inefficiency, Meanwhile, Serves};
 use dwell_report::Facts;
-use dwell_report::findings::{Findings, Named};
+use dwell_report::findings::{Cause, Findings, Named};
 use otf2::Archive;
 
 use super::words::{call, counted};
@@ -42,8 +42,12 @@ impl<'a> Advice<'a> {
         let window = worst.and_then(|it| it.window.as_deref()).unwrap_or_default();
         let is_message =
             finding.layer.has_messages() && window.is_empty() && !region.contains("MPI_Win_");
+        let part = |it: &Cause| it.part_of(finding.call_path, finding.pattern);
+        let parts = document.causes.iter().filter_map(|it| Some((part(it)?, it)));
+        let cause = parts.max_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1);
         dwell_report::advice(&Facts {
             pattern: finding.pattern,
+            call: region,
             layer: finding.layer,
             runtime: &self.runtime,
             settings: &self.settings,
@@ -51,6 +55,7 @@ impl<'a> Advice<'a> {
             window,
             is_message,
             partner: worst.and_then(|it| it.partner.as_deref()).unwrap_or_default(),
+            cause: cause.map_or("", |it| it.id.as_str()),
             meanwhile,
             serving_threads: self.serving_threads(),
         })
@@ -60,6 +65,7 @@ impl<'a> Advice<'a> {
     pub(super) fn instead(&self, of: &Inefficiency) -> String {
         dwell_report::advice(&Facts {
             pattern: of.pattern,
+            call: of.path.last().map_or("", |it| it.region.as_str()),
             layer: of.layer,
             runtime: &self.runtime,
             settings: &self.settings,
@@ -67,6 +73,7 @@ impl<'a> Advice<'a> {
             window: "",
             is_message: false,
             partner: "",
+            cause: "",
             meanwhile: None,
             serving_threads: self.serving_threads(),
         })

@@ -6,8 +6,10 @@
 
 use std::fmt::Write as _;
 
-use dwell_analyze::{Analysis, Change, PredictedLength, WhatIf};
+use dwell_analyze::{Analysis, Change, Finding, PredictedLength, WhatIf};
+use dwell_model::layer::{Layer, Processes};
 use dwell_model::waits::Wait;
+use dwell_report::{Gain, Serving, Settings};
 use otf2::Archive;
 use serde::Serialize;
 
@@ -32,31 +34,35 @@ pub(super) struct Choice {
     range: Option<PredictedLength>,
 }
 
-/// Facts of a run that choices depend on.
-struct Facts {
+/// Properties of a run that choices depend on.
+struct Properties {
+    layer: Layer,
     runtime: String,
     settings: String,
-    nodes: usize,
-    /// Processes and cores of the fullest node.
-    fullest: Option<(u32, u32)>,
+    is_static: bool,
 }
 
-impl Facts {
+impl Properties {
     fn of(archive: &Archive, analysis: &Analysis) -> Self {
         let property = |name: &str| {
             let value = archive.anchor().property(&format!("DWELL::{name}"));
             value.map(ToString::to_string).unwrap_or_default()
         };
+        let waits = || analysis.findings().iter().filter(|it| it.latency.is_some());
+        let window = |it: &Finding| it.worst.as_ref().and_then(|it| it.window.clone());
+        // Without a wait for progress, the names of processes tell the language.
+        let most = waits().max_by_key(|it| it.at_most).map(|it| it.layer);
+        let named = || analysis.process_names().find_map(|(_, name)| Processes::of_name(name));
+        let of_names = || {
+            let names = named()?;
+            Layer::ALL.iter().copied().find(|layer| layer.processes() == names)
+        };
         Self {
+            layer: most.or_else(of_names).unwrap_or(Layer::Mpi),
             runtime: property("RUNTIME"),
             settings: property("SETTINGS"),
-            nodes: analysis.nodes(),
-            fullest: analysis.fullest_node(),
+            is_static: waits().any(|it| window(it).is_some_and(|it| it.contains("static data"))),
         }
-    }
-
-    fn is(&self, runtime: &str) -> bool {
-        self.runtime.contains(runtime)
     }
 }
 
@@ -67,12 +73,13 @@ pub(super) fn choices(
     what_if: &WhatIf<'_>,
     cores: Option<u32>,
 ) -> anyhow::Result<Vec<Choice>> {
-    let facts = Facts::of(archive, analysis);
+    let properties = Properties::of(archive, analysis);
     let ask = |changes: Vec<Change>| {
         predict(what_if, &Asked { words: String::new(), changes }).map(|it| it.predicted.ok())
     };
     let served = ask(without(Wait::WaitForProgress, None))?;
-    let room = facts.fullest.map(|(processes, known)| (processes, cores.unwrap_or(known)));
+    let room =
+        analysis.fullest_node().map(|(processes, known)| (processes, cores.unwrap_or(known)));
     let threads = match room {
         None => served,
         Some((processes, cores)) => {
@@ -85,45 +92,6 @@ pub(super) fn choices(
             })
         }
     };
-    let recorded = analysis.length();
-    let mut list = Vec::new();
-    let mut add = |what, price, how: String, range: Option<PredictedLength>| {
-        let of = |nanoseconds: u64| nanoseconds as f64 * 1e-9;
-        list.push(Choice {
-            what,
-            price,
-            how,
-            recorded_seconds: of(recorded),
-            predicted_seconds: range.map(|it| of(it.expected)),
-            low_seconds: range.map(|it| of(it.low)),
-            high_seconds: range.map(|it| of(it.high)),
-            range,
-        });
-    };
-    let same = PredictedLength { expected: recorded, low: recorded, high: recorded };
-    add("leave it as it is", "nothing", "nothing to do".into(), Some(same));
-    if facts.is("Open MPI") && facts.settings.contains("OMPI_MCA_osc=pt2pt") {
-        let how = match facts.nodes {
-            1 => "OMPI_MCA_osc=sm, for windows that MPI_Win_allocate made",
-            _ => "OMPI_MCA_osc=rdma or ucx, where the network has remote memory access",
-        };
-        add("another component of Open MPI", "nothing", how.into(), served);
-    }
-    if facts.settings.contains("UCX_TLS=tcp") {
-        let how = match facts.nodes {
-            1 => "UCX_TLS=sm,self",
-            _ => "UCX_TLS=all on a network with remote memory access",
-        };
-        add("another transport of UCX", "nothing", how.into(), served);
-    }
-    let is_static = analysis.findings().iter().any(|it| {
-        let window = it.worst.as_ref().and_then(|it| it.window.as_deref());
-        window.is_some_and(|window| window.contains("static data"))
-    });
-    if is_static {
-        let how = "shmem_malloc instead of static data for what others read and write";
-        add("data on the symmetric heap", "a change of the program", how.into(), served);
-    }
     let culprit = analysis.causes().iter().find(|cause| {
         let progress = Wait::WaitForProgress.about().id;
         cause.computing.is_some() && cause.waits.iter().any(|it| it.pattern == progress)
@@ -137,22 +105,30 @@ pub(super) fn choices(
         _ => format!(" that ends with {}", step.region),
     });
     let place = place.unwrap_or_default();
-    let call = if facts.is("SHMEM") { "shmem_fence or shmem_test" } else { "MPI_Iprobe" };
-    let how = format!("call {call} a few times in each millisecond of the computing{place}");
-    add("calls that progress in the target's loop", "a change of the program", how, served);
-    let thread = match () {
-        () if facts.is("MPICH") => Some("MPIR_CVAR_ASYNC_PROGRESS=1"),
-        () if facts.is("Intel") => Some("I_MPI_ASYNC_PROGRESS=1"),
-        () if facts.is("Cray") => Some("MPICH_ASYNC_PROGRESS=1"),
-        () => None,
+    let of = |nanoseconds: u64| nanoseconds as f64 * 1e-9;
+    let Properties { layer, ref runtime, ref settings, is_static } = properties;
+    let settings = Settings { layer, runtime, settings, nodes: analysis.nodes(), is_static };
+    let recorded = analysis.length();
+    let choice = |it: &Serving| {
+        let range = match it.gain {
+            Gain::Nothing => {
+                Some(PredictedLength { expected: recorded, low: recorded, high: recorded })
+            }
+            Gain::Served => served,
+            Gain::Threads => threads,
+        };
+        Choice {
+            what: it.what,
+            price: it.price,
+            how: it.how.replace("{place}", &place),
+            recorded_seconds: of(recorded),
+            predicted_seconds: range.map(|it| of(it.expected)),
+            low_seconds: range.map(|it| of(it.low)),
+            high_seconds: range.map(|it| of(it.high)),
+            range,
+        }
     };
-    if let Some(how) = thread {
-        add("a thread in each process that serves", "a core for each process", how.into(), threads);
-    }
-    if facts.is("MPI") && !facts.is("SHMEM") {
-        let how = "Casper: LD_PRELOAD=libcasper.so CSP_NG=1, and one more process on each node";
-        add("processes that do nothing but serve", "a core of each node", how.into(), served);
-    }
+    let mut list: Vec<Choice> = dwell_report::serving(&settings).map(choice).collect();
     // Sorting is stable: what costs least comes first among equals.
     list.sort_by_key(|it| it.range.map_or(u64::MAX, |it| it.expected));
     Ok(list)
