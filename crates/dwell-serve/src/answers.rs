@@ -108,6 +108,12 @@ fn metrics(run: &Run) -> Result<Metrics> {
     let one = |id: MetricId| {
         let metric = meta.metric(id)?;
         let words = Wait::of_metric(metric.uniq_name).map(Wait::about);
+        // What helps in this run. The general remedy may contradict it.
+        let found = words.and_then(|words| {
+            let mut all = run.findings.iter().flat_map(|it| &it.findings);
+            all.find(|it| it.pattern == words.id && !it.remedy.is_empty())
+        });
+        let remedy = found.map(|it| it.remedy.clone());
         let children: f64 = meta.metric_children(id).map(value).sum();
         Some(Metric {
             name: metric.uniq_name.into(),
@@ -121,7 +127,7 @@ fn metrics(run: &Run) -> Result<Metrics> {
             own: rest(value(id), children),
             wait: words.is_some(),
             meaning: words.map(|it| it.meaning.into()),
-            remedy: words.map(|it| it.remedy.into()),
+            remedy: remedy.or_else(|| words.map(|it| it.remedy.into())),
         })
     };
     Ok(Metrics { metrics: meta.metrics().filter_map(one).collect() })

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use cubex::{CnodeId, Meta, MetricId, Owner};
 use dwell_model::waits::Wait;
-use dwell_report::findings::Findings;
 use dwell_report::findings::words::counted;
+use dwell_report::findings::{Finding, Findings};
 use dwell_report::{
     Axis, Base, Call, Flavour, LargestWait, Part, Query, Result, Summary, TimePart, share,
 };
@@ -228,7 +228,14 @@ fn waits(
     let mut note = String::new();
     let first = found.first().and_then(|first| meta.metric(first.metric));
     if let Some(wait) = first.and_then(|it| Wait::of_metric(it.uniq_name)).map(Wait::about) {
-        note = format!("The first: {}. {}", wait.meaning, wait.remedy);
+        // What helps in this run. The general remedy may contradict it.
+        let is_it = |it: &&Finding| {
+            it.pattern == wait.id
+                && found.first().is_some_and(|first| first.cnode.0 == it.call_path)
+        };
+        let of_run = findings.and_then(|it| it.findings.iter().find(is_it));
+        let remedy = of_run.map(|it| it.remedy.as_str()).filter(|it| !it.is_empty());
+        note = format!("The first: {}. {}", wait.meaning, remedy.unwrap_or(wait.remedy));
     }
     if more > 0 {
         note.push_str(&format!(" {more} smaller ones are not shown; --top shows more."));
