@@ -41,6 +41,11 @@ pub(crate) const INEFFICIENT: &[Inefficient] = &[
         remedy: "Start the operations without blocking and complete all of them with one call, if none needs what another returns.",
     },
     Inefficient {
+        pattern: "many_calls_below",
+        meaning: "one call becomes many calls of few bytes in the library below it",
+        remedy: "Access data that lies in one piece, or let its owner copy it into one piece first.",
+    },
+    Inefficient {
         pattern: "static_data",
         meaning: "operations on static data take longer than those on the symmetric heap",
         remedy: "Use memory of the symmetric heap.",

@@ -3,6 +3,7 @@
 //! A [`Finding`] is one kind of wait on one call path. Findings of one call path are an [`Entry`], which is what
 //! people read. Entries are ranked by what can be gained: by the middle of their bounds.
 
+mod below;
 mod causes;
 mod critical;
 mod efficiency;

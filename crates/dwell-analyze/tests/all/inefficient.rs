@@ -7,11 +7,12 @@
 use std::cell::RefCell;
 
 use dwell_analyze::{Analysis, Evidence, Inefficiency};
+use dwell_model::layer::Layer;
 use otf2::enums::RmaAtomicType;
 use otf2::event::{Enter, Leave, RmaAtomic, RmaGet, RmaOpCompleteBlocking, RmaPut};
 use otf2::id::{MatchingId, Rank, RegionRef, RmaWinRef};
 
-use crate::support::{Events, STATIC, Thread, WINDOW, World};
+use crate::support::{BYTES, CALLS, Events, STATIC, TIME, Thread, WINDOW, World};
 
 const MAIN: RegionRef = RegionRef(0);
 const GET: RegionRef = RegionRef(1);
@@ -24,6 +25,9 @@ const LOCK: RegionRef = RegionRef(7);
 const MPI_PUT: RegionRef = RegionRef(8);
 const UNLOCK: RegionRef = RegionRef(9);
 const FENCE: RegionRef = RegionRef(10);
+const CAF_GET: RegionRef = RegionRef(11);
+const MPI_GET: RegionRef = RegionRef(12);
+const CAF_BY_REF: RegionRef = RegionRef(13);
 
 const REGIONS: &[(&str, &str)] = &[
     ("main", ""),
@@ -37,6 +41,9 @@ const REGIONS: &[(&str, &str)] = &[
     ("MPI_Put", "layer=mpi operation=put mode=nonblocking progress=never"),
     ("MPI_Win_unlock", "layer=mpi operation=unlock progress=always completes=remote"),
     ("shmem_fence", "layer=shmem operation=order progress=never"),
+    ("_gfortran_caf_get", "layer=caf operation=get progress=never"),
+    ("MPI_Get", "layer=mpi operation=get mode=nonblocking progress=never"),
+    ("_gfortran_caf_get_by_ref", "layer=caf operation=get progress=never"),
 ];
 
 /// End of all events in nanoseconds.
@@ -225,6 +232,90 @@ fn completions_after_each_operation() {
     assert_eq!(found(vec![Origin::begin().times(20, apart)], 1), []);
     let waits = |it: Origin| put(it).call(QUIET, 128).call(WAIT, 1);
     assert_eq!(found(vec![Origin::begin().times(20, waits)], 1), []);
+}
+
+/// Form in which calls inside a call of another layer are recorded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inner {
+    /// Each call with its records.
+    All,
+    /// The first call, and one region for all others with their number and their bytes.
+    Counted,
+}
+
+impl Origin {
+    /// Adds a call of the coarray runtime that gets data by this many calls of MPI with as many bytes and nanoseconds each.
+    fn section(self, calls: u64, sizes: (u64, u64), inner: Inner) -> Self {
+        self.section_by(CAF_GET, calls, sizes, inner)
+    }
+
+    fn section_by(
+        mut self,
+        region: RegionRef,
+        calls: u64,
+        (bytes, each): (u64, u64),
+        inner: Inner,
+    ) -> Self {
+        let (enter, win, remote) = (self.now, WINDOW, Rank(0));
+        let matching_id = MatchingId(enter);
+        let whole = RmaGet { win, remote, bytes: calls * bytes, matching_id };
+        self.thread = self.thread.at(enter, Enter { region }).at(enter, whole);
+        let recorded = if inner == Inner::All { calls } else { 1 };
+        for _ in 0..recorded {
+            let begin = self.now;
+            self.now += each;
+            let (win, matching_id) = (RmaWinRef(1), MatchingId(begin));
+            let part = RmaGet { win, remote, bytes, matching_id };
+            let thread = self.thread.at(begin, Enter { region: MPI_GET }).at(begin, part);
+            self.thread = thread.at(self.now, Leave { region: MPI_GET });
+        }
+        if recorded < calls {
+            let (begin, more) = (self.now, calls - recorded);
+            self.now += more * each;
+            let sums = vec![(CALLS, more), (TIME, more * each), (BYTES, more * bytes)];
+            let leave = (self.now, sums, Leave { region: MPI_GET }.into());
+            self.thread = self.thread.at(begin, Enter { region: MPI_GET }).add(leave);
+        }
+        let end = RmaOpCompleteBlocking { win, matching_id };
+        self.thread = self.thread.at(self.now, end).at(self.now, Leave { region });
+        self
+    }
+}
+
+/// 20 sections of 100 elements of 8 bytes, each of which takes a call of MPI of 8 ns.
+#[test]
+fn calls_that_become_many_calls_below() {
+    let sections = |inner| {
+        let one = move |it: Origin| it.section(100, (8, 8), inner).compute(2_000);
+        Origin::begin().times(20, one)
+    };
+    let most = 20 * 792;
+    for inner in [Inner::All, Inner::Counted] {
+        let list = found(vec![sections(inner)], 1);
+        assert_eq!(figures(&list), [("many_calls_below", 20, 0, most)]);
+        let evidence = Evidence::Below {
+            region: "MPI_Get".into(),
+            layer: Layer::Mpi,
+            inner: 2_000,
+            bytes: 8,
+            all: 2_000,
+            each: 800,
+            instead: None,
+        };
+        assert_eq!(list[0].evidence, evidence);
+        assert_eq!(list[0].path.last().unwrap().region, "_gfortran_caf_get");
+        assert_eq!((list[0].locations, list[0].origins[0].at_most), (1, most));
+    }
+    // The same bytes by one call of MPI take 64 ns.
+    let piece = |it: Origin| it.section_by(CAF_BY_REF, 1, (800, 64), Inner::All).compute(1_000);
+    let other = Origin::begin().times(20, piece);
+    let list = found(vec![sections(Inner::Counted), other], 1);
+    assert_eq!(figures(&list), [("many_calls_below", 20, 20 * (800 - 64), most)]);
+    // A few calls, and calls that move much.
+    let few = |it: Origin| it.section(8, (8, 100), Inner::All).compute(2_000);
+    assert_eq!(found(vec![Origin::begin().times(20, few)], 1), []);
+    let large = |it: Origin| it.section(100, (4_096, 8), Inner::All).compute(2_000);
+    assert_eq!(found(vec![Origin::begin().times(20, large)], 1), []);
 }
 
 /// A lock of MPI for every operation.

@@ -43,6 +43,11 @@ pub(crate) const OWNER: AttributeRef = AttributeRef(4);
 /// Attribute with the site of a call.
 pub(crate) const SITE: AttributeRef = AttributeRef(5);
 
+/// Attribute with the bytes of the calls that a region stands for.
+pub(crate) const BYTES: AttributeRef = AttributeRef(6);
+/// Attribute with the time in the calls that a region stands for.
+pub(crate) const TIME: AttributeRef = AttributeRef(7);
+
 /// Columns of the sites, which are on one line of the first region. Sites of one column are copies of a call.
 const COLUMNS: [u32; 3] = [7, 7, 30];
 
@@ -260,6 +265,8 @@ impl<'w> World<'w> {
             archive::CALLS,
             archive::OWNER,
             archive::CALL_SITE,
+            archive::BYTES_IN_CALLS,
+            archive::TIME_IN_CALLS,
         ];
         for (id, text) in attributes.iter().enumerate() {
             let (id, name) = (AttributeRef(id as u32), defs.string(text).unwrap());

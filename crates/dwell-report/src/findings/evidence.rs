@@ -8,6 +8,25 @@ use serde::{Deserialize, Serialize};
 #[serde(untagged)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum Evidence {
+    /// Calls each of which becomes many calls of the library below (`many_calls_below`).
+    Below {
+        /// Number of all calls of libraries below.
+        all_inner_calls: u64,
+        /// Mean size of a call of `region` in bytes.
+        bytes_each: u64,
+        /// Number of calls of `region`.
+        inner_calls: u64,
+        /// Short name of the layer of `region`, such as `mpi`.
+        layer: String,
+        /// Function of the library below that moves the data.
+        region: String,
+        /// Mean time of an outer call.
+        seconds_each: f64,
+        /// Mean time of a call of this run that moves at least as many bytes in few calls; null if the run has none.
+        seconds_instead: Option<f64>,
+        /// The evidence in plain words.
+        text: String,
+    },
     /// Strided calls, which move elements that are not contiguous (`strided_elements`).
     Strided {
         /// Size of an element in bytes.

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use otf2::Event;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::coarray::{MODES, hold_delays};
 use crate::lab::{Lab, rows_of_tree};
@@ -202,6 +203,41 @@ fn calls_inside_a_statement_are_counted() {
     assert_eq!((visits, metrics), (all_visits, all_metrics));
     assert!(events * 20 < all_events, "{events} and {all_events} events");
     assert!(said.contains("more calls inside these were counted"), "{said}");
+}
+
+/// A statement that becomes thousands of calls of MPI is a finding, with a remedy that removes it.
+#[test]
+fn calls_that_become_many_calls_of_mpi_are_found() {
+    let Some((mpi, lab)) = open() else { return };
+    let program = compile(&lab, "tests/programs/caf_elements.f90");
+    let found = |option: &[&str], inner: &str| {
+        let words = option.iter().chain(&["80", "20"]).map(OsStr::new);
+        let command: Vec<&OsStr> = std::iter::once(program.as_os_str()).chain(words).collect();
+        let run = mpi.measured_with(&lab, 2, &[OsStr::new(inner)], &command);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        analysed(&lab, &lab.experiment());
+        let text = fs::read(lab.experiment().join("findings.json")).unwrap();
+        let document: Value = serde_json::from_slice(&text).unwrap();
+        let mut list = document["inefficient"].as_array().unwrap().iter();
+        list.find(|it| it["pattern"] == "many_calls_below").cloned()
+    };
+    for inner in ["DWELL_INNER_CALLS=first", "DWELL_INNER_CALLS=all"] {
+        let it = found(&[], inner).expect("it is found");
+        let evidence = &it["evidence"];
+        // 40 times 40 elements of the other image, by two images in twenty rounds.
+        assert_eq!(
+            (&evidence["inner_calls"], &evidence["bytes_each"]),
+            (&json!(64_000), &json!(8))
+        );
+        assert_eq!(evidence["region"], "MPI_Get", "{it:#}");
+        assert_eq!((&it["calls"], &it["layer"]), (&json!(40), &json!("caf")), "{it:#}");
+        let step = it["path"].as_array().unwrap().last().unwrap();
+        assert_eq!(step["region"], "_gfortran_caf_get", "{it:#}");
+        assert!(it["remedy"].as_str().unwrap().contains("array of explicit shape"), "{it:#}");
+        let least = it["origins"][0]["who"].as_str().unwrap();
+        assert!(["Image 1", "Image 2"].contains(&least), "{it:#}");
+    }
+    assert_eq!(found(&["--packed"], "DWELL_INNER_CALLS=first"), None);
 }
 
 /// Calls `then` with the program that waits, on this many images.

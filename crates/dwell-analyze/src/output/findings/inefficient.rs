@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use dwell_log::quantity::Quantity as Q;
 use dwell_model::layer::Layer;
 use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::names;
 use dwell_trace::time::Duration;
 use serde::{Deserialize, Serialize};
 
+use super::below::{self, Below};
 use super::locations::{ByProcess, Top};
 use super::summary::Summary;
 use super::totals::ProgramTotals;
@@ -98,6 +100,24 @@ pub enum Evidence {
         /// Time that the same operation needs on the symmetric heap in this run, if nothing delays it.
         instead: u64,
     },
+    /// Calls each of which becomes many calls of few bytes in the library below.
+    Below {
+        /// Name of the function of that library that moves the data.
+        region: String,
+        /// Layer of that function.
+        layer: Layer,
+        /// Number of calls of that function.
+        inner: u64,
+        /// Average size of a call of that function in bytes.
+        bytes: u64,
+        /// Number of all calls of libraries below.
+        all: u64,
+        /// Average time of an outer call.
+        each: u64,
+        /// Average time of a call of this run that moves at least as many bytes in few calls. `None` if the run has
+        /// none.
+        instead: Option<u64>,
+    },
     /// A single process that receives more than half of all remote atomics.
     HotTarget {
         /// Name of the process, or of its node if the run has more than [`MOST_PARTIES`](crate::MOST_PARTIES)
@@ -139,6 +159,7 @@ pub(crate) fn list(program: &ProgramTotals<'_>, summary: &Summary, run: u64) -> 
             list.extend(inefficiency(program, fold, waste, sums, savers));
         }
     }
+    list.extend(many_calls_below(program, summary));
     list.extend(hot_target(program, summary));
     list.retain(|it| it.is_reported(run));
     list.sort_by_key(|it| (Reverse(it.gain()), it.call_path, it.pattern));
@@ -339,6 +360,48 @@ fn inefficiency(
         locations: savers.locations,
         origins: shares(&savers.origins, |index| program.process(index)),
     })
+}
+
+/// Looks for calls that become many calls in the library below, unless they are strided and are found as such.
+fn many_calls_below(program: &ProgramTotals<'_>, summary: &Summary) -> Vec<Inefficiency> {
+    let finding = |(it, instead): (Below, Option<Duration>)| {
+        let fold = program.folds.get(it.place as usize)?;
+        let strided = summary.savings.get(&(it.place, Waste::Strided));
+        if strided.is_some_and(|sums| sums.saving.calls > 0) {
+            return None;
+        }
+        let (least, most) = it.saving(instead.map(|each| each.times(it.outer)));
+        let concerned = summary.affected.get(&(it.place, Q::Transfer));
+        let mut origins = concerned.map(|it| it.origins.clone()).unwrap_or_default();
+        origins.scale(|(_, rests)| {
+            let of = |saving: Duration| part(Duration(rests), (saving.0, it.rests.0)).0;
+            (of(least), of(most))
+        });
+        let number = fold.first();
+        Some(Inefficiency {
+            pattern: "many_calls_below",
+            layer: it.layer,
+            nanoseconds: least.0,
+            at_most: most.0,
+            calls: it.outer,
+            evidence: Evidence::Below {
+                region: names::region(program.defs, it.region),
+                layer: it.inner_layer,
+                inner: it.inner,
+                bytes: it.bytes / it.inner.max(1),
+                all: it.all,
+                each: it.rests.0 / it.outer,
+                instead: instead.map(|it| it.0),
+            },
+            visits: it.outer,
+            path_nanoseconds: program.time(fold),
+            path: program.steps(number),
+            call_path: number.0,
+            locations: concerned.map_or(0, |it| it.locations),
+            origins: shares(&origins, |index| program.process(index)),
+        })
+    };
+    below::many(program).into_iter().filter_map(finding).collect()
 }
 
 /// Looks for a target that receives most of all atomics. The finding is reported at the call path that spends most time

@@ -14,6 +14,7 @@ use dwell_trace::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::LISTED;
+use super::below;
 use super::totals::ProgramTotals;
 use crate::engine::blame::Blame;
 use crate::engine::instances::Longest;
@@ -48,6 +49,11 @@ impl<N: Copy + Ord> Top<N> {
 
     pub(crate) fn join(&mut self, more: Self) {
         more.0.into_iter().for_each(|(party, share)| self.add(party, share));
+    }
+
+    /// Replaces both bounds of each share. The order must stay the same.
+    pub(super) fn scale(&mut self, of: impl Fn((u64, u64)) -> (u64, u64)) {
+        self.0.iter_mut().for_each(|it| it.1 = of(it.1));
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (N, (u64, u64))> {
@@ -132,8 +138,9 @@ impl Affected {
     }
 }
 
-/// Affected locations, by the place of the fold and the quantity: a wait, [`Q::PollingTime`], [`Q::Unexplained`], or
-/// [`Q::Atomics`] for the call path that spends most time with them.
+/// Affected locations, by the place of the fold and the quantity: a wait, [`Q::PollingTime`], [`Q::Unexplained`],
+/// [`Q::Transfer`] for calls that become many calls below, or [`Q::Atomics`] for the call path that spends most time with
+/// them.
 pub(crate) type AllAffected = BTreeMap<(u32, Q), Affected>;
 
 /// Adds what other locations are concerned by.
@@ -146,6 +153,7 @@ pub(super) fn join(all: &mut AllAffected, more: AllAffected) {
 /// Returns the place of each fold with a quantity that is worth a look, and these quantities.
 fn aspects<'g>(program: &'g ProgramTotals<'_>) -> impl Iterator<Item = (u32, Q)> + use<'g> {
     let hot = program.most_atomics();
+    let many: BTreeSet<u32> = below::many(program).iter().map(|it| it.0.place).collect();
     (0..).zip(&program.folds).flat_map(move |(place, fold)| {
         let totals = fold.totals();
         let mut list: Vec<(u32, Q)> = Vec::new();
@@ -167,6 +175,9 @@ fn aspects<'g>(program: &'g ProgramTotals<'_>) -> impl Iterator<Item = (u32, Q)>
         ];
         if of.into_iter().any(|what| totals.get(what) > 0) {
             list.push((place, Q::Unexplained));
+        }
+        if many.contains(&place) {
+            list.push((place, Q::Transfer));
         }
         if hot == Some(place as usize) {
             list.push((place, Q::Atomics));
@@ -209,6 +220,7 @@ fn one(
             let Some(node) = location.paths.get(path) else { continue };
             let part = match what {
                 Q::Atomics => (node.get(Q::Unexplained), node.get(Q::Transfer)),
+                Q::Transfer => (0, node.get(Q::Transfer) + node.get(Q::Unexplained)),
                 _ => (node.get(what), upper.map_or(0, |upper| node.get(upper))),
             };
             (least, most) = (least + part.0, most + part.0 + part.1);

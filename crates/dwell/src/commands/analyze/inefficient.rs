@@ -63,6 +63,26 @@ pub(super) fn evidence(of: &Inefficiency) -> String {
                 "{calls} on static data took {each} each; on the symmetric heap they take {instead}"
             )
         }
+        Evidence::Below { region, layer, inner, bytes, all, each, instead } => {
+            let (region, per_call) = (visible(region), grouped(*inner / of.calls.max(1)));
+            let (inner, all) = (grouped(*inner), grouped(*all));
+            let bytes = counted(*bytes, "byte", "bytes");
+            let instead = match instead {
+                Some(one) => format!(
+                    "a call of this run that moves as many bytes in few calls takes {}",
+                    time(*one)
+                ),
+                None => {
+                    "no call of this run moves as many bytes in few calls, so the lower bound is 0"
+                        .to_owned()
+                }
+            };
+            let each = time(*each);
+            format!(
+                "{calls} became {inner} of {region} with {bytes} each, {per_call} for one call, and {all} calls of {layer} \
+                 in all; {each} a call; {instead}"
+            )
+        }
         Evidence::HotTarget { target, operations, of, origins } => {
             let share = 100.0 * *operations as f64 / (*of).max(1) as f64;
             let (target, some, of) = (visible(target), grouped(*operations), grouped(*of));
@@ -106,6 +126,18 @@ pub(super) fn document(of: &Inefficiency) -> findings::Evidence {
             seconds_instead: in_seconds(*instead),
             text,
         },
+        Evidence::Below { region, layer, inner, bytes, all, each, instead } => {
+            findings::Evidence::Below {
+                all_inner_calls: *all,
+                bytes_each: *bytes,
+                inner_calls: *inner,
+                layer: layer.name().to_owned(),
+                region: region.clone(),
+                seconds_each: in_seconds(*each),
+                seconds_instead: instead.map(in_seconds),
+                text,
+            }
+        }
         Evidence::HotTarget { target, operations, of, origins } => findings::Evidence::HotTarget {
             of: *of,
             operations: *operations,
