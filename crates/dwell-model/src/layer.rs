@@ -109,6 +109,11 @@ impl Layer {
         matches!(self, Self::Gasnet)
     }
 
+    /// Returns `true` if a process serves others when it polls for active messages, and not in each call that transfers data.
+    pub const fn serves_by_polling(self) -> bool {
+        matches!(self, Self::Gasnet)
+    }
+
     /// Returns the source of the ranks and windows of the layer, which decides how its records are to be read.
     pub const fn ranks(self) -> Ranks {
         match self {

@@ -18,10 +18,12 @@ use dwell_model::operation::{Atomic, Operation};
 use dwell_model::registry;
 use dwell_model::waits::Wait;
 
+mod layers;
 mod list;
 mod serving;
 mod table;
 
+use layers::HasLayer;
 pub use list::{Printed, Remedy, remedies};
 pub use serving::{Gain, Serving, Settings, serving};
 
@@ -120,7 +122,7 @@ impl Facts<'_> {
     }
 
     fn is_static(&self) -> bool {
-        self.layer == Layer::Shmem && self.window.starts_with("static data")
+        self.is_shmem() && self.window.starts_with("static data")
     }
 
     fn runs_on(&self, runtime: &str) -> bool {
@@ -149,9 +151,9 @@ impl Facts<'_> {
         self.atomic().is_some_and(Atomic::fetches)
     }
 
-    /// Returns `true` for blocking operations of this layer that follow one another.
-    fn is_row_of(&self, layer: Layer) -> bool {
-        self.pattern == "blocking_in_a_row" && self.layer == layer
+    /// Returns `true` for blocking operations that follow one another.
+    fn is_row(&self) -> bool {
+        self.pattern == "blocking_in_a_row"
     }
 
     /// Returns the value of an environment variable of the runtime, or `None` if the archive does not list it.
@@ -163,7 +165,7 @@ impl Facts<'_> {
     /// Returns `true` if the environment made Open MPI use its component osc/pt2pt for one-sided operations.
     fn is_pt2pt(&self) -> bool {
         let component = self.setting("OMPI_MCA_osc").unwrap_or_default();
-        self.layer != Layer::Shmem
+        !self.is_shmem()
             && !self.is_message
             && self.runs_on("Open MPI")
             && component.split(',').any(|it| it == "pt2pt")
@@ -192,7 +194,7 @@ impl Facts<'_> {
     /// Returns the setting that makes the runtime start a thread that serves.
     fn thread(&self) -> Option<&'static str> {
         match () {
-            () if self.layer == Layer::Armci && self.runtime.contains("MPI") => {
+            () if self.is_armci() && self.runtime.contains("MPI") => {
                 Some("ARMCI_PROGRESS_THREAD=1")
             }
             () if self.runs_on("MPICH") => Some("MPIR_CVAR_ASYNC_PROGRESS=1"),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use dwell_model::archive::{self, Meaning};
 use dwell_model::cores::Cores;
-use dwell_model::layer::{Layer, Processes};
+use dwell_model::layer::{Layer, Processes, Ranks};
 use otf2::enums::{
     Base, CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, MetricMode,
     MetricOccurrence, MetricType, Paradigm, ParadigmClass, ParadigmProperty, ParameterType,
@@ -153,7 +153,8 @@ impl Writer<'_> {
         let layers = regions.filter_map(|it| Some(Meaning::parse(&it.meaning)?.layer));
         // Groups are of OpenSHMEM even if a filter left out all of its calls.
         let shmem = self.used_paradigms().contains(&Paradigm::Shmem.into());
-        let names = Processes::of(layers.chain(shmem.then_some(Layer::Shmem)));
+        let own = Layer::ALL.iter().copied().filter(|it| shmem && it.ranks() == Ranks::Own);
+        let names = Processes::of(layers.chain(own));
         for (_, process) in self.global.processes() {
             let name = match process.name.as_str() {
                 "" => self.defs.string(&names.name(process.rank))?,

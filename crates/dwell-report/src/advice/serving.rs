@@ -6,12 +6,13 @@
 
 use dwell_model::layer::Layer;
 
+use super::layers::HasLayer;
 use super::{Facts, NOT_TRIED, Tried};
 
 /// The part of a run that a choice makes shorter or longer, which decides how it is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gain {
-    /// Nothing changes.
+    /// Nothing changes, and the run stays as long.
     Nothing,
     /// No operation waits until its target serves it.
     Served,
@@ -31,7 +32,7 @@ pub struct Serving {
     pub price: &'static str,
     /// Instruction for trying it. `{place}` stands for the end of the computing that others wait for.
     pub how: &'static str,
-    /// Prediction that applies.
+    /// Part of the run that changes, by which the choice is predicted.
     pub gain: Gain,
     /// Program in which it was tried.
     pub tried: Option<Tried>,
@@ -46,7 +47,7 @@ pub struct Settings<'a> {
     pub runtime: &'a str,
     /// Environment variables that configure the runtime.
     pub settings: &'a str,
-    /// Number of nodes.
+    /// Number of nodes on which the run had processes.
     pub nodes: usize,
     /// Set if a wait for progress accessed static data.
     pub is_static: bool,
@@ -76,10 +77,7 @@ impl<'a> Settings<'a> {
 
     /// Returns `true` if one-sided operations are those of MPI, or are made from them.
     fn is_over_mpi(&self) -> bool {
-        matches!(
-            self.layer,
-            Layer::Mpi | Layer::Armci | Layer::GlobalArrays | Layer::Caf | Layer::Coarray
-        ) && self.runs_on("MPI")
+        (self.is_mpi() || self.is_arrays() || self.is_coarrays()) && self.runs_on("MPI")
     }
 }
 
@@ -149,7 +147,7 @@ pub(super) const SERVING: &[Serving] = &[
         tried: NOT_TRIED,
     },
     Serving {
-        applies: |it| it.layer == Layer::Shmem,
+        applies: |it| it.is_shmem(),
         when: "OpenSHMEM",
         what: "calls that progress in the target's loop",
         price: "a change of the program",
@@ -158,7 +156,7 @@ pub(super) const SERVING: &[Serving] = &[
         tried: NOT_TRIED,
     },
     Serving {
-        applies: |it| matches!(it.layer, Layer::Mpi | Layer::Armci | Layer::GlobalArrays),
+        applies: |it| it.is_mpi() || it.is_arrays(),
         when: "MPI, ARMCI, Global Arrays",
         what: "calls that progress in the target's loop",
         price: "a change of the program",
@@ -167,7 +165,7 @@ pub(super) const SERVING: &[Serving] = &[
         tried: NOT_TRIED,
     },
     Serving {
-        applies: |it| matches!(it.layer, Layer::Caf | Layer::Coarray),
+        applies: |it| it.is_coarrays(),
         when: "coarrays",
         what: "calls that progress in the target's loop",
         price: "a change of the program",
@@ -176,7 +174,7 @@ pub(super) const SERVING: &[Serving] = &[
         tried: NOT_TRIED,
     },
     Serving {
-        applies: |it| it.layer == Layer::Gasnet,
+        applies: |it| it.is_gasnet(),
         when: "GASNet",
         what: "calls that progress in the target's loop",
         price: "a change of the program",

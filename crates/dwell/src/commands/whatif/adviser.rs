@@ -58,7 +58,7 @@ impl Properties {
             Layer::ALL.iter().copied().find(|layer| layer.processes() == names)
         };
         Self {
-            layer: most.or_else(of_names).unwrap_or(Layer::Mpi),
+            layer: most.or_else(of_names).unwrap_or(Layer::OF_MESSAGES),
             runtime: property("RUNTIME"),
             settings: property("SETTINGS"),
             is_static: waits().any(|it| window(it).is_some_and(|it| it.contains("static data"))),
