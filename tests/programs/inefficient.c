@@ -1,6 +1,8 @@
 /* Communicates in ways that take longer than they need to, and in ways that do not:
  *
- *   inefficient MODE
+ *   inefficient MODE [--time]
+ *
+ * With --time it prints how many seconds the communication took.
  *
  * | inefficient | the same, otherwise |
  * |---|---|
@@ -117,6 +119,7 @@ int main(int argc, char **argv) {
   piece = shmem_calloc(COLUMN, sizeof *piece);
   counters = shmem_calloc(COLUMN, sizeof *counters);
   shmem_barrier_all();
+  double began = seconds();
   if (!strcmp(mode, "strided")) {
     in_one_piece(12);
     strided();
@@ -151,6 +154,7 @@ int main(int argc, char **argv) {
     shmem_global_exit(2);
   }
   shmem_barrier_all();
+  if (argc > 2 && me == 0) printf("seconds %f\n", seconds() - began);
   shmem_finalize();
   return 0;
 }

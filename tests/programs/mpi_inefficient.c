@@ -3,6 +3,8 @@
  *   mpi_inefficient flush      a flush after every put
  *   mpi_inefficient lock       a lock and an unlock around every put
  *   mpi_inefficient once       one flush after all puts
+ *
+ * With --time behind it prints how many seconds that took.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -21,6 +23,7 @@ int main(int argc, char **argv) {
   MPI_Win win;
   MPI_Win_allocate(sizeof from, sizeof *from, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
   MPI_Barrier(MPI_COMM_WORLD);
+  double began = MPI_Wtime();
   int failed = 0;
   if (!strcmp(mode, "lock")) {
     for (int i = 0; i < COUNT; i++) {
@@ -46,6 +49,7 @@ int main(int argc, char **argv) {
     MPI_Win_unlock_all(win);
   }
   MPI_Barrier(MPI_COMM_WORLD);
+  if (argc > 2 && me == 0) printf("seconds %f\n", MPI_Wtime() - began);
   MPI_Win_free(&win);
   MPI_Finalize();
   return failed;

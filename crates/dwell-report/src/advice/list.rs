@@ -21,6 +21,8 @@ pub enum Printed {
 pub struct Remedy {
     /// The surface that prints it.
     pub printed: Printed,
+    /// Set for the general remedy of a wait, which the reference of waits has, too.
+    pub is_of_wait: bool,
     /// The condition under which it is printed.
     pub when: String,
     /// The text. Names in braces stand for facts of the run.
@@ -33,12 +35,17 @@ pub struct Remedy {
 const IN_GENERAL: &[(&str, Tried)] = &[
     ("barrier_wait", Tried { program: "MPI, unbalanced computing balanced", change: "−32.6 %" }),
     ("lock_contention", Tried { program: "OpenSHMEM, a lock split in two", change: "−33.5 %" }),
+    (
+        "hot_target",
+        Tried { program: "OpenSHMEM over TCP, atomics spread over four PEs", change: "+33 %" },
+    ),
 ];
 
 /// Returns all remedies: those by facts of a run, those in general, and those that `dwell whatif --progress` ranks.
 pub fn remedies() -> Vec<Remedy> {
     let by_facts = table::ROWS.iter().map(|row| Remedy {
         printed: Printed::ByFacts,
+        is_of_wait: false,
         when: row.when.to_owned(),
         text: row.text.to_owned(),
         tried: row.tried,
@@ -47,12 +54,14 @@ pub fn remedies() -> Vec<Remedy> {
     let inefficient = inefficient::INEFFICIENT.iter().map(|it| (it.pattern, it.remedy));
     let in_general = general.chain(inefficient).map(|(id, text)| Remedy {
         printed: Printed::InGeneral,
+        is_of_wait: Wait::of_id(id).is_some(),
         when: format!("`{id}`"),
         text: text.to_owned(),
         tried: IN_GENERAL.iter().find(|it| it.0 == id).map_or(NOT_TRIED, |it| Some(it.1)),
     });
     let progress = serving::SERVING.iter().map(|it| Remedy {
         printed: Printed::Progress,
+        is_of_wait: false,
         when: it.when.to_owned(),
         text: format!("{}: {}", it.what, it.how),
         tried: it.tried,

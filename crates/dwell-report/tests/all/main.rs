@@ -2,5 +2,6 @@
 
 mod comparing;
 mod queries;
+mod remedies;
 mod sums;
 mod viewers;
