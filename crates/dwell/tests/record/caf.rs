@@ -230,7 +230,8 @@ fn calls_that_become_many_calls_of_mpi_are_found() {
             (&json!(64_000), &json!(8))
         );
         assert_eq!(evidence["region"], "MPI_Get", "{it:#}");
-        assert_eq!((&it["calls"], &it["layer"]), (&json!(40), &json!("caf")), "{it:#}");
+        // Half of the statements access the own image, which takes no call of MPI.
+        assert_eq!((&it["calls"], &it["layer"]), (&json!(80), &json!("caf")), "{it:#}");
         let step = it["path"].as_array().unwrap().last().unwrap();
         assert_eq!(step["region"], "_gfortran_caf_get", "{it:#}");
         assert!(it["remedy"].as_str().unwrap().contains("array of explicit shape"), "{it:#}");

@@ -79,8 +79,8 @@ pub(super) fn evidence(of: &Inefficiency) -> String {
             };
             let each = time(*each);
             format!(
-                "{calls} became {inner} of {region} with {bytes} each, {per_call} for one call, and {all} calls of {layer} \
-                 in all; {each} a call; {instead}"
+                "{calls} became {inner} of {region} with {bytes} each, {per_call} for one call on average, and {all} \
+                 calls of {layer} in all; {each} a call; {instead}"
             )
         }
         Evidence::HotTarget { target, operations, of, origins } => {
