@@ -158,10 +158,14 @@ fn report(path: &Path, time: u64) {
     rows.write(below, &[time]).unwrap();
     writer.finish().unwrap();
     let mut bytes = fs::read(path).unwrap();
-    let (dropped, stranger) = (b"solve~]0;owned^~[2J", b"solve\x1b]0;owned\x07\x1b[2J");
-    for at in 0..bytes.len() - dropped.len() {
-        if bytes[at..].starts_with(dropped) {
-            bytes[at..at + stranger.len()].copy_from_slice(stranger);
+    // Without its marks the report has no checksums.
+    let changes: [(&[u8], &[u8]); 2] =
+        [(b"solve~]0;owned^~[2J", b"solve\x1b]0;owned\x07\x1b[2J"), (b"cubex CRC-32", &[0; 12])];
+    for (dropped, stranger) in changes {
+        for at in 0..bytes.len() - dropped.len() {
+            if bytes[at..].starts_with(dropped) {
+                bytes[at..at + stranger.len()].copy_from_slice(stranger);
+            }
         }
     }
     assert!(bytes.contains(&0x1b));
