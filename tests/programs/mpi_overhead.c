@@ -30,7 +30,8 @@ static double cpu_ns(void) {
 
 static void get_flush(long k) {
   for (long i = 0; i < k; i++) {
-    MPI_Get(&local, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, window);
+    /* Of two words in turn: reading one again and again would be polling. */
+    MPI_Get(&local, 1, MPI_DOUBLE, 0, i & 1, 1, MPI_DOUBLE, window);
     MPI_Win_flush(0, window);
   }
 }

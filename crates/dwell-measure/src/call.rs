@@ -81,7 +81,8 @@ fn word(hook: &Hook, &Transfer { target, bytes, address, .. }: &Transfer) -> Wor
         Operation::Atomic(which) => u32::from(which.operands()).max(1),
         _ => 1,
     };
-    Word { target: target.0, bytes: operands * bytes.0 as u32, address: address.0 as u64 }
+    let bytes = operands * bytes.0 as u32;
+    Word { target: target.0, bytes, address: address.0 as u64, buffer: 0 }
 }
 
 /// Ends a call that [`read`] began, with the same hook and arguments, and that has found this.

@@ -9,12 +9,14 @@ pub struct Word {
     pub bytes: u32,
     /// Address in that memory.
     pub address: u64,
+    /// Where its value is stored, if a later call completes the operation that reads it; otherwise 0.
+    pub buffer: usize,
 }
 
 impl Word {
     /// Returns a word of the process itself.
     pub(crate) fn own(address: usize) -> Self {
-        Self { target: u32::MAX, bytes: 0, address: address as u64 }
+        Self { target: u32::MAX, bytes: 0, address: address as u64, buffer: 0 }
     }
 }
 

@@ -80,7 +80,7 @@ impl AggregatedPolls {
         count: 0,
         calls: 0,
         depth: 0,
-        word: Word { target: 0, bytes: 0, address: 0 },
+        word: Word { target: 0, bytes: 0, address: 0, buffer: 0 },
         value: 0,
         tries: None,
     };
@@ -369,7 +369,7 @@ impl Thread {
     /// Returns `true` if a call continues the region that is open although its call is over.
     #[inline]
     fn goes_on(&mut self, hook: &Hook, words: &Words, word: Word) -> bool {
-        let is_complete = self.polls.tries.is_none_or(|tries| tries.are_complete());
+        let is_complete = self.polls.tries.as_ref().is_none_or(Tries::are_complete);
         if self.polls.until == 0 || !is_complete {
             return false;
         }

@@ -141,7 +141,7 @@ impl Busy {
     /// the thread, for ending the call in the ordinary way.
     #[inline(always)]
     pub(crate) fn end_operation(mut self, depth: usize) -> Option<Self> {
-        let AggregatedPolls { tries, until, depth: of_region, .. } = self.polls;
+        let AggregatedPolls { ref tries, until, depth: of_region, .. } = self.polls;
         let continues = tries.is_some() && until == 0 && of_region == depth + 1;
         if !continues && !self.begins_tries(depth) {
             return Some(self);
@@ -176,7 +176,7 @@ impl Thread {
     #[inline(always)]
     fn begins_tries(&mut self, depth: usize) -> bool {
         let Flags { muted, off, aside, .. } = self.flags;
-        let Some(Tried { it, calls, .. }) = self.tried else { return false };
+        let Some(Tried { ref it, calls, .. }) = self.tried else { return false };
         if muted | off | aside | self.aggregated || self.depth != depth + 1 || calls != self.calls {
             return false;
         }
@@ -185,7 +185,7 @@ impl Thread {
         if !place.polls || place.return_address != site || self.polls.count != 0 {
             return false;
         }
-        let (stage, left, entered, completing) = (Stage::Begun, 0, 0, None);
+        let (it, stage, left, entered, completing) = (*it, Stage::Begun, 0, 0, None);
         self.begin_polls(it.word);
         self.polls.tries = Some(Tries { stage, it, left, entered, completing, found: false });
         true
@@ -214,22 +214,23 @@ impl Thread {
         words: &Words,
     ) -> bool {
         let time = self.now();
-        let Some(tries) = self.polls.tries else { return false };
+        let Some(tries) = &self.polls.tries else { return false };
         let place = |it: &Completing| (it.region, it.return_address);
-        let same = tries.completing.is_none_or(|before| place(&before) == place(&call));
+        let before = tries.completing.as_ref();
+        let same = before.is_none_or(|before| place(before) == place(&call));
         let of_word = Some(tries.it.window) == window
             && call.target.is_none_or(|target| target.0 == tries.it.word.target);
         let in_time = time < self.turns_at && entry::is_quiet() == self.flags.off;
         if tries.stage != Stage::Begun || !same || !of_word || !in_time {
             return false;
         }
-        if let Some(before) = tries.completing {
-            call.site = before.site;
-        } else if self.flags.unwinds && self.depth == 1 {
+        if before.is_none() && self.flags.unwinds && self.depth == 1 {
             call.site = self.caller(call.return_address, words.stack.get(), words.frame.get());
         }
-        let (stage, entered, completing) = (Stage::Completing, time, Some(call));
-        self.polls.tries = Some(Tries { stage, entered, completing, ..tries });
+        if let Some(tries) = &mut self.polls.tries {
+            (tries.stage, tries.entered) = (Stage::Completing, time);
+            tries.completing.get_or_insert(call);
+        }
         self.polls.until = 0;
         true
     }
@@ -240,17 +241,17 @@ impl Thread {
     fn keep_complete(&mut self, succeeded: bool) {
         let time = self.now();
         let recorded_inside = self.polls.calls != self.calls;
-        let Some(mut tries) = self.polls.tries else { return };
+        let Some(tries) = &self.polls.tries else { return };
         let (result, bytes) = tries.it.result;
         let seen = if succeeded { result.word(bytes) } else { Seen::Something };
         let fails = !self.finds(seen);
+        let Some(tries) = &mut self.polls.tries else { return };
         tries.stage = Stage::Complete;
         tries.found = succeeded && !fails;
         if recorded_inside {
             // Nothing may be written at an earlier time.
             (tries.left, tries.entered) = (time, time);
         }
-        self.polls.tries = Some(tries);
         self.polls.until = time;
         self.flags.unsettled = true;
         if !fails || recorded_inside || self.flags.muted {
@@ -264,19 +265,21 @@ impl Thread {
     /// one before it found the same value there, then its place polls.
     #[inline(always)]
     pub(crate) fn completes_tried(&mut self, window: RmaWinRef, target: Option<Rank>) {
-        if let Some(tried) = self.tried.take() {
-            self.compare_tried(&tried, window, target);
+        if self.tried.is_some() {
+            self.compare_tried(window, target);
         }
     }
 
     #[inline(never)]
-    fn compare_tried(&mut self, tried: &Tried, window: RmaWinRef, target: Option<Rank>) {
-        let Tried { it: Try { word, result, .. }, return_address, site, calls } = *tried;
+    fn compare_tried(&mut self, window: RmaWinRef, target: Option<Rank>) {
+        let Some(tried) = &self.tried else { return };
+        let Tried { it: Try { word, window: of, result: (buffer, bytes), .. }, .. } = *tried;
+        let Tried { return_address, site, calls, .. } = *tried;
+        self.tried = None;
         let of_word = target.is_none_or(|target| target.0 == word.target);
-        if calls + 1 != self.calls || tried.it.window != window || !of_word {
+        if calls + 1 != self.calls || of != window || !of_word {
             return;
         }
-        let (buffer, bytes) = result;
         let Seen::Value(value) = buffer.word(bytes) else { return };
         let last = self.last_read;
         self.last_read = LastRead { return_address, word, value, calls: self.calls };

@@ -149,6 +149,17 @@ impl Abi {
         unsafe { ((address + self.facts.status_error) as *const c_int).read_unaligned() }
     }
 
+    /// Returns `true` for a datatype of the language that is known to be one, and not a derived one.
+    #[inline(always)]
+    pub(crate) fn is_of_language(&self, datatype: usize) -> bool {
+        match self.family {
+            Family::OpenMpi => datatype != 0 && self.sizes.modulo(place_of(datatype)).0 == datatype,
+            Family::Mpich => datatype >> 24 == 0x4c,
+            // Handles of the standard lie below the first page of memory.
+            Family::Standard => datatype < 0x1000,
+        }
+    }
+
     /// Returns the size of a datatype in bytes, or 0 if it is invalid.
     #[inline(always)]
     pub(crate) fn type_size(&self, datatype: usize) -> u64 {

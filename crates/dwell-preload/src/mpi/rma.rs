@@ -40,7 +40,7 @@ impl Shape for Move {
     ) -> Option<Self::State> {
         let args = Args::of(words);
         if may_poll(&args)
-            && let Some(call) = Recorder::try_again(hook, || word(&args))
+            && let Some(call) = Recorder::try_again(hook, || word(&args, amounts(&args).0))
         {
             return Some((call, None));
         }
@@ -78,11 +78,12 @@ fn moved(args: &Args<'_>, recorder: &mut Recorder) -> Started {
     let length = if operation == Operation::Get { bytes } else { fetched };
     if may_poll(args)
         && length <= WORD
+        && begins_at_its_buffer(args)
         && let Some(former) = args.places.former
     {
-        let result = (args.buffer(former), hook::Bytes(length));
+        let result = (args.passed(former), hook::Bytes(length));
         let (window, offset) = (window.number, offset(args, window));
-        recorder.tries(Try { word: word(args), window, offset, result });
+        recorder.tries(Try { word: word(args, bytes), window, offset, result });
     }
     let both = match operation {
         Operation::Get => true,
@@ -101,14 +102,27 @@ fn may_poll(args: &Args<'_>) -> bool {
     args.places.former.is_some() && args.places.handle.is_none()
 }
 
-/// Returns the word that an operation reads. Its address identifies it among all windows.
+/// Returns the word that an operation reads, which sends or fetches this number of bytes. Its address identifies it among all windows; a try that stores it elsewhere is
+/// another one, because the buffer of one that is over need not exist any more.
 #[inline(always)]
-fn word(args: &Args<'_>) -> Word {
-    let (bytes, _) = amounts(args);
+fn word(args: &Args<'_>, bytes: u64) -> Word {
     let target = args.rank(args.places.target).unwrap_or(u32::MAX);
     let window = args.window().unwrap_or_default() as u64;
     let address = window.rotate_left(24) ^ args.displacement();
-    Word { target, bytes: bytes as u32, address }
+    let buffer = args.places.former.map_or(0, |at| args.word(at));
+    Word { target, bytes: bytes as u32, address, buffer }
+}
+
+/// Returns `true` if what an operation reads is stored at the address of its buffer. A derived datatype may begin elsewhere,
+/// where nothing can be read at the address itself.
+#[inline(always)]
+fn begins_at_its_buffer(args: &Args<'_>) -> bool {
+    match args.places.bytes {
+        Bytes::Typed { datatype, .. } | Bytes::Item(datatype) => {
+            args.has_addresses() && args.abi.is_of_language(args.handle(Kind::Datatype, datatype))
+        }
+        _ => false,
+    }
 }
 
 /// Returns the place in a window that an operation acts on, in bytes.

@@ -195,13 +195,10 @@ impl<'a> Args<'a> {
         self.places.reduction.is_some_and(reads)
     }
 
-    /// Returns the address of a buffer.
-    pub(crate) fn buffer(&self, at: Arg) -> Passed {
-        if self.language != Language::Descriptors {
-            return self.passed(at);
-        }
-        // SAFETY: a descriptor begins with the address of the buffer, which the program passed.
-        unsafe { Passed::new(self.passed(at).read(0).unwrap_or(0)) }
+    /// Returns `true` if buffers are passed by their addresses.
+    #[inline(always)]
+    pub(crate) fn has_addresses(&self) -> bool {
+        self.language != Language::Descriptors
     }
 
     /// Returns an argument that is a handle, converted to that of C.
@@ -386,7 +383,7 @@ impl Shape for Plain {
 /// Begins a call that tests something, identified by `what`, and may do so again and again. It must be ended by
 /// [`end_test`].
 pub(crate) fn begin_test(hook: &'static Hook, what: usize) -> Option<Call> {
-    let word = Word { target: 0, bytes: 0, address: what as u64 };
+    let word = Word { address: what as u64, ..Word::default() };
     Recorder::enter_again(hook, word).map(Recorder::entered)
 }
 
