@@ -114,6 +114,13 @@ pub(crate) fn lost_findings(file: &Path, query: &Query) -> Option<String> {
         .then(|| format!("{}: the file is missing; run `dwell analyze` again", findings.display()))
 }
 
+/// Returns what [`lost_findings`] says about the report of a run. A report that is kept without its archive has lost nothing.
+pub(crate) fn lost_findings_of_run(directory: &Path) -> Option<String> {
+    let report = directory.join("trace.cubex");
+    let has_archive = directory.join(FileKind::Anchor.path("traces")).exists();
+    lost_findings(&report, &Query::open(&report).ok().filter(|_| has_archive)?)
+}
+
 /// Returns what was noted about the files of a profile.
 fn noted(directory: &Folder) -> Vec<String> {
     let text = directory.folder(PROFILE).and_then(|it| it.read_bytes(NOTED, MOST_NOTED));

@@ -106,7 +106,10 @@ fn examine(path: &Path) -> Option<Run> {
             {
                 "damaged".into()
             }
-            Ok(_) if findings.is_none() => "not analysed".into(),
+            Ok(_) if findings.is_none() => match damage::lost_findings_of_run(path) {
+                Some(_) => "damaged".into(),
+                None => "not analysed".into(),
+            },
             Ok(_) => String::new(),
         };
     } else if path.join(UNFINISHED).is_dir() {

@@ -111,3 +111,26 @@ fn every_command_says_that_events_are_missing() {
     let listed = home.dwell(&["ls"]);
     assert!(said(&listed).lines().any(|it| it.contains("run") && it.ends_with("damaged")));
 }
+
+#[test]
+fn findings_that_are_gone_are_missed() {
+    let home = Home::with_archive();
+    let answers = |wanted: i32, words: &str| {
+        for args in [&["report", "run"][..], &["compare", "run", "run"]] {
+            let output = home.dwell(args);
+            assert_eq!(output.status.code(), Some(wanted), "{args:?}: {}", said(&output));
+        }
+        let output = home.dwell(&["ls", "run"]);
+        assert_eq!(said(&output).contains("damaged"), wanted == 1, "{}", said(&output));
+        assert!(said(&home.dwell(&["report", "run"])).contains(words));
+    };
+    assert!(home.dwell(&["analyze", "run"]).status.success());
+    answers(0, "");
+    fs::remove_file(home.path("run/findings.json")).unwrap();
+    answers(1, "findings.json: the file is missing");
+    // A report that is kept alone has lost nothing.
+    fs::create_dir(home.path("alone")).unwrap();
+    fs::copy(home.path("run/trace.cubex"), home.path("alone/trace.cubex")).unwrap();
+    let output = home.dwell(&["report", "alone/trace.cubex"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+}
