@@ -115,10 +115,9 @@ pub(crate) fn lost_findings(file: &Path, query: &Query) -> Option<String> {
 }
 
 /// Returns what [`lost_findings`] says about the report of a run. A report that is kept without its archive has lost nothing.
-pub(crate) fn lost_findings_of_run(directory: &Path) -> Option<String> {
-    let report = directory.join("trace.cubex");
-    let has_archive = directory.join(FileKind::Anchor.path("traces")).exists();
-    lost_findings(&report, &Query::open(&report).ok().filter(|_| has_archive)?)
+pub(crate) fn lost_findings_of_run(report: &Path, query: &Query) -> Option<String> {
+    let anchor = report.with_file_name(FileKind::Anchor.path("traces"));
+    lost_findings(report, query).filter(|_| anchor.exists())
 }
 
 /// Returns what was noted about the files of a profile.

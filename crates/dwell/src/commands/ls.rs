@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use anyhow::Context;
 use dwell_model::units::utc;
+use dwell_report::Query;
 use dwell_report::findings::Findings;
 use dwell_unify::lease;
 use otf2::{Archive, Definition};
@@ -106,10 +107,12 @@ fn examine(path: &Path) -> Option<Run> {
             {
                 "damaged".into()
             }
-            Ok(_) if findings.is_none() => match damage::lost_findings_of_run(path) {
-                Some(_) => "damaged".into(),
-                None => "not analysed".into(),
-            },
+            Ok(_) if findings.is_none() => {
+                let report = path.join("trace.cubex");
+                let query = Query::open(&report).ok();
+                let lost = query.and_then(|query| damage::lost_findings_of_run(&report, &query));
+                if lost.is_some() { "damaged" } else { "not analysed" }.into()
+            }
             Ok(_) => String::new(),
         };
     } else if path.join(UNFINISHED).is_dir() {

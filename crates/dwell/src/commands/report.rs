@@ -104,9 +104,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let path = find(&run)?;
     let query = Query::open(&path)?;
     damage::report_findings(&path);
-    if path.file_name().is_some_and(|name| name == "trace.cubex") {
-        damage::report(path.parent().and_then(damage::lost_findings_of_run));
-    }
+    damage::report(damage::lost_findings_of_run(&path, &query));
     if let Some(output) = &args.write {
         return write(args, &query, output);
     }
