@@ -9,12 +9,10 @@
 use dwell_model::archive::SMALL;
 use dwell_model::operation::{Collective, Mode, Operation};
 use dwell_model::table::{Row, Success, Watch};
-use dwell_unify::definitions::attribute;
 use otf2::encode::Plain;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
-use otf2::event::{RmaOpCompleteBlocking, RmaWaitChange};
+use otf2::event::RmaOpCompleteBlocking;
 use otf2::id::{LockId, Rank, RmaWinRef};
-use otf2::{Attribute, AttributeValue, List};
 
 use crate::clock::Sample;
 use crate::entry;
@@ -117,16 +115,8 @@ fn finish_read(thread: &mut Thread, time: u64, (hook, word): (&Hook, Word), foun
         }
         Found::Unknown => {}
         Found::Change => {
-            thread.polls_words(hook.meaning.layer);
             let offset = thread.process.symmetric.offset(word.address as usize);
-            let number =
-                |attribute, number| Attribute { attribute, value: AttributeValue::Uint64(number) };
-            let attributes = [
-                number(attribute::SYMMETRIC_OFFSET, offset),
-                number(attribute::OWNER, word.target.into()),
-            ];
-            let attributes = List::from(attributes.as_slice());
-            thread.write_event(time, attributes, RmaWaitChange { win });
+            thread.write_change(time, (hook.meaning.layer, win), (word.target, offset));
         }
     }
 }

@@ -21,7 +21,10 @@
 use dwell_model::archive::POLLS_WORDS;
 use dwell_model::layer::Layer;
 use dwell_model::operation::Operation;
-use otf2::id::RegionRef;
+use dwell_unify::definitions::attribute;
+use otf2::event::RmaWaitChange;
+use otf2::id::{RegionRef, RmaWinRef};
+use otf2::{Attribute, AttributeValue, List};
 
 use super::aggregate_tries::Tries;
 use super::user::Number;
@@ -315,12 +318,23 @@ impl Thread {
         !self.polls.fails(seen)
     }
 
-    /// Makes sure that the archive says that words of other processes were polled.
-    pub(crate) fn polls_words(&mut self, layer: Layer) {
+    /// Writes that the calls of a loop waited for a change of a word of another process, at this offset of its memory.
+    pub(crate) fn write_change(
+        &mut self,
+        time: u64,
+        (layer, win): (Layer, RmaWinRef),
+        (owner, offset): (u32, u64),
+    ) {
+        // The archive says that words of other processes were polled.
         if !self.polls_words {
             self.polls_words = true;
             self.process.talking_region(POLLS_WORDS, layer, Operation::WaitChange);
         }
+        let number =
+            |attribute, number| Attribute { attribute, value: AttributeValue::Uint64(number) };
+        let attributes =
+            [number(attribute::SYMMETRIC_OFFSET, offset), number(attribute::OWNER, owner.into())];
+        self.write_event(time, List::from(attributes.as_slice()), RmaWaitChange { win });
     }
 
     /// Leaves the open call at `time`, without writing it if the next one may continue its region.

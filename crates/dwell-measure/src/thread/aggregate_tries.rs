@@ -13,7 +13,7 @@
 
 use dwell_model::layer::Layer;
 use dwell_unify::definitions::attribute;
-use otf2::event::{Leave, RmaWaitChange};
+use otf2::event::Leave;
 use otf2::id::{Rank, RegionRef, RmaWinRef};
 use otf2::{Attribute, AttributeValue, List};
 
@@ -29,7 +29,7 @@ use crate::word::{Seen, Word};
 /// An operation that reads a word of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Try {
-    /// The word, by which tries are compared. Its address is unique among all windows of the process.
+    /// The word, by which tries are compared. Its address tells the windows of the process apart as well.
     pub word: Word,
     /// Window of the word.
     pub window: RmaWinRef,
@@ -317,15 +317,7 @@ impl Thread {
             self.write_completions(until, it.window, target, how);
         }
         if found {
-            self.polls_words(of);
-            let number =
-                |attribute, number| Attribute { attribute, value: AttributeValue::Uint64(number) };
-            let attributes = [
-                number(attribute::SYMMETRIC_OFFSET, it.offset),
-                number(attribute::OWNER, word.target.into()),
-            ];
-            let attributes = List::from(attributes.as_slice());
-            self.write_event(until, attributes, RmaWaitChange { win: it.window });
+            self.write_change(until, (of, it.window), (word.target, it.offset));
         }
         self.leave_several(until, RegionRef(region), completed, 0);
     }

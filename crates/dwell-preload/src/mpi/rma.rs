@@ -102,8 +102,9 @@ fn may_poll(args: &Args<'_>) -> bool {
     args.places.former.is_some() && args.places.handle.is_none()
 }
 
-/// Returns the word that an operation reads, which sends or fetches this number of bytes. Its address identifies it among all windows; a try that stores it elsewhere is
-/// another one, because the buffer of one that is over need not exist any more.
+/// Returns the word that an operation reads. `bytes` is the number that the operation sends or, if it is a get, fetches. The
+/// address identifies the word among all windows. A try with another buffer reads another word, because the buffer of a try
+/// that is over may no longer exist.
 #[inline(always)]
 fn word(args: &Args<'_>, bytes: u64) -> Word {
     let target = args.rank(args.places.target).unwrap_or(u32::MAX);
