@@ -63,6 +63,7 @@ mod modules;
 pub mod modulo;
 pub mod mpi;
 pub mod process;
+mod processor_time;
 mod profile;
 pub mod recorder;
 mod recorder_collectives;

@@ -219,6 +219,13 @@ pub const PARAMETER: &str = "parameter";
 /// recorder reads them once, when recording begins; [`Cores`](crate::cores::Cores) parses the text.
 pub const CORES: &str = "DWELL::CORES";
 
+/// Property of a process, in nanoseconds: the time that all its threads spent on cores while it was recorded.
+pub const TIME_ON_CORE: &str = "DWELL::TIME_ON_CORE";
+
+/// Property of a process, in nanoseconds: the time that its threads were ready to run while it was recorded, but had no
+/// core. Systems that do not count it have none.
+pub const TIME_READY: &str = "DWELL::TIME_READY";
+
 /// Property of an archive, in nanoseconds: the largest error of times of different nodes against each other and against
 /// the first node. Archives of a single node lack it.
 pub const CLOCK_RESIDUAL: &str = "DWELL::CLOCK_RESIDUAL";

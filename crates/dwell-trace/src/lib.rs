@@ -22,6 +22,7 @@ pub mod memory;
 pub mod names;
 pub mod operations;
 pub mod parties;
+pub mod processor_time;
 pub mod record;
 pub mod roles;
 pub mod shape;

@@ -22,6 +22,7 @@ use otf2::write::DefWriter;
 use otf2::{Attribute, AttributeValue, List, def};
 
 use crate::facts;
+use crate::statistics::Statistic;
 use crate::unify::{CommId, Global, Group, GroupId, Label};
 
 /// Ids of the attributes, which are the same in every archive: positions in [`ATTRIBUTES`].
@@ -170,13 +171,17 @@ impl Writer<'_> {
             })?;
             let cores = Cores::from_words(&process.cores);
             if cores.count() > 0 {
-                let (name, value) =
-                    (self.defs.string(archive::CORES)?, self.defs.string(&cores.to_string())?);
-                self.defs.write(def::LocationGroupProperty {
-                    location_group: LocationGroupRef(process.rank as u32),
-                    name,
-                    value: def::PropertyValue(AttributeValue::String(value)),
-                })?;
+                let value = AttributeValue::String(self.defs.string(&cores.to_string())?);
+                self.property(process.rank, archive::CORES, value)?;
+            }
+            for (statistic, name) in [
+                (Statistic::OnCore, archive::TIME_ON_CORE),
+                (Statistic::Ready, archive::TIME_READY),
+            ] {
+                let number = process.numbers.get(statistic as usize).copied();
+                if let Some(nanoseconds) = number.and_then(|it| it.checked_sub(1)) {
+                    self.property(process.rank, name, AttributeValue::Uint64(nanoseconds))?;
+                }
             }
         }
         let main = self.defs.string("Main thread")?;
@@ -197,6 +202,13 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Writes a property of the process with this rank.
+    fn property(&mut self, rank: u64, name: &str, value: AttributeValue) -> otf2::Result<()> {
+        let name = self.defs.string(name)?;
+        let (location_group, value) = (LocationGroupRef(rank as u32), def::PropertyValue(value));
+        self.defs.write(def::LocationGroupProperty { location_group, name, value })
     }
 
     fn node(

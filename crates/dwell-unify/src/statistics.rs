@@ -37,10 +37,14 @@ pub enum Statistic {
     Inner = 12,
     /// Nanoseconds that recording took.
     Spent = 13,
+    /// Nanoseconds that the process spent on cores while it was recorded, plus 1; 0 if that is not known.
+    OnCore = 14,
+    /// Nanoseconds that its threads were ready to run without a core, plus 1; 0 if that is not known.
+    Ready = 15,
 }
 
 /// Number of entries in the list.
-const COUNT: usize = Statistic::Spent as usize + 1;
+const COUNT: usize = Statistic::Ready as usize + 1;
 
 /// Makes the list of numbers of a process, in the order of [`Statistic`], from those that are known. All others are 0.
 pub fn list(known: &[(Statistic, u64)]) -> Vec<u64> {

@@ -21,6 +21,7 @@ use crate::cost;
 use crate::entry;
 use crate::guard::{self, Entry, guarded};
 use crate::process::Process;
+use crate::processor_time;
 use crate::recorder_collectives;
 use crate::report::{self, LARGEST, NextStep, Overhead};
 use crate::spent;
@@ -175,6 +176,8 @@ impl Conclusion<'_> {
         let [residual, half, near] = local.doubt();
         let (threads, unseen) = process.map(Process::unrecorded).unwrap_or_default();
         let (lost, uncounted) = process.map(|process| process.head.lost()).unwrap_or_default();
+        let times = processor_time::spent();
+        let known = |nanoseconds: Option<u64>| nanoseconds.map_or(0, |it| it + 1);
         local.process.numbers = statistics::list(&[
             (Statistic::Calls, calls),
             (Statistic::LeftOut, left_out),
@@ -190,6 +193,8 @@ impl Conclusion<'_> {
             (Statistic::Short, process.map_or(0, |process| process.short)),
             (Statistic::Inner, sum(|closed| closed.summed_inside)),
             (Statistic::Spent, spent(calls)),
+            (Statistic::OnCore, known(times.map(|it| it.on_core))),
+            (Statistic::Ready, known(times.and_then(|it| it.ready))),
         ]);
         let large = self.closed.iter().flatten().filter_map(|closed| closed.largest);
         let large: BTreeSet<String> =

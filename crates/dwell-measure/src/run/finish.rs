@@ -21,6 +21,7 @@ use crate::hook::{CallArgs, Hook, Who};
 use crate::lease;
 use crate::mpi;
 use crate::process::{self, Process};
+use crate::processor_time;
 use crate::recorder_collectives;
 use crate::report;
 use crate::silence::Silent;
@@ -75,6 +76,7 @@ fn finish_together<U: Upcalls>(
     open: impl FnOnce() -> io::Result<U>,
 ) -> bool {
     clock_rendezvous::end();
+    processor_time::end();
     let able = match &part {
         Part::Bystander { .. } => Err(io::Error::other("the recording did not begin here")),
         // To make an archive takes memory; to leave the files where they are takes none.

@@ -23,6 +23,7 @@ use crate::guard::{self, Entry, guarded};
 use crate::handshake::{self, Agreement};
 use crate::hook::{Hook, paradigm};
 use crate::process::{self, Plan, Process};
+use crate::processor_time;
 use crate::recorder_collectives;
 use crate::report;
 use crate::settings::Settings;
@@ -232,6 +233,7 @@ fn begin(
         program: &program,
         layer: u8::from(paradigm(hook.layer)).into(),
     })?;
+    processor_time::begin();
     let runtime = silently(|| about(&settings.counters));
     if settings.trace && !settings.counters.is_empty() {
         let (counting, mut complaints) = Counting::choose(&settings.counters, runtime.variables);
