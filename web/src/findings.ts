@@ -159,3 +159,111 @@ export type Phase = "run" | "start-up" | "shutdown";
 export type Confidence = "exact" | "by rule" | "lower bound" | "between bounds" | "inferred";
 
 export type Serves = "yes" | "maybe" | "no";
+
+export type Verdict = {
+/**
+ * One sentence that says how much of the run is lost, and to what.
+ */
+head: string,
+/**
+ * What the run loses time to.
+ */
+losses: Array<Loss>,
+/**
+ * What costs most, most first; at most 3.
+ */
+points: Array<Point>, };
+
+export type Loss = {
+/**
+ * What the time goes to, in a word or two.
+ */
+name: string,
+/**
+ * Lower bound of the time.
+ */
+seconds: number,
+/**
+ * Upper bound of the time.
+ */
+seconds_at_most: number,
+/**
+ * Lower bound as a part of `run_seconds`, from 0 to 1.
+ */
+share: number,
+/**
+ * Upper bound as a part of `run_seconds`.
+ */
+share_at_most: number, };
+
+export type Point = {
+/**
+ * Advice on what to change, in full sentences.
+ */
+change: string,
+/**
+ * What it costs, as sentences. Empty for communication that could take less time, whose cost is its gain.
+ */
+cost: string,
+/**
+ * Predicted gain in words, such as `122 to 138 ms of 1.24 s (9.8 to 11 %)`. Empty if none was predicted.
+ */
+gain: string,
+/**
+ * Number or letter of the finding or cause; empty for other points.
+ */
+id: string,
+/**
+ * Kind of the point, in the words of the field.
+ */
+kind: Kind,
+/**
+ * Calls at which to look at the source: the two around a stretch of computing, or the call that the point is about;
+ * empty if there is none.
+ */
+places: Array<Step>,
+/**
+ * Middle of the bounds of what it costs, over all locations.
+ */
+seconds: number,
+/**
+ * The same as a part of `run_seconds`.
+ */
+share: number,
+/**
+ * What happens, as a sentence without a full stop.
+ */
+what: string,
+/**
+ * Processes that it is about; empty if it is about no single ones.
+ */
+who: string, };
+
+export type Kind = "load imbalance" | "missing progress" | "serialised lock" | "late signal" | "shared cores" | "element-wise transfers" | "transfers one by one" | "hot target" | "slow transfers" | "uneven exit" | "slow call" | "polling" | "late start" | "unexplained";
+
+export type Step = {
+/**
+ * Function that contains the call; null if it is not known.
+ */
+caller: string | null,
+/**
+ * Column of the call, where several calls are on one line; otherwise null.
+ */
+column: number | null,
+/**
+ * Source file of the call; null if it is not known.
+ */
+file: string | null,
+/**
+ * Line of the call, counted from 1; null if it is not known.
+ */
+line: number | null,
+/**
+ * Position among the calls of the same function on this line, counted from 1 in the order of their first
+ * calls, where several are on one line and columns are not known; otherwise null.
+ */
+nth_on_line: number | null,
+/**
+ * Name of the function that was called, or of another region of the program.
+ */
+region: string, };

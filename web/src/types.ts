@@ -1,6 +1,6 @@
 // Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.
 
-import type { Confidence, Entry, Instance, Share } from "./findings";
+import type { Confidence, Entry, Instance, Share, Verdict } from "./findings";
 
 export type Session = {
 /**
@@ -74,7 +74,11 @@ more: number,
 /**
  * Notes on what could not be judged, is in doubt or is damaged.
  */
-notes: Array<Note>, };
+notes: Array<Note>,
+/**
+ * What the run loses time to, and what to change first; null if it was not searched for waits.
+ */
+verdict: Verdict | null, };
 
 export type Compared = {
 /**

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use dwell_log::quantity::Quantity;
+use dwell_model::waits::Wait;
 use dwell_trace::crowds::{self, Crowd};
 use dwell_trace::ids::{LocationNumber, ProcessNumber};
+use dwell_trace::processor_time::{self, ProcessorTime};
 use otf2::Archive;
 
 use crate::causes::{CriticalPath, Delay};
@@ -14,14 +16,14 @@ use crate::error::Error;
 use crate::output::Replayed;
 use crate::output::division::{self, CallTime};
 use crate::output::findings::{
-    self, Cause, Critical, Efficiency, Entry, Finding, Gain, Inefficiency, Phase, Polling,
-    ProgramPhase, RunSize, Times, Unexplained,
+    self, Cause, Caused, Critical, Efficiency, Entry, Finding, Gain, Inefficiency, Losses, Phase,
+    Polling, ProgramPhase, RunSize, Times, Unexplained,
 };
 use crate::output::notes::{self, NotComputed};
 use crate::output::pairs::{self, Pair};
 use crate::output::sections::OwnLocations;
 use crate::part::Part;
-use crate::whatif::{Change, WhatIf};
+use crate::whatif::{Change, Selection, WhatIf};
 
 /// Result of [`analyze`](crate::analyze): ranked findings, sums over the run, and everything that could not be judged.
 ///
@@ -47,6 +49,7 @@ pub(crate) struct Lists {
     counts: notes::Counts,
     ranking: findings::Ranking,
     inefficient: Vec<Inefficiency>,
+    losses: Losses,
     unexplained: Vec<Unexplained>,
     polling: Vec<Polling>,
     not_computed: Vec<NotComputed>,
@@ -67,6 +70,7 @@ impl Lists {
         let mut ranking = findings::rank(program, &summary);
         ranking.look(archive, program);
         let inefficient = findings::inefficient(program, &summary, ranking.times.run);
+        let losses = findings::losses(program);
         let unexplained = findings::unexplained(program, &summary);
         let polling = findings::polling(program, &summary);
         let causes = findings::causes(program, &summary, ranking.times.run);
@@ -80,6 +84,7 @@ impl Lists {
             counts,
             ranking,
             inefficient,
+            losses,
             unexplained,
             polling,
             not_computed,
@@ -137,6 +142,17 @@ impl Analysis {
     /// Only what could save at least 1 % of the run is listed.
     pub fn inefficient(&self) -> &[Inefficiency] {
         &self.lists.inefficient
+    }
+
+    /// Returns the time of the run that goes neither to computing nor to waits.
+    pub fn losses(&self) -> Losses {
+        self.lists.losses
+    }
+
+    /// Returns the time that processes spent on cores, and ready to run without one, while they were recorded. `None` if
+    /// the archive does not state it, as for runs that were killed and archives of other tools.
+    pub fn processor_time(&self) -> Option<ProcessorTime> {
+        processor_time::of(&self.part.defs)
     }
 
     /// Returns call paths with time in runtime calls that neither waits nor transfer explain, the longest first. Only
@@ -222,6 +238,7 @@ impl Analysis {
             let findings = self.findings().get(entry.findings.clone()).unwrap_or_default();
             gains.push((place, what_if.gain(&Change::without(findings))?));
         }
+        let first = self.causes().first().map(|it| what_if.gain(&remedy(it))).transpose()?;
         let has_progress = self.findings().iter().any(|it| it.latency.is_some());
         let node = self.fullest_node().filter(|_| has_progress);
         let serving = node.map(|(processes, cores)| Change::serving_threads(processes, cores));
@@ -231,6 +248,9 @@ impl Analysis {
             if let Some(entry) = self.lists.ranking.entries.get_mut(place) {
                 entry.gain = Some(gain);
             }
+        }
+        if let Some(cause) = self.lists.causes.first_mut() {
+            cause.gain = first;
         }
         self.serving_threads = serving_threads;
         let size = self.size();
@@ -376,6 +396,18 @@ impl Analysis {
     pub(crate) fn notes(&self) -> Vec<String> {
         self.lists.not_computed.iter().map(ToString::to_string).collect()
     }
+}
+
+/// Returns the changes that remove the most expensive cause: work that several locations do is divided evenly over them,
+/// and everything else no longer makes others wait.
+fn remedy(cause: &Cause) -> Vec<Change> {
+    if cause.is_shared_work() {
+        return vec![Change::Balance(Selection::Cause(0))];
+    }
+    let without = |it: &Caused| {
+        Some(Change::Without(Wait::of_id(it.pattern)?, Some(Selection::CallPath(it.call_path))))
+    };
+    cause.waits.iter().filter_map(without).collect()
 }
 
 /// Returns the sum of a quantity over all call paths of a location.

@@ -41,6 +41,7 @@ pub use dwell_trace::crowds::Crowd;
 pub use dwell_trace::ids::{LocationNumber, ProcessNumber};
 pub use dwell_trace::names::Site;
 pub use dwell_trace::parties::MOST as MOST_PARTIES;
+pub use dwell_trace::processor_time::ProcessorTime;
 pub use engine::matrix::{Cell, Kind};
 pub use engine::replay::least_memory;
 pub use error::Error;
@@ -48,8 +49,8 @@ pub use options::{Cut, Options, Progress};
 pub use output::division::CallTime;
 pub use output::findings::{
     Activities, Cause, Caused, Confidence, Counters, Critical, Culprits, Doing, Efficiency, Entry,
-    Evidence, Factors, Finding, Gain, Inefficiency, Instance, LISTED, LOOKED_AT, Meanwhile, Phase,
-    Polling, ProgramPhase, Serves, Share, Step, Times, Unexplained, Unpredictable,
+    Evidence, Factors, Finding, Gain, Inefficiency, Instance, LISTED, LOOKED_AT, Losses, Meanwhile,
+    Phase, Polling, ProgramPhase, Serves, Share, Step, Times, Unexplained, Unpredictable,
 };
 pub use output::notes::NotComputed;
 pub use output::pairs::Pair;

@@ -85,6 +85,69 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// Rounds a number to three significant digits.
+fn three_digits(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
+/// Splits a time, given in seconds, into a number with three significant digits and the unit that suits it.
+fn split(value: f64) -> (String, &'static str) {
+    let units = [
+        (6e3, 3600.0, "h"),
+        (600.0, 60.0, "min"),
+        (1.0, 1.0, "s"),
+        (1e-3, 1e-3, "ms"),
+        (1e-6, 1e-6, "µs"),
+    ];
+    let value = three_digits(value);
+    let unit = units.iter().find(|unit| value.abs() >= unit.0 * (1.0 - 1e-9));
+    let (factor, unit) = match unit {
+        _ if value == 0.0 => (1.0, "s"),
+        Some(&(_, factor, unit)) => (factor, unit),
+        None => (1e-9, "ns"),
+    };
+    let scaled = three_digits(value / factor);
+    let text = match scaled.abs() {
+        _ if unit == "ns" || scaled == 0.0 => format!("{scaled:.0}"),
+        100.0.. => grouped_fixed(scaled, 0),
+        10.0.. => format!("{scaled:.1}"),
+        _ => format!("{scaled:.2}"),
+    };
+    (text, unit)
+}
+
+/// Writes a time, given in seconds, with three significant digits: `12.3 ms`, `1.66 s`.
+pub fn short_seconds(value: f64) -> String {
+    let (number, unit) = split(value);
+    format!("{number} {unit}")
+}
+
+/// Writes a time between two bounds, given in seconds, with three significant digits: `122 to 138 ms`, or one time if both
+/// read the same.
+pub fn short_bounds(least: f64, most: f64) -> String {
+    let ((low, unit_of_low), (high, unit)) = (split(least), split(most));
+    match (low == high, unit_of_low == unit || least == 0.0) {
+        (true, true) => format!("{high} {unit}"),
+        (_, true) => format!("{low} to {high} {unit}"),
+        (_, false) => format!("{low} {unit_of_low} to {high} {unit}"),
+    }
+}
+
+/// Writes a share between two bounds in percent, with a digit behind the point below 10: `31 %`, `9.2 %`, `9.2 to 11 %`. A
+/// share above 0 never reads as 0: it is `below 0.1 %`.
+pub fn short_percents(least: f64, most: f64) -> String {
+    let part = |share: f64| match 100.0 * share.abs() {
+        percent if percent >= 9.95 => format!("{:.0}", 100.0 * share),
+        _ => format!("{:.1}", 100.0 * share + 0.0),
+    };
+    let (low, high) = (part(least), part(most));
+    match low == high {
+        true if low == "0.0" && most > 0.0 => "below 0.1 %".into(),
+        true => format!("{low} %"),
+        false => format!("{low} to {high} %"),
+    }
+}
+
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
 const GIB: f64 = 1024.0 * MIB;
@@ -169,6 +232,32 @@ mod tests {
         for text in ["", "s", "-1s", "3 weeks"] {
             assert_eq!(parse_duration(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn times_with_three_digits() {
+        let cases = [
+            (0.0, "0 s"),
+            (0.099_96e-6, "100 ns"),
+            (12.34e-6, "12.3 µs"),
+            (0.999_6e-3, "1.00 ms"),
+            (0.86, "860 ms"),
+            (1.664, "1.66 s"),
+            (59.96, "60.0 s"),
+            (612.0, "10.2 min"),
+            (7_200.0, "2.00 h"),
+            (7_200_000.0, "2,000 h"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(short_seconds(value), text);
+        }
+        assert_eq!(short_bounds(0.1221, 0.1384), "122 to 138 ms");
+        assert_eq!(short_bounds(0.0009, 1.2), "900 µs to 1.20 s");
+        assert_eq!(short_bounds(0.0, 1.2), "0 to 1.20 s");
+        assert_eq!(short_bounds(1.2001, 1.2002), "1.20 s");
+        assert_eq!(short_percents(0.092, 0.1), "9.2 to 10 %");
+        assert_eq!(short_percents(0.31, 0.312), "31 %");
+        assert_eq!(short_percents(0.000_01, 0.000_02), "below 0.1 %");
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod ids;
 mod read;
 #[cfg(test)]
 mod tests;
+mod verdict;
 pub mod words;
 
 pub use evidence::Evidence;
@@ -84,12 +85,19 @@ objects! {
         locations: u64,
         /// Patterns that could not be computed, for all calls or for some.
         not_computed: Vec<NotComputed>,
+        /// Time of all processes on cores while they were recorded, with that of threads that are no locations; null if the
+        /// archive does not state it.
+        on_core_seconds: Option<f64>,
         /// Phases that the program declares, such as the iterations of its main loop; the longest first.
         phases: Vec<ProgramPhase>,
         /// Loops over calls that ask whether something has happened, as far as their time is no wait, the longest first.
         polling: Vec<Polling>,
+        /// Time of polling loops of the run that is no wait. It overlaps `transfer_seconds` and `unexplained_seconds`.
+        polling_seconds: f64,
         /// Number of processes in the archive.
         processes: u64,
+        /// Time of all processes in which threads were ready to run but had no core; null if the archive does not state it.
+        ready_seconds: Option<f64>,
         /// Part of `time_seconds` outside of start-up and shutdown. Shares refer to it.
         run_seconds: f64,
         /// Part of `time_seconds` in calls that end a runtime.
@@ -98,15 +106,70 @@ objects! {
         startup_seconds: f64,
         /// Time of the program, which is the sum of start-up, run and shutdown.
         time_seconds: f64,
+        /// Time that calls of the run need if nothing delays them.
+        transfer_seconds: f64,
         /// Call paths with time that neither waits nor transfers explain, where it is a finding or where targets were
         /// away; the longest first.
         unexplained: Vec<Unexplained>,
+        /// Time in calls of the run that neither waits nor transfers explain.
+        unexplained_seconds: f64,
+        /// What the run loses time to, and what to change first.
+        verdict: Verdict,
         /// Version of the format of this document.
         version: u32,
         /// Lower bound of all waits of the run.
         waits_seconds: f64,
         /// Upper bound of all waits of the run.
         waits_seconds_at_most: f64,
+    }
+
+    /// The answer about a run in a few lines, made from the rest of the document.
+    Verdict {
+        /// One sentence that says how much of the run is lost, and to what.
+        head: String,
+        /// What the run loses time to.
+        losses: Vec<Loss>,
+        /// What costs most, most first; at most 3.
+        points: Vec<Point>,
+    }
+
+    /// Time of a run that is not computing.
+    Loss {
+        /// What the time goes to, in a word or two.
+        name: String,
+        /// Lower bound of the time.
+        seconds: f64,
+        /// Upper bound of the time.
+        seconds_at_most: f64,
+        /// Lower bound as a part of `run_seconds`, from 0 to 1.
+        share: f64,
+        /// Upper bound as a part of `run_seconds`.
+        share_at_most: f64,
+    }
+
+    /// Something that a run loses time to.
+    Point {
+        /// Advice on what to change, in full sentences.
+        change: String,
+        /// What it costs, as sentences. Empty for communication that could take less time, whose cost is its gain.
+        cost: String,
+        /// Predicted gain in words, such as `122 to 138 ms of 1.24 s (9.8 to 11 %)`. Empty if none was predicted.
+        gain: String,
+        /// Number or letter of the finding or cause; empty for other points.
+        id: String,
+        /// Kind of the point, in the words of the field.
+        kind: Kind,
+        /// Calls at which to look at the source: the two around a stretch of computing, or the call that the point is about;
+        /// empty if there is none.
+        places: Vec<Step>,
+        /// Middle of the bounds of what it costs, over all locations.
+        seconds: f64,
+        /// The same as a part of `run_seconds`.
+        share: f64,
+        /// What happens, as a sentence without a full stop.
+        what: String,
+        /// Processes that it is about; empty if it is about no single ones.
+        who: String,
     }
 
     /// A call path with time on the critical path.
@@ -181,6 +244,9 @@ objects! {
         counters: Option<Counters>,
         /// Part of `seconds` that are waits for these processes. The rest are waits for others that waited for them.
         direct_seconds: f64,
+        /// Predicted gain if the work was divided evenly over all that do it, or without the waits where the cause is no such
+        /// work; null if it was not predicted, as for all causes but the first.
+        gain: Option<Gain>,
         /// Letters by which the list of `dwell analyze` and all commands name the cause.
         id: String,
         /// Time by which the waits may be longer or shorter than `seconds`, which adds up the middles of their bounds.
@@ -568,6 +634,39 @@ texts! {
         /// Their events do not say what they did.
         #[default]
         Unknown = "unknown",
+    }
+
+    /// Kind of a point of the verdict.
+    Kind {
+        /// Some processes compute longer than others, which wait for them.
+        LoadImbalance = "load imbalance",
+        /// A process does not carry out operations of others in time.
+        MissingProgress = "missing progress",
+        /// Processes wait for a lock that another holds.
+        SerialisedLock = "serialised lock",
+        /// A process waits for a flag, a message or an epoch of another.
+        LateSignal = "late signal",
+        /// Processes have fewer cores than they need.
+        SharedCores = "shared cores",
+        /// Data move element by element.
+        ElementWise = "element-wise transfers",
+        /// Operations follow one another although they could overlap.
+        SerialTransfers = "transfers one by one",
+        /// Atomics of all processes act on one process.
+        HotTarget = "hot target",
+        /// Transfers take longer than others could.
+        SlowTransfers = "slow transfers",
+        /// A call ends later at some processes than at others.
+        UnevenExit = "uneven exit",
+        /// A process is in a call while others wait for it.
+        SlowCall = "slow call",
+        /// Processes ask again and again whether something has happened.
+        Polling = "polling",
+        /// A process begins later than others.
+        LateStart = "late start",
+        /// Nothing that is known explains the time.
+        #[default]
+        Unexplained = "unexplained",
     }
 
     /// What the time went to by which a process computed longer than others.

@@ -51,3 +51,4 @@ mod types;
 pub use export::{Exported, export};
 pub use run::Run;
 pub use server::{Addresses, Ended, Listen, Server};
+pub use source::line as source_line;

@@ -74,6 +74,7 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
         findings,
         causes: run.findings.as_ref().map(|it| causes(run, it)).unwrap_or_default(),
         notes: notes(run),
+        verdict: run.findings.as_ref().map(|it| it.verdict.clone()),
     })
 }
 

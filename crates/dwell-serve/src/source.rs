@@ -132,7 +132,13 @@ fn without_dots(path: &Path) -> PathBuf {
 pub(crate) fn file(run: &Run, cnode: CnodeId) -> Option<PathBuf> {
     let about = run.query.meta().cnode(cnode)?;
     about.line?;
-    open(run, about.file).ok().map(|(_, path)| path)
+    open(&run.roots, about.file).ok().map(|(_, path)| path)
+}
+
+/// Returns one line of a source file, for a terminal, if it may be shown beside the report in this directory.
+pub fn line(directory: &Path, file: &str, line: u32) -> Option<String> {
+    let (first, lines, _) = read(&Roots::beside(directory), file, line, false).ok()?;
+    lines.into_iter().nth(line.checked_sub(first)? as usize)
 }
 
 /// Returns the lines around the call of a call path, or the whole file as far as it is not too long. States the reason if there
@@ -153,7 +159,7 @@ pub(crate) fn source(run: &Run, cnode: Option<CnodeId>, is_whole: bool) -> Sourc
         source.missing = Some(why.into());
         return source;
     };
-    match read(run, file, line, is_whole) {
+    match read(&run.roots, file, line, is_whole) {
         Ok((first, lines, count)) => {
             (source.first, source.lines, source.count) = (first, lines, count);
         }
@@ -162,24 +168,24 @@ pub(crate) fn source(run: &Run, cnode: Option<CnodeId>, is_whole: bool) -> Sourc
     source
 }
 
-fn open(run: &Run, file: &str) -> Result<(File, PathBuf), String> {
+fn open(roots: &Roots, file: &str) -> Result<(File, PathBuf), String> {
     let path = Path::new(file);
     let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
     if !ENDINGS.contains(&ending) {
         return Err("the name of the file is not that of a source file".into());
     }
-    run.roots.find(path)
+    roots.find(path)
 }
 
 /// Reads lines of a file. Returns the number of the first, the lines, and the number of lines in the file if it was read to the
 /// end.
 fn read(
-    run: &Run,
+    roots: &Roots,
     file: &str,
     line: u32,
     is_whole: bool,
 ) -> Result<(u32, Vec<String>, u32), String> {
-    let (opened, _) = open(run, file)?;
+    let (opened, _) = open(roots, file)?;
     let around = if is_whole { MOST_AROUND } else { AROUND };
     let mut first = line.saturating_sub(around).max(1);
     let last = line.saturating_add(around);

@@ -2,7 +2,7 @@
 //! two cannot differ. Parts of findings cross as `findings.json` has them; their types are those of
 //! [`dwell_report::findings`], which makes `web/src/findings.ts`.
 
-use dwell_report::findings::{Confidence, Entry, Instance, Share};
+use dwell_report::findings::{Confidence, Entry, Instance, Share, Verdict};
 use serde::Serialize;
 
 /// Defines types that cross HTTP, with the derives they need.
@@ -23,7 +23,7 @@ macro_rules! crossing {
             use ts_rs::TS as _;
             let mut text = String::from(
                 "// Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.\n\n\
-                 import type { Confidence, Entry, Instance, Share } from \"./findings\";\n",
+                 import type { Confidence, Entry, Instance, Share, Verdict } from \"./findings\";\n",
             );
             $(
                 text.push_str("\nexport ");
@@ -94,6 +94,9 @@ crossing! {
         more: u32,
         /// Notes on what could not be judged, is in doubt or is damaged.
         notes: Vec<Note>,
+        /// What the run loses time to, and what to change first; null if it was not searched for waits.
+        #[cfg_attr(test, ts(type = "Verdict | null"))]
+        verdict: Option<Verdict>,
     }
 
     /// Two runs, matched with each other.

@@ -86,6 +86,34 @@ impl Page {
         }
     }
 
+    /// Adds a labelled fact of at most some lines. What does not fit is left out.
+    pub(crate) fn tell_some(&mut self, label: &str, content: &str, most: usize) {
+        let lines = limited(wrap(content, self.width - INDENT), most);
+        self.tell(label, &lines.join(" "));
+    }
+
+    /// Adds a heading of at most some lines. What does not fit is left out.
+    pub(crate) fn heading_of(&mut self, text: &str, indent: usize, most: usize) {
+        let lines = limited(wrap(text, self.width - indent), most);
+        self.heading(&lines.join(" "), indent);
+    }
+
+    /// Adds a line that ends with `end`. The text before it is cut to the width.
+    pub(crate) fn line_with_end(&mut self, text: &str, end: &str) {
+        let room = self.width.saturating_sub(end.chars().count());
+        let cut: String = match text.chars().count() > room {
+            true => text.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
+            false => text.to_owned(),
+        };
+        self.line(&format!("{cut}{end}"));
+    }
+
+    /// Adds a line as it is, cut to the width.
+    pub(crate) fn line(&mut self, text: &str) {
+        let line: String = text.chars().take(self.width).collect();
+        let _ = writeln!(self.text, "{}", line.trim_end());
+    }
+
     /// Adds a labelled path, which is cut to the width of a terminal and to nothing in a file.
     pub(crate) fn tell_path(&mut self, path: &str) {
         self.mark_next(Mark::Label);
@@ -122,6 +150,20 @@ impl Page {
         }
         styled
     }
+}
+
+/// Keeps the first lines, and marks the last one if there are more.
+fn limited(mut lines: Vec<String>, most: usize) -> Vec<String> {
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            // The mark takes the place of the last word, so that the line does not become longer.
+            let end = last.rfind(' ').unwrap_or(last.len());
+            last.truncate(end);
+            last.push_str(" …");
+        }
+    }
+    lines
 }
 
 #[cfg(test)]

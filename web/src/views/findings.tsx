@@ -8,7 +8,7 @@ import { below, bounds, change, fileName, grouped, percent, percents, seconds, s
 import { type Models, of, type Shown, useModels } from "../runs";
 import { chosenSpan, SpanNote } from "../span";
 import { go, link, state } from "../state";
-import type { Doing, Entry, Instance, Share } from "../findings";
+import type { Doing, Entry, Instance, Share, Verdict } from "../findings";
 import type { Bars, Cause, Compared, Finding, Overview, PartOfTime, TimelineFindings } from "../types";
 
 export function Findings({ shown }: { shown: Shown }): JSX.Element {
@@ -49,6 +49,7 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
       <div class="overview-main">
         <Headline overview={overview} beside={beside} />
         <WholeBar run={shown.first} beside={shown.second} names={shown.names} />
+        {!beside && overview.verdict && <Answer verdict={overview.verdict} />}
         {!beside && causes}
         <section aria-labelledby="waits-title">
           <h2 id="waits-title">{beside ? <>What waits in {shown.names[0]}, and its change to {shown.names[1]}</> : "What waits, by what can be gained"}</h2>
@@ -130,6 +131,32 @@ function Facts({ overview, beside }: { overview: Overview; beside: Beside | unde
         })}
       </tbody>
     </table>
+  );
+}
+
+/** What the run loses time to, and what to change first. */
+function Answer({ verdict }: { verdict: Verdict }): JSX.Element | null {
+  if (verdict.points.length === 0) return null;
+  const title = (kind: string) => kind.charAt(0).toUpperCase() + kind.slice(1);
+  return (
+    <section class="answer" aria-labelledby="answer-title">
+      <h2 id="answer-title">{verdict.head}</h2>
+      <ol class="answer-points">
+        {verdict.points.map((it, at) => (
+          <li key={at}>
+            <p class="answer-what">
+              {it.id && <span class="finding-number">{it.id}</span>}
+              <span><strong>{title(it.kind)}:</strong> {it.what}.</span>
+            </p>
+            <dl class="finding-facts">
+              {it.cost && <><dt>Cost</dt><dd>{it.cost}</dd></>}
+              {it.change && <><dt>Change</dt><dd>{it.change}</dd></>}
+              {it.gain && <><dt>Gain</dt><dd>{it.gain}</dd></>}
+            </dl>
+          </li>
+        ))}
+      </ol>
+    </section>
   );
 }
 

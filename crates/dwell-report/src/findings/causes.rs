@@ -61,7 +61,7 @@ impl Cause {
 
     /// Names the processes that caused most of the cost. One that caused nearly everything is named alone, and none if
     /// no one stands out.
-    fn culprits(&self) -> String {
+    pub(super) fn culprits(&self) -> String {
         match self.processes.first() {
             None => "a process".to_owned(),
             Some(it) if self.spread => format!("Many {}", several(&it.who)),
@@ -75,7 +75,7 @@ impl Cause {
         }
     }
 
-    fn is_of_one(&self) -> bool {
+    pub(super) fn is_of_one(&self) -> bool {
         let is_named = !self.spread && self.node.is_none();
         is_named && self.processes.first().is_none_or(|it| it.seconds >= 0.9 * self.seconds)
     }

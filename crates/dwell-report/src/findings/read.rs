@@ -89,6 +89,10 @@ impl Findings {
         }
         findings.checksum.clear();
         findings.complete();
+        // Documents of earlier programs have no verdict.
+        if findings.verdict.head.is_empty() {
+            findings.judge();
+        }
         Ok(findings)
     }
 

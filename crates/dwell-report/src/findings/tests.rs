@@ -127,6 +127,7 @@ fn full() -> Findings {
                 ..Counters::default()
             }),
             direct_seconds: 0.25,
+            gain: None,
             id: String::new(),
             margin_seconds: 0.0,
             node: None,
@@ -226,6 +227,7 @@ fn full() -> Findings {
         ],
         length_seconds: 1.0,
         locations: 2,
+        on_core_seconds: Some(1.5),
         not_computed: vec![NotComputed {
             calls: 0,
             pattern: "late_signal".into(),
@@ -246,11 +248,14 @@ fn full() -> Findings {
             seconds_until_release: 0.25,
             targets: vec![share("PE 1")],
         }],
+        polling_seconds: 0.5,
         processes: 2,
+        ready_seconds: Some(0.125),
         run_seconds: 2.0,
         shutdown_seconds: 0.5,
         startup_seconds: 0.5,
         time_seconds: 3.0,
+        transfer_seconds: 0.25,
         unexplained: vec![Unexplained {
             away_seconds: 0.25,
             call_path: 4,
@@ -269,11 +274,14 @@ fn full() -> Findings {
             transfer_seconds: 0.125,
             visits: 12,
         }],
+        unexplained_seconds: 0.5,
+        verdict: Verdict::default(),
         version: VERSION,
         waits_seconds: 0.25,
         waits_seconds_at_most: 0.5,
     };
     document.number();
+    document.judge();
     document
 }
 

@@ -8,6 +8,7 @@ mod inefficient;
 mod json;
 mod ranks;
 mod text;
+mod verdict;
 mod words;
 
 use std::fs;
@@ -37,7 +38,7 @@ use ranks::Joined;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Writes DIR/trace.cubex, which `dwell report`, CubeGUI and others read, and DIR/findings.json, and prints \
-what makes processes wait and the longest waits. What could not be computed is named, never reported as 0.
+what the run loses time to, and what to change first. What could not be computed is named, never reported as 0.
 
 Exit code: 0 if all was analysed, 1 if something in the archive is damaged, 2 if it cannot be read.
 
@@ -46,6 +47,7 @@ the launcher; the result is the same.
 
 Examples:
   dwell analyze                          the latest run here
+  dwell analyze run --full               all causes and findings, with their evidence
   dwell analyze run --memory 500M        with less memory, in more and shorter windows
   dwell analyze run --layer mpi          judge at MPI, below a library that uses it
   mpirun -np 64 dwell analyze run        with 64 processes, on one node or several")]
@@ -89,9 +91,12 @@ pub(crate) struct Args {
     /// reads and messages.
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
-    /// Number of waiting call paths to print.
-    #[arg(long, default_value_t = 5, value_name = "N")]
-    top: usize,
+    /// Print all findings and causes instead of the verdict, or the first N of each.
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1000000", hide_possible_values = true)]
+    full: Option<usize>,
+    /// The earlier name of `--full`.
+    #[arg(long, hide = true, value_name = "N", conflicts_with = "full")]
+    top: Option<usize>,
     /// Print JSON: what findings.json holds.
     #[arg(long)]
     json: bool,
@@ -313,9 +318,13 @@ fn finish(args: &Args, input: &Input, analysis: &Analysis) -> anyhow::Result<u8>
     if args.json {
         terminal::print_json_text(text)?;
     } else {
-        let mut page = text::summary(&input.path, analysis, &document, args.top);
-        let directory = directory.display();
-        page.say(&format!("next: dwell view {directory}, or dwell report {directory} here"), 2);
+        if let Some(top) = args.top {
+            note!("--top {top} is now --full={top}");
+        }
+        let page = match args.full.or(args.top) {
+            Some(top) => text::summary(&input.path, analysis, &document, top),
+            None => verdict::page(&input.path, directory, &document),
+        };
         terminal::print_page(page)?;
     }
     Ok(u8::from(!analysis.damage().is_empty()))

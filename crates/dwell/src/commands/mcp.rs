@@ -126,7 +126,7 @@ fn answered(answer: Result<Value>) -> CallToolResult {
 #[tool_router]
 impl Server {
     #[tool(
-        description = "Lists the runs that can be asked about, with processes, length in seconds and waits in seconds."
+        description = "Lists the runs that can be asked about, with processes, length in seconds, waits in seconds, and the verdict: what the run loses time to, and what to change first."
     )]
     fn runs(&self) -> CallToolResult {
         let about = |(name, path): &(String, PathBuf)| {
@@ -141,6 +141,7 @@ impl Server {
                 {
                     row[key] = findings[key].clone();
                 }
+                row["verdict"] = findings["verdict"].clone();
             }
             row
         };

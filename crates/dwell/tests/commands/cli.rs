@@ -140,7 +140,7 @@ fn a_closed_pipe_is_quiet() {
 fn analyze_finds_what_synth_made() {
     let directory = tempfile::tempdir().unwrap();
     let archive = srumma(directory.path());
-    let output = dwell(&["analyze", path(&archive)]);
+    let output = dwell(&["analyze", path(&archive), "--full"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(output.stderr.is_empty(), "silent when not on a terminal");
     let said = text(&output.stdout);
@@ -177,7 +177,7 @@ fn timelines_show_who_waits_when() {
     let early = dwell(&["timeline", name]);
     assert_eq!(early.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&early.stderr).contains("next: dwell analyze"));
-    let list = ok(&["analyze", name]);
+    let list = ok(&["analyze", name, "--full"]);
     let text = ok(&["timeline", name]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(

@@ -110,7 +110,7 @@ fn findings_of_all_archives_follow_the_schema_and_are_read() {
         let entry = entry.unwrap();
         let archive = directory.path().join(entry.file_name());
         copy(&entry.path(), &archive);
-        let output = dwell(&["analyze", path(&archive), "--threads", "2"]);
+        let output = dwell(&["analyze", path(&archive), "--full", "--threads", "2"]);
         assert!(matches!(output.status.code(), Some(0 | 1)), "{}", text(&output.stderr));
         let written = fs::read(archive.join("findings.json")).unwrap();
         let document: Value = serde_json::from_slice(&written).unwrap();
@@ -149,7 +149,7 @@ fn documents_that_break_the_schema_are_refused() {
 
 /// Analyses a synthetic archive and returns its findings and what was said besides.
 fn analysed(archive: &Path, causes: &str) -> (Findings, String) {
-    let output = dwell(&["analyze", path(archive), "--causes", causes]);
+    let output = dwell(&["analyze", path(archive), "--full", "--causes", causes]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let findings = Findings::read(&fs::read(archive.join("findings.json")).unwrap()).unwrap();
     (findings, text(&output.stderr))

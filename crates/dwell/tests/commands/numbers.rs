@@ -41,7 +41,7 @@ struct Analysed {
 
 impl Analysed {
     fn of(directory: PathBuf) -> Self {
-        let text = said(&["analyze", path(&directory), "--top", "1000", "--threads", "2"]);
+        let text = said(&["analyze", path(&directory), "--full", "--threads", "2"]);
         let findings = std::fs::read(directory.join("findings.json")).unwrap();
         Self { directory, text, findings: Findings::read(&findings).unwrap() }
     }

@@ -178,7 +178,7 @@ fn analysed(directory: &Path, kind: &str) -> PathBuf {
     let archive = directory.join(kind);
     let made = dwell(&["synth", kind, "-o", path(&archive), "--ranks", "6"]);
     assert!(made.status.success(), "{}", text(&made.stderr));
-    assert!(dwell(&["analyze", path(&archive), "--top", "0"]).status.success());
+    assert!(dwell(&["analyze", path(&archive), "--full=0"]).status.success());
     archive
 }
 

@@ -186,7 +186,8 @@ fn counters_of_a_killed_run_are_recovered() {
         let output = lab.dwell(&[OsStr::new("recover"), experiment.as_os_str()]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         lab.accepted_by_otf2_print(&experiment);
-        let output = lab.dwell(&[OsStr::new("analyze"), experiment.as_os_str()]);
+        let output =
+            lab.dwell(&[OsStr::new("analyze"), OsStr::new("--full"), experiment.as_os_str()]);
         assert!(output.status.code().is_some_and(|code| code <= 1), "{output:?}");
         let [time, ..] = counter(&lab, &experiment, "cpu_time");
         assert!(time > 0.0, "{}: {time}", mpi.name());

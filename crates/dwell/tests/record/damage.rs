@@ -353,7 +353,7 @@ fn a_closed_pipe_is_no_reason_to_stop() {
     let text = String::from_utf8_lossy(&info.stdout);
     assert_eq!(info.status.code(), Some(1), "{text}");
     assert!(text.contains("recovered from damaged files: ") && !text.contains("sound"), "{text}");
-    let analysis = lab.dwell(&[OsStr::new("analyze"), run.as_os_str()]);
+    let analysis = lab.dwell(&[OsStr::new("analyze"), OsStr::new("--full"), run.as_os_str()]);
     let text =
         String::from_utf8_lossy(&analysis.stdout) + String::from_utf8_lossy(&analysis.stderr);
     assert!(text.contains("recovered from damaged files: "), "{text}");
@@ -386,7 +386,7 @@ fn why_recording_stopped_survives_a_kill() {
     let (recorded, lost) = recorded_and_lost(&run);
     assert!(lost > 10_000, "{lost}");
     assert_eq!(recorded + lost, said(&lab));
-    let analysis = lab.dwell(&[OsStr::new("analyze"), run.as_os_str()]);
+    let analysis = lab.dwell(&[OsStr::new("analyze"), OsStr::new("--full"), run.as_os_str()]);
     let text = String::from_utf8_lossy(&analysis.stdout);
     assert!(text.contains(&format!("{lost} calls are lost: the size given by")), "{text}");
 }

@@ -255,7 +255,8 @@ fn budget() {
     let info = lab.dwell(&[OsStr::new("info"), experiment.as_os_str()]);
     let info = String::from_utf8_lossy(&info.stdout).into_owned();
     assert!(info.contains("DWELL::LOST") && info.contains(&format!("{lost} calls")), "{info}");
-    let analysis = lab.dwell(&[OsStr::new("analyze"), experiment.as_os_str()]);
+    let analysis =
+        lab.dwell(&[OsStr::new("analyze"), OsStr::new("--full"), experiment.as_os_str()]);
     assert_eq!(analysis.status.code(), Some(0), "{analysis:?}");
     let analysis = String::from_utf8_lossy(&analysis.stdout).into_owned();
     assert!(analysis.contains("2 of 2 processes were cut off"), "{analysis}");

@@ -10,7 +10,8 @@ use crate::lab::Lab;
 
 /// Returns all findings of `dwell analyze`.
 fn analyzed(lab: &Lab) -> Value {
-    let output = lab.dwell(&[OsStr::new("analyze"), lab.experiment().as_os_str()]);
+    let output =
+        lab.dwell(&[OsStr::new("analyze"), OsStr::new("--full"), lab.experiment().as_os_str()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let found = fs::read(lab.experiment().join("findings.json")).unwrap();
     serde_json::from_slice(&found).unwrap()

@@ -20,7 +20,8 @@ struct Found {
 impl Found {
     fn of(lab: &Lab, run: &Run) -> Self {
         assert_eq!(run.code, Some(0), "{run:?}");
-        let output = lab.dwell(&[OsStr::new("analyze"), lab.experiment().as_os_str()]);
+        let output =
+            lab.dwell(&[OsStr::new("analyze"), OsStr::new("--full"), lab.experiment().as_os_str()]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let found = fs::read(lab.experiment().join("findings.json")).unwrap();
         let text = String::from_utf8(output.stdout).unwrap();

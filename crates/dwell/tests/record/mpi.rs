@@ -268,7 +268,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// Checks that a trace can be analysed without a warning.
 pub(crate) fn analysed(lab: &Lab, experiment: &Path) {
-    let output = lab.dwell(&[OsStr::new("analyze"), experiment.as_os_str()]);
+    let output = lab.dwell(&[OsStr::new("analyze"), OsStr::new("--full"), experiment.as_os_str()]);
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     assert_eq!(output.status.code(), Some(0), "{said}");

@@ -40,7 +40,8 @@ fn waits_are_found(lab: &Lab, run: impl Fn() -> Run, modes: usize, culprit: &str
 /// Analyses a recording, and says which of its waits is not what the program says.
 fn wrong_waits(lab: &Lab, run: &Run, modes: usize, culprit: &str) -> Result<(), String> {
     assert_eq!(run.code, Some(0), "{run:?}");
-    let output = lab.dwell(&[OsStr::new("analyze"), lab.experiment().as_os_str()]);
+    let output =
+        lab.dwell(&[OsStr::new("analyze"), OsStr::new("--full"), lab.experiment().as_os_str()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let found = fs::read(lab.experiment().join("findings.json")).unwrap();
     let found: Value = serde_json::from_slice(&found).unwrap();

@@ -214,7 +214,8 @@ fn a_profile_of_mpi_alone() {
             assert_eq!(output.status.code(), Some(0), "{output:?}");
             assert!(output.stderr.is_empty(), "{output:?}");
         }
-        let output = lab.dwell(&[OsStr::new("analyze"), lab.experiment().as_os_str()]);
+        let output =
+            lab.dwell(&[OsStr::new("analyze"), OsStr::new("--full"), lab.experiment().as_os_str()]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains("there is a profile and no trace; next: dwell report"), "{said}");
         let profile = values(&lab.experiment().join("profile.cubex"));

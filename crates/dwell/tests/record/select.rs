@@ -63,7 +63,8 @@ fn numbers(trace: &Trace) -> BTreeMap<u64, Vec<(String, u64)>> {
 
 /// Returns the output of the analysis.
 fn analysed(lab: &Lab) -> String {
-    let output = lab.dwell(&[OsStr::new("analyze"), lab.experiment().as_os_str()]);
+    let output =
+        lab.dwell(&[OsStr::new("analyze"), OsStr::new("--full"), lab.experiment().as_os_str()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     crate::sums::hold(&lab.experiment());
     String::from_utf8_lossy(&output.stdout).into_owned()

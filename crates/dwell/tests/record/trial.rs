@@ -105,7 +105,8 @@ impl Program<'_> {
             expected.insert((mode.into(), round.parse().unwrap()), seconds.parse().unwrap());
         }
         assert_eq!(expected.len(), ROUNDS * (modes.len() - usize::from(killed)), "{run:?}");
-        let output = self.lab.dwell(&[OsStr::new("analyze"), experiment.as_os_str()]);
+        let output =
+            self.lab.dwell(&[OsStr::new("analyze"), OsStr::new("--full"), experiment.as_os_str()]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         if killed {
             crate::sums::hold(&experiment);

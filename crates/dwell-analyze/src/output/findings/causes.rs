@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_log::quantity::Quantity as Q;
 use dwell_model::operation::Operation;
+use dwell_model::waits::Wait;
 use dwell_trace::counters::Role;
 use dwell_trace::ids::{CallPathNumber, Ordinal, ProcessNumber};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::locations::{ByProcess, Top};
 use super::phase::Phase;
 use super::totals::ProgramTotals;
-use super::{LISTED, Share, Step, shares};
+use super::{Gain, LISTED, Share, Step, Unpredictable, shares};
 use crate::causes::{Activity, Done, Origin};
 use crate::engine::location::Location;
 use crate::engine::paths::Path;
@@ -81,9 +82,21 @@ pub struct Cause {
     pub counters: Option<Counters>,
     /// Waits that it caused, the longest first. The list has at most [`LISTED`] elements.
     pub waits: Vec<Caused>,
+    /// Predicted gain of the remedy, or `None` if it was not predicted.
+    pub gain: Option<Result<Gain, Unpredictable>>,
 }
 
 impl Cause {
+    /// Returns `true` if the processes do work that others do as well and that could be divided otherwise. Where others wait
+    /// for progress or for a lock, it matters less how long the work takes than that they wait for it at all.
+    pub(crate) fn is_shared_work(&self) -> bool {
+        let most = self.waits.first().and_then(|it| Wait::of_id(it.pattern));
+        let one_waits = [Wait::WaitForProgress, Wait::WaitForProgressMulti, Wait::LockContention];
+        self.what == Activities::Computing
+            && self.computing.is_some_and(|it| it.1.is_some())
+            && most.is_none_or(|it| !one_waits.contains(&it))
+    }
+
     /// Returns what it cost in all, by lower bounds.
     pub fn cost(&self) -> u64 {
         self.direct + self.propagated
@@ -444,5 +457,6 @@ fn one(program: &ProgramTotals<'_>, key: &Key, sum: &Sum) -> Cause {
         computing,
         counters,
         waits,
+        gain: None,
     }
 }

@@ -76,6 +76,11 @@ fn typescript() -> String {
         Phase::decl(),
         Confidence::decl(),
         Serves::decl(),
+        Verdict::decl(),
+        Loss::decl(),
+        Point::decl(),
+        Kind::decl(),
+        Step::decl(),
     ];
     let types = types.map(|it| format!("\n\nexport {it}")).concat();
     // The generator leaves blanks at the ends of comment lines.

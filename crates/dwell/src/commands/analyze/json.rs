@@ -22,12 +22,14 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Fi
     document.findings.iter_mut().zip(remedies).for_each(|(it, remedy)| it.remedy = remedy);
     let others = document.inefficient.iter_mut().zip(analysis.inefficient());
     others.for_each(|(to, it)| to.remedy = advice.instead(it));
+    document.judge();
     document
 }
 
 /// Returns the document without ids and remedies.
 fn without_advice(analysis: &Analysis) -> findings::Findings {
-    let times = analysis.times();
+    let (times, losses, processor) =
+        (analysis.times(), analysis.losses(), analysis.processor_time());
     let of_run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
     let unexplained_or_away = |it: &&Unexplained| it.is_finding || it.away > 0;
     findings::Findings {
@@ -63,19 +65,25 @@ fn without_advice(analysis: &Analysis) -> findings::Findings {
                 reason: it.reason.clone(),
             })
             .collect(),
+        on_core_seconds: processor.map(|it| in_seconds(it.on_core.nanoseconds())),
         polling: analysis.polling().iter().map(polling).collect(),
+        polling_seconds: in_seconds(losses.polling),
         phases: analysis.program_phases().iter().map(program_phase).collect(),
         processes: analysis.processes() as u64,
+        ready_seconds: processor.and_then(|it| it.ready).map(|it| in_seconds(it.nanoseconds())),
         run_seconds: in_seconds(times.run),
         shutdown_seconds: in_seconds(times.shutdown),
         startup_seconds: in_seconds(times.start_up),
         time_seconds: in_seconds(analysis.time()),
+        transfer_seconds: in_seconds(losses.transfer),
         unexplained: analysis
             .unexplained()
             .iter()
             .filter(unexplained_or_away)
             .map(unexplained)
             .collect(),
+        unexplained_seconds: in_seconds(losses.unexplained),
+        verdict: findings::Verdict::default(),
         version: findings::VERSION,
         waits_seconds: in_seconds(of_run().map(|it| it.nanoseconds).sum()),
         waits_seconds_at_most: in_seconds(of_run().map(|it| it.at_most).sum()),
@@ -107,6 +115,7 @@ fn cause(it: &Cause, run: u64) -> findings::Cause {
             counted(counters, computing)
         }),
         direct_seconds: in_seconds(it.direct),
+        gain: it.gain.as_ref().map(gain),
         id: String::new(),
         margin_seconds: in_seconds(it.margin),
         node: match &it.culprits {

@@ -76,7 +76,7 @@ fn lose_an_event(home: &Home) {
 #[test]
 fn every_command_says_that_events_are_missing() {
     let home = Home::with_archive();
-    let analyzed = home.dwell(&["analyze", "run"]);
+    let analyzed = home.dwell(&["analyze", "run", "--full"]);
     assert!(analyzed.status.success(), "{}", said(&analyzed));
     lose_an_event(&home);
     let missing = "its definition states";
@@ -103,7 +103,7 @@ fn every_command_says_that_events_are_missing() {
     let copy = Archive::open(home.path("copy")).unwrap();
     assert!(copy.anchor().property(DAMAGED).is_some_and(|it| it.contains(missing)));
     // Reports that are made from it keep the damage.
-    says(&["analyze", "run"]);
+    says(&["analyze", "run", "--full"]);
     says(&["report", "run"]);
     says(&["compare", "run", "run"]);
     says(&["timeline", "run"]);
@@ -124,7 +124,7 @@ fn findings_that_are_gone_are_missed() {
         assert_eq!(said(&output).contains("damaged"), wanted == 1, "{}", said(&output));
         assert!(said(&home.dwell(&["report", "run"])).contains(words));
     };
-    assert!(home.dwell(&["analyze", "run"]).status.success());
+    assert!(home.dwell(&["analyze", "run", "--full"]).status.success());
     answers(0, "");
     fs::remove_file(home.path("run/findings.json")).unwrap();
     answers(1, "findings.json: the file is missing");

@@ -111,7 +111,7 @@ fn names_of_an_archive_are_shown_and_not_obeyed() {
         &["print", "run", "--anchor"],
         &["print", "run", "--all"],
         &["info", "run"],
-        &["analyze", "run"],
+        &["analyze", "run", "--full"],
         &["report", "run"],
         &["report", "run", "--tree", "time"],
         &["report", "run", "--locations"],
@@ -238,7 +238,7 @@ fn names_in_findings_are_shown_and_not_obeyed() {
         (b"ARMCI_Get", "\u{202e}\x1b[31m\x07".as_bytes()),
     ];
     rename(&home.path("run/traces.def"), &names);
-    let text = quiet(&home, &["analyze", "run"]);
+    let text = quiet(&home, &["analyze", "run", "--full"]);
     for shown in [r"\u{202e}\u{1b}[31m\u{7} waits", r"\u{1b}[2J / ", r"R\u{a}fake ("] {
         assert!(text.contains(shown), "{shown}: {text}");
     }
