@@ -1,4 +1,5 @@
-//! The archive contains the cores that each process may use, and the analysis reports where there are too few.
+//! The archive contains the cores that each process may use, and the time that it had and lacked one. The analysis reports
+//! where there are too few.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -34,6 +35,9 @@ fn recorded(experiment: &Path) -> Vec<String> {
     cores.into_iter().map(|(_, cores)| cores).collect()
 }
 
+/// Nanoseconds that each process of the program computes.
+const BUSY: u64 = 200_000_000;
+
 #[test]
 fn two_processes_on_one_core() {
     let own: Cores = own().parse().unwrap();
@@ -41,7 +45,7 @@ fn two_processes_on_one_core() {
     let first = first.split([',', '-']).next().unwrap();
     for mpi in Mpi::chosen_of_the_system() {
         let lab = Lab::bare();
-        let program = mpi.compile(&lab, "tests/programs/mpi_ends.c", &[]);
+        let program = mpi.compile(&lab, "tests/programs/mpi_busy.c", &[]);
         let bind = ["taskset", "-c", first].map(OsStr::new);
         let run = mpi.measured_with(&lab, 2, &bind, &[program.as_os_str()]);
         assert_eq!(run.code, Some(0), "{mpi:?} {run:?}");
@@ -52,5 +56,9 @@ fn two_processes_on_one_core() {
         let analysis = analyze(&archive, &Options::default(), &|_| {}).unwrap();
         let crowds: Vec<_> = analysis.crowds().map(|it| (it.processes, it.cores)).collect();
         assert_eq!(crowds, [(2, 1)], "{mpi:?}");
+        let times = analysis.processor_time().unwrap();
+        assert!(times.on_core.nanoseconds() >= 2 * BUSY, "{mpi:?}: {times:?}");
+        // Each process computes while the other one is ready; the system may divide the core unevenly.
+        assert!(times.ready.unwrap().nanoseconds() >= BUSY / 2, "{mpi:?}: {times:?}");
     }
 }
