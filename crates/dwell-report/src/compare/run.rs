@@ -7,7 +7,7 @@ use cubex::{CnodeId, MetricId, Result};
 
 use super::forest::Side;
 use crate::base::{self, Base};
-use crate::findings::{Efficiency, Findings};
+use crate::findings::{Efficiency, Findings, Point, Verdict};
 use crate::query::{Call, Flavour, Query};
 
 /// Unique name of the metric of time.
@@ -55,6 +55,7 @@ pub struct Run {
     pub query: Query,
     extent: Extent,
     efficiency: Option<Efficiency>,
+    verdict: Verdict,
     /// Ids of findings by their call paths.
     ids: BTreeMap<u32, u32>,
 }
@@ -68,10 +69,10 @@ impl Run {
         let query = Query::open(path)?;
         let beside = path.with_file_name("findings.json");
         let findings = std::fs::read(beside).ok().and_then(|it| Findings::read(&it).ok());
-        let Findings { efficiency, findings, .. } = findings.unwrap_or_default();
+        let Findings { efficiency, findings, verdict, .. } = findings.unwrap_or_default();
         let ids = findings.iter().map(|it| (it.call_path, it.id)).collect();
         let extent = Extent::of(&query)?;
-        Ok(Self { name, query, extent, efficiency, ids })
+        Ok(Self { name, query, extent, efficiency, verdict, ids })
     }
 
     /// Returns the time of the location with the longest run in seconds, without start-up and shutdown.
@@ -107,6 +108,12 @@ impl Run {
     /// Returns the efficiencies that the analysis of the run has found, or `None` if there is no `findings.json`.
     pub fn efficiencies(&self) -> Option<Efficiencies> {
         self.efficiency.as_ref().map(Efficiencies::of)
+    }
+
+    /// Returns what costs the run most by the verdict of its analysis, or `None` if nothing costs much or there is no
+    /// `findings.json`.
+    pub fn main_point(&self) -> Option<&Point> {
+        self.verdict.points.first()
     }
 
     /// Returns what of the run is matched with other runs: all but start-up and shutdown.

@@ -107,8 +107,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else if args.junit {
         terminal::print(document::junit(&comparison, fails))?;
     } else {
-        let names = [&before, &after].map(|set| set.first().map_or("", |run| run.name.as_str()));
-        terminal::print(text::text(&comparison, fails, names, args.top))?;
+        let firsts = [before.first(), after.first()];
+        terminal::print(text::text(&comparison, fails, firsts, args.top))?;
     }
     Ok(ExitCode::from(u8::from(fails)))
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use dwell_report::{Comparison, Difference, Efficiencies, Judgement};
+use dwell_report::findings::Point;
+use dwell_report::{Comparison, Difference, Efficiencies, Judgement, Run};
 
 use crate::format::{self, paragraph};
 use crate::listing::{self, Unit};
@@ -115,15 +116,21 @@ fn shown(comparison: &Comparison, top: usize) -> (Vec<&Difference>, usize) {
     (list, more)
 }
 
-/// Returns the comparison for a terminal. `names` are those of the first run of each set.
-pub(super) fn text(comparison: &Comparison, fails: bool, names: [&str; 2], top: usize) -> String {
+/// Returns the comparison for a terminal. `firsts` are the first runs of both sets, which give them their names.
+pub(super) fn text(
+    comparison: &Comparison,
+    fails: bool,
+    firsts: [Option<&Run>; 2],
+    top: usize,
+) -> String {
     let width = listing::width();
     let mut text = String::new();
     let mut say = |words: &str, indent: usize| {
         let first = indent.saturating_sub(2);
         paragraph(&mut text, width, (first, indent), words);
     };
-    let [before, after] = names.map(|it| visible(it).into_owned());
+    let [before, after] =
+        firsts.map(|it| it.map_or_else(String::new, |run| visible(&run.name).into_owned()));
     say(&format!("{before} and {after}: {}", verdict(comparison)), 2);
     scaling(comparison).iter().for_each(|line| say(line, 2));
     let over = over(comparison);
@@ -133,6 +140,14 @@ pub(super) fn text(comparison: &Comparison, fails: bool, names: [&str; 2], top: 
     }
     if let Some(line) = efficiencies(&comparison.efficiencies) {
         say(&line, 2);
+    }
+    let most = firsts.map(|it| it.and_then(Run::main_point));
+    if most.iter().any(Option::is_some) {
+        let of = |point: Option<&Point>| {
+            point.map_or_else(|| "nothing".into(), |it| format!("{} {}", it.brief(), it.costs()))
+        };
+        let [a, b] = most.map(of);
+        say(&visible(&format!("what costs most: {a}; then {b}")), 2);
     }
     let (list, more) = shown(comparison, top);
     if !list.is_empty() {
