@@ -322,7 +322,7 @@ fn finish(args: &Args, input: &Input, analysis: &Analysis) -> anyhow::Result<u8>
             note!("--top {top} is now --full={top}");
         }
         let page = match args.full.or(args.top) {
-            Some(top) => text::summary(&input.path, analysis, &document, top),
+            Some(top) => text::summary(input, analysis, &document, top),
             None => verdict::page(&input.path, directory, &document),
         };
         terminal::print_page(page)?;

@@ -12,6 +12,7 @@ use dwell_report::findings::gain;
 use dwell_report::findings::words::{self as sentences, Often, OneWait};
 use dwell_report::findings::{Findings, Named};
 
+use super::Input;
 use super::inefficient::evidence;
 use super::words::{amount, call, counted, in_seconds, meaning, path, percent, shares, time};
 use crate::format::grouped;
@@ -31,9 +32,10 @@ const UNEXPLAINED_LISTED: usize = 3;
 const APART_LISTED: usize = 3;
 
 /// Returns the summary as a page for the terminal.
-pub(super) fn summary(path: &Path, analysis: &Analysis, document: &Findings, top: usize) -> Page {
+pub(super) fn summary(input: &Input, analysis: &Analysis, document: &Findings, top: usize) -> Page {
     let mut page = Page::for_output();
-    head(&mut page, path, analysis);
+    head(&mut page, &input.path, analysis);
+    page.say(&visible(&document.verdict.head), 2);
     causes(&mut page, analysis, document, top);
     entries(&mut page, analysis, document, top);
     apart(&mut page, analysis);
@@ -49,6 +51,8 @@ pub(super) fn summary(path: &Path, analysis: &Analysis, document: &Findings, top
         let _ = writeln!(page.text, "{}", visible(&note));
     }
     page.end();
+    let directory = input.directory().display();
+    page.say(&format!("next: dwell view {directory}, or dwell report {directory} here"), 2);
     page
 }
 

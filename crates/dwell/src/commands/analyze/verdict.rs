@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dwell_model::units::{grouped, short_percents, short_seconds};
+use dwell_model::units::{grouped, short_seconds};
 use dwell_report::findings::words::counted;
 use dwell_report::findings::{Findings, Point, Step};
 
@@ -47,8 +47,7 @@ pub(super) fn page(path: &Path, directory: &Path, document: &Findings) -> Page {
             page.end();
         }
         for it in others {
-            let cost =
-                format!("  {} ({})", short_seconds(it.seconds), short_percents(it.share, it.share));
+            let cost = format!("  {}", it.costs());
             page.line_with_end(&visible(&it.brief()), &cost);
         }
     }
