@@ -265,12 +265,13 @@ impl Findings {
         })
     }
 
-    /// Returns the point about processes that were ready to run but had no core, if they lost enough by that.
+    /// Returns the point about processes that were ready to run but had no core, if they lost enough by that. Processes that
+    /// wait by polling lose nothing while others have the core, so only what exceeds all waits counts for certain.
     fn without_core(&self) -> Option<Point> {
         // Threads that are no locations may add to it.
-        let seconds = self.ready_seconds?.min(self.run_seconds);
-        let point = self.point(Kind::SharedCores, seconds);
-        if point.share < LEAST_WITHOUT_CORE {
+        let most = self.ready_seconds?.min(self.run_seconds);
+        let least = most - self.waits_seconds_at_most - self.polling_seconds;
+        if self.part_of_run(least) < LEAST_WITHOUT_CORE {
             return None;
         }
         let crowd = self.crowds.iter().max_by_key(|it| it.processes.saturating_sub(it.cores));
@@ -285,10 +286,12 @@ impl Findings {
             ),
         };
         let cost = format!(
-            "They were ready to run but had no core for {}, {} of the run.",
-            short_seconds(seconds),
-            self.share_of(seconds)
+            "They were ready to run but had no core for {}, at least {} of it outside of waits, {} of the run.",
+            short_seconds(most),
+            short_seconds(least),
+            short_percents(self.part_of_run(least), self.part_of_run(most))
         );
+        let point = self.point(Kind::SharedCores, f64::midpoint(least, most));
         Some(Point { what, cost, change: change.into(), ..point })
     }
 
@@ -322,6 +325,11 @@ impl Point {
         let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
         let rest = if parts.is_empty() { self.what.clone() } else { parts.join(", ") };
         format!("{}: {rest}", self.title())
+    }
+
+    /// Returns what the point costs, as `1.66 s (32 %)`.
+    pub fn costs(&self) -> String {
+        format!("{} ({})", short_seconds(self.seconds), short_percents(self.share, self.share))
     }
 
     /// Returns id and kind, as `A. Load imbalance`.
