@@ -13,6 +13,7 @@ use crate::causes::{CriticalPath, Delay};
 use crate::engine::location::Location;
 use crate::engine::transport::Transport;
 use crate::error::Error;
+use crate::iterations::{self, Iterations};
 use crate::output::Replayed;
 use crate::output::division::{self, CallTime};
 use crate::output::findings::{
@@ -36,6 +37,8 @@ pub struct Analysis {
     pub(crate) residual: Option<u64>,
     /// The critical path, if the dependency log was written.
     pub(crate) critical: Option<CriticalPath>,
+    /// Iterations of the run, if the dependency log was written and has them.
+    pub(crate) iterations: Option<Iterations>,
     /// Predicted gain of a thread in each process that serves operations.
     pub(crate) serving_threads: Option<Gain>,
 }
@@ -138,6 +141,12 @@ impl Analysis {
         &self.lists.causes
     }
 
+    /// Returns the iterations of the run with their times, and since when they take longer. `None` if the program does not
+    /// repeat itself, or if the analysis did not write the dependency log.
+    pub fn iterations(&self) -> Option<&Iterations> {
+        self.iterations.as_ref()
+    }
+
     /// Returns communication of the run that could take less time, apart from waits, the greatest saving first.
     /// Only what could save at least 1 % of the run is listed.
     pub fn inefficient(&self) -> &[Inefficiency] {
@@ -223,6 +232,14 @@ impl Analysis {
 
     fn size(&self) -> RunSize {
         RunSize { length: self.length(), locations: self.locations() as u64 }
+    }
+
+    /// Searches the dependency log for the iterations of the run.
+    pub(crate) fn find_iterations(&mut self, log: &Path) -> Result<(), Error> {
+        let Part { defs, world, tree, threads, .. } = &self.part;
+        let program = findings::ProgramTotals::new(defs, world, tree);
+        self.iterations = iterations::find(&program, log, (self.times().run, *threads))?;
+        Ok(())
     }
 
     /// Predicts what the run would gain without its longest waits, and the efficiencies that need a prediction.

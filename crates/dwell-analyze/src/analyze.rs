@@ -147,7 +147,17 @@ fn replay_on(
         Some(lists) => {
             let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
             let residual = residual.and_then(|text| text.parse().ok());
-            let mut analysis = Analysis { part, lists, residual, critical, serving_threads: None };
+            let mut analysis = Analysis {
+                part,
+                lists,
+                residual,
+                critical,
+                iterations: None,
+                serving_threads: None,
+            };
+            if let Some(log) = log.filter(|_| options.causes) {
+                analysis.find_iterations(log)?;
+            }
             if let Some(log) = log.filter(|_| options.predict) {
                 analysis.foresee(log)?;
             }

@@ -25,6 +25,7 @@ mod analyze;
 mod causes;
 mod engine;
 mod error;
+mod iterations;
 mod options;
 mod output;
 mod part;
@@ -45,6 +46,7 @@ pub use dwell_trace::processor_time::ProcessorTime;
 pub use engine::matrix::{Cell, Kind};
 pub use engine::replay::least_memory;
 pub use error::Error;
+pub use iterations::{Computing, IterationChange, IterationChangeKind, IterationTimes, Iterations};
 pub use options::{Cut, Options, Progress};
 pub use output::division::CallTime;
 pub use output::findings::{

@@ -27,8 +27,11 @@ use crate::engine::workers::run_on;
 use crate::error::Error;
 use crate::output::findings::{Cause, Gain, ProgramTotals, Unpredictable};
 use balance::Shares;
-use forward_log::{Customs, ForwardLog};
-use rules::PathRule;
+pub(crate) use balance::meets;
+use forward_log::Customs;
+pub(crate) use forward_log::{ForwardLog, Stretch, is_loop};
+pub(crate) use rules::PathRule;
+pub(crate) use scenario::signatures;
 pub use scenario::{Change, Network, Selection, UnknownSelection};
 use scenario::{Compiled, Names};
 use simulate::{Assumptions, Played, Shortest, Simulation};
@@ -302,6 +305,15 @@ fn is_dynamic(fetches: &[u64]) -> bool {
     let mut some = fetches.iter().filter(|it| **it > 0);
     let first = some.next();
     some.any(|it| Some(it) != first)
+}
+
+/// Opens the log of a location, with rules that change nothing.
+pub(crate) fn open_unchanged(
+    program: &ProgramTotals<'_>,
+    log: &DependencyLog,
+    location: LocationNumber,
+) -> Result<(ForwardLog, Vec<PathRule>), LogError> {
+    open(program, log, &Compiled::default(), location.place())
 }
 
 /// Opens the log of a location, with the rules for its call paths.

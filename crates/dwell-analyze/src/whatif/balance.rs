@@ -115,8 +115,20 @@ fn ends(
     world: &World,
     (mut forward, rules): (ForwardLog, Vec<PathRule>),
 ) -> Result<Vec<u64>, LogError> {
+    let mut ends = Vec::new();
+    let mut stretch = Stretch::default();
+    while forward.next(is_call(&rules), &mut stretch)? {
+        if stretch.needs.iter().any(|need| meets(world, need)) {
+            ends.push(stretch.end);
+        }
+    }
+    Ok(ends)
+}
+
+/// Returns `true` for a collective that no process of the run leaves before all have entered.
+pub(crate) fn meets(world: &World, need: &Need) -> bool {
     let all = world.system.processes.len() as u32;
-    let meets = |need: &Need| match *need {
+    match *need {
         Need::Collective { context, shape, .. } => {
             let is_of_all = world.system.context(context).is_some_and(|it| it.size == all);
             is_of_all
@@ -130,15 +142,7 @@ fn ends(
                 )
         }
         _ => false,
-    };
-    let mut ends = Vec::new();
-    let mut stretch = Stretch::default();
-    while forward.next(is_call(&rules), &mut stretch)? {
-        if stretch.needs.iter().any(meets) {
-            ends.push(stretch.end);
-        }
     }
-    Ok(ends)
 }
 
 /// Returns a function that says which paths are calls.

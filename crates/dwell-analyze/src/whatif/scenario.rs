@@ -259,7 +259,7 @@ fn is_call(what: Activities) -> bool {
 }
 
 /// Returns the [signature] of each call path of the program, in the order of the branches of its tree.
-fn signatures(program: &ProgramTotals<'_>) -> Vec<u64> {
+pub(crate) fn signatures(program: &ProgramTotals<'_>) -> Vec<u64> {
     let mut list: Vec<u64> = Vec::new();
     for branch in &program.tree.branches {
         let above = branch.parent.and_then(|it| list.get(it.index())).copied().unwrap_or(0);

@@ -11,6 +11,7 @@ mod formulas;
 mod hot_target;
 mod imbalance;
 mod inefficient;
+mod iterations;
 mod leaves;
 mod log;
 mod mpi;
