@@ -172,7 +172,12 @@ losses: Array<Loss>,
 /**
  * What costs most, most first; at most 3.
  */
-points: Array<Point>, };
+points: Array<Point>,
+/**
+ * Since when the run is slower or faster, as a sentence without a full stop; empty if it is the same all the time, or
+ * if it has no iterations.
+ */
+since: string, };
 
 export type Loss = {
 /**
@@ -195,6 +200,103 @@ share: number,
  * Upper bound as a part of `run_seconds`.
  */
 share_at_most: number, };
+
+export type Iterations = {
+/**
+ * Changes over the run, the first one first.
+ */
+changes: Array<IterationChange>,
+/**
+ * Number of iterations that all processes made.
+ */
+count: bigint,
+/**
+ * Call with which an iteration ends.
+ */
+ends_with: Step,
+/**
+ * Number of iterations in each element of `times`; the last may have fewer.
+ */
+group: bigint,
+/**
+ * Times of the iterations in their order, at most 256. The first contains what precedes the first iteration.
+ */
+times: Array<IterationTimes>, };
+
+export type IterationTimes = {
+/**
+ * Time that a process computed.
+ */
+computing_seconds: number,
+/**
+ * First of the iterations, counted from 1.
+ */
+first: bigint,
+/**
+ * Time that the process computed which computed longest.
+ */
+longest_computing_seconds: number,
+/**
+ * Name of that process in the iteration where it computed longest; null if it is not known.
+ */
+longest_who: string | null,
+/**
+ * Length of an iteration.
+ */
+seconds: number,
+/**
+ * Time that a process waited, by the middle of the bounds.
+ */
+waits_seconds: number, };
+
+export type IterationChange = {
+/**
+ * True if computing changed, and false if iterations changed for another reason.
+ */
+computing: boolean,
+/**
+ * Computing in an iteration that is concerned, and at the end of a drift: of `who`, or the mean of all processes; 0
+ * if computing does not explain the change.
+ */
+computing_seconds: number,
+/**
+ * Distance between the iterations concerned, if it is always the same; otherwise null.
+ */
+every: bigint | null,
+/**
+ * First iteration concerned, counted from 1.
+ */
+iteration: bigint,
+/**
+ * Number of iterations concerned.
+ */
+iterations: bigint,
+/**
+ * Kind of the change.
+ */
+kind: IterationChangeKind,
+/**
+ * Length of an iteration that is concerned, as the mean over all processes, and at the end of a drift.
+ */
+seconds: number,
+/**
+ * The change as a sentence without a full stop.
+ */
+text: string,
+/**
+ * The same in other iterations, and at the begin of a drift.
+ */
+usual_computing_seconds: number,
+/**
+ * Length of other iterations, and at the begin of a drift.
+ */
+usual_seconds: number,
+/**
+ * Process whose computing explains the change; null if none stands out.
+ */
+who: string | null, };
+
+export type IterationChangeKind = "step" | "drift" | "outliers";
 
 export type Point = {
 /**

@@ -10,12 +10,16 @@
 //!   missing. A field that changes its meaning, or goes, needs a new [`VERSION`], and [`read`](Findings::read) must
 //!   keep reading the older ones.
 
+#[macro_use]
+mod define;
+
 pub mod causes;
 mod checksum;
 pub mod counters;
 mod evidence;
 pub mod gain;
 mod ids;
+mod iterations;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -24,7 +28,9 @@ pub mod words;
 
 pub use evidence::Evidence;
 pub use ids::Named;
+pub use iterations::{IterationChange, IterationChangeKind, IterationTimes, Iterations};
 pub use read::Unreadable;
+pub use verdict::{Kind, Loss, Point, Verdict};
 
 use serde::{Deserialize, Serialize};
 
@@ -32,22 +38,6 @@ use serde::{Deserialize, Serialize};
 ///
 /// Version 1 had neither entries nor the times of start-up, run and shutdown.
 pub const VERSION: u32 = 2;
-
-/// Defines the objects of the document: serde reads and writes them, tests make the schema and the types of the page of
-/// them, and a field that a file lacks has its default.
-macro_rules! objects {
-    ($( $(#[$about:meta])* $name:ident { $( $(#[$field_about:meta])* $field:ident: $type:ty, )* } )*) => {
-        $(
-            $(#[$about])*
-            #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-            #[serde(default)]
-            #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-            pub struct $name {
-                $( $(#[$field_about])* pub $field: $type, )*
-            }
-        )*
-    };
-}
 
 objects! {
     /// The findings of one run, as `dwell analyze` writes them into `findings.json`.
@@ -79,6 +69,9 @@ objects! {
         findings: Vec<Finding>,
         /// Communication of the run that could take less time although no process waits, the greatest saving first.
         inefficient: Vec<Inefficiency>,
+        /// Iterations of the run; null if the program does not repeat itself, or if the analysis was told not to search for
+        /// causes.
+        iterations: Option<Iterations>,
         /// Time from the first event to the last, in seconds of one clock.
         length_seconds: f64,
         /// Number of locations, which are threads of processes.
@@ -121,55 +114,6 @@ objects! {
         waits_seconds: f64,
         /// Upper bound of all waits of the run.
         waits_seconds_at_most: f64,
-    }
-
-    /// The answer about a run in a few lines, made from the rest of the document.
-    Verdict {
-        /// One sentence that says how much of the run is lost, and to what.
-        head: String,
-        /// What the run loses time to.
-        losses: Vec<Loss>,
-        /// What costs most, most first; at most 3.
-        points: Vec<Point>,
-    }
-
-    /// Time of a run that is not computing.
-    Loss {
-        /// What the time goes to, in a word or two.
-        name: String,
-        /// Lower bound of the time.
-        seconds: f64,
-        /// Upper bound of the time.
-        seconds_at_most: f64,
-        /// Lower bound as a part of `run_seconds`, from 0 to 1.
-        share: f64,
-        /// Upper bound as a part of `run_seconds`.
-        share_at_most: f64,
-    }
-
-    /// Something that a run loses time to.
-    Point {
-        /// Advice on what to change, in full sentences.
-        change: String,
-        /// What it costs, as sentences. Empty for communication that could take less time, whose cost is its gain.
-        cost: String,
-        /// Predicted gain in words, such as `122 to 138 ms of 1.24 s (9.8 to 11 %)`. Empty if none was predicted.
-        gain: String,
-        /// Number or letter of the finding or cause; empty for other points.
-        id: String,
-        /// Kind of the point, in the words of the field.
-        kind: Kind,
-        /// Calls at which to look at the source: the two around a stretch of computing, or the call that the point is about;
-        /// empty if there is none.
-        places: Vec<Step>,
-        /// Middle of the bounds of what it costs, over all locations.
-        seconds: f64,
-        /// The same as a part of `run_seconds`.
-        share: f64,
-        /// What happens, as a sentence without a full stop.
-        what: String,
-        /// Processes that it is about; empty if it is about no single ones.
-        who: String,
     }
 
     /// A call path with time on the critical path.
@@ -592,30 +536,6 @@ objects! {
     }
 }
 
-/// Defines the values that a text of the document may have.
-macro_rules! texts {
-    ($( $(#[$about:meta])* $name:ident { $( $(#[$value_about:meta])* $value:ident = $text:literal, )* } )*) => {
-        $(
-            $(#[$about])*
-            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-            #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
-            pub enum $name {
-                $( $(#[$value_about])* #[serde(rename = $text)] $value, )*
-            }
-
-            impl $name {
-                /// Returns the text of the value, as the document has it. Tables and other exports use the same texts, so that they can be
-                /// compared.
-                pub fn name(self) -> &'static str {
-                    match self {
-                        $( Self::$value => $text, )*
-                    }
-                }
-            }
-        )*
-    };
-}
-
 texts! {
     /// What processes did that made others wait.
     Activity {
@@ -636,38 +556,6 @@ texts! {
         Unknown = "unknown",
     }
 
-    /// Kind of a point of the verdict.
-    Kind {
-        /// Some processes compute longer than others, which wait for them.
-        LoadImbalance = "load imbalance",
-        /// A process does not carry out operations of others in time.
-        MissingProgress = "missing progress",
-        /// Processes wait for a lock that another holds.
-        SerialisedLock = "serialised lock",
-        /// A process waits for a flag, a message or an epoch of another.
-        LateSignal = "late signal",
-        /// Processes have fewer cores than they need.
-        SharedCores = "shared cores",
-        /// Data move element by element.
-        ElementWise = "element-wise transfers",
-        /// Operations follow one another although they could overlap.
-        SerialTransfers = "transfers one by one",
-        /// Atomics of all processes act on one process.
-        HotTarget = "hot target",
-        /// Transfers take longer than others could.
-        SlowTransfers = "slow transfers",
-        /// A call ends later at some processes than at others.
-        UnevenExit = "uneven exit",
-        /// A process is in a call while others wait for it.
-        SlowCall = "slow call",
-        /// Processes ask again and again whether something has happened.
-        Polling = "polling",
-        /// A process begins later than others.
-        LateStart = "late start",
-        /// Nothing that is known explains the time.
-        #[default]
-        Unexplained = "unexplained",
-    }
 
     /// What the time went to by which a process computed longer than others.
     Why {

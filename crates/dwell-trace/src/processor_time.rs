@@ -12,7 +12,7 @@ use crate::time::Duration;
 /// Times of all processes of a run that state them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorTime {
-    /// Time on cores.
+    /// Time that all their threads spent on cores.
     pub on_core: Duration,
     /// Time in which threads were ready to run but had no core. `None` if no process states it.
     pub ready: Option<Duration>,

@@ -11,7 +11,98 @@ use dwell_model::layer::Processes;
 use dwell_model::units::{short_bounds, short_percents, short_seconds};
 use dwell_model::waits::Wait;
 
-use super::{Activity, Cause, Entry, Findings, Gain, Kind, Loss, Phase, Point, Step, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::{Activity, Cause, Entry, Findings, Gain, Phase, Step};
+
+objects! {
+    /// The answer about a run in a few lines, made from the rest of the document.
+    Verdict {
+        /// One sentence that says how much of the run is lost, and to what.
+        head: String,
+        /// What the run loses time to.
+        losses: Vec<Loss>,
+        /// What costs most, most first; at most 3.
+        points: Vec<Point>,
+        /// Since when the run is slower or faster, as a sentence without a full stop; empty if it is the same all the time, or
+        /// if it has no iterations.
+        since: String,
+    }
+
+    /// Time of a run that is not computing.
+    Loss {
+        /// What the time goes to, in a word or two.
+        name: String,
+        /// Lower bound of the time.
+        seconds: f64,
+        /// Upper bound of the time.
+        seconds_at_most: f64,
+        /// Lower bound as a part of `run_seconds`, from 0 to 1.
+        share: f64,
+        /// Upper bound as a part of `run_seconds`.
+        share_at_most: f64,
+    }
+
+    /// Something that a run loses time to.
+    Point {
+        /// Advice on what to change, in full sentences.
+        change: String,
+        /// What it costs, as sentences. Empty for communication that could take less time, whose cost is its gain.
+        cost: String,
+        /// Predicted gain in words, such as `122 to 138 ms of 1.24 s (9.8 to 11 %)`. Empty if none was predicted.
+        gain: String,
+        /// Number or letter of the finding or cause; empty for other points.
+        id: String,
+        /// Kind of the point, in the words of the field.
+        kind: Kind,
+        /// Calls at which to look at the source: the two around a stretch of computing, or the call that the point is about;
+        /// empty if there is none.
+        places: Vec<Step>,
+        /// Middle of the bounds of what it costs, over all locations.
+        seconds: f64,
+        /// The same as a part of `run_seconds`.
+        share: f64,
+        /// What happens, as a sentence without a full stop.
+        what: String,
+        /// Processes that it is about; empty if it is about no single ones.
+        who: String,
+    }
+}
+
+texts! {
+    /// Kind of a point of the verdict.
+    Kind {
+        /// Some processes compute longer than others, which wait for them.
+        LoadImbalance = "load imbalance",
+        /// A process does not carry out operations of others in time.
+        MissingProgress = "missing progress",
+        /// Processes wait for a lock that another holds.
+        SerialisedLock = "serialised lock",
+        /// A process waits for a flag, a message or an epoch of another.
+        LateSignal = "late signal",
+        /// Processes have fewer cores than they need.
+        SharedCores = "shared cores",
+        /// Data move element by element.
+        ElementWise = "element-wise transfers",
+        /// Operations follow one another although they could overlap.
+        SerialTransfers = "transfers one by one",
+        /// Atomics of all processes act on one process.
+        HotTarget = "hot target",
+        /// Transfers take longer than others could.
+        SlowTransfers = "slow transfers",
+        /// A call ends later at some processes than at others.
+        UnevenExit = "uneven exit",
+        /// A process is in a call while others wait for it.
+        SlowCall = "slow call",
+        /// Processes ask again and again whether something has happened.
+        Polling = "polling",
+        /// A process begins later than others.
+        LateStart = "late start",
+        /// Nothing that is known explains the time.
+        #[default]
+        Unexplained = "unexplained",
+    }
+}
 
 /// Greatest number of points of a verdict.
 const POINTS: usize = 3;
@@ -26,7 +117,6 @@ const LEAST_WITHOUT_CORE: f64 = 0.05;
 const POLLING: &str = "polling";
 
 /// A process computes longer than others from this ratio on, and nearly alone from the other one on.
-
 const LONGER: f64 = 1.15;
 const NEARLY_ALONE: f64 = 20.0;
 
@@ -76,7 +166,11 @@ impl Findings {
         points.truncate(POINTS);
         let losses = self.losses();
         let head = head(&losses, &points);
-        self.verdict = Verdict { head, losses, points };
+        let since = self.iterations.as_mut().and_then(|it| {
+            it.describe();
+            it.largest_change().map(|it| it.text.clone())
+        });
+        self.verdict = Verdict { head, losses, points, since: since.unwrap_or_default() };
     }
 
     /// Lists what the run loses time to. What is less than a thousandth of it is left out.
@@ -458,7 +552,7 @@ impl Step {
     }
 
     /// Names the call with file and line, or with its caller where these are not known.
-    fn short(&self) -> String {
+    pub fn short(&self) -> String {
         match (self.place(), &self.caller) {
             (Some((file, line)), _) => format!("{} at {file}:{line}", self.region),
             (None, Some(caller)) => format!("{} in {caller}", self.region),

@@ -5,6 +5,7 @@
 mod advice;
 mod costs;
 mod inefficient;
+mod iterations;
 mod json;
 mod ranks;
 mod text;

@@ -30,7 +30,7 @@ pub(crate) fn open() -> Option<(Mpi, Lab)> {
     Some((mpi, Lab::bare()))
 }
 
-fn compile(lab: &Lab, source: &str) -> PathBuf {
+pub(crate) fn compile(lab: &Lab, source: &str) -> PathBuf {
     compile_all(lab, &[source], &[])
 }
 

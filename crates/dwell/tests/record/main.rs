@@ -28,6 +28,7 @@ mod gasnet;
 mod hosts;
 mod inefficient;
 mod intel_mpi;
+mod iterations;
 mod lab;
 mod launched;
 #[allow(dead_code)] // Not every test program uses all of it.

@@ -9,8 +9,8 @@ use dwell_report::findings;
 use dwell_report::findings::counters::reasons;
 
 use super::advice::Advice;
-use super::inefficient;
 use super::words::{in_seconds, meaning};
+use super::{inefficient, iterations};
 
 /// Returns the whole document `findings.json`.
 pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Findings {
@@ -54,6 +54,7 @@ fn without_advice(analysis: &Analysis) -> findings::Findings {
         events: analysis.events(),
         findings: analysis.findings().iter().map(|it| finding(it, times.run)).collect(),
         inefficient: analysis.inefficient().iter().map(|it| inefficiency(it, times.run)).collect(),
+        iterations: iterations::document(analysis),
         length_seconds: in_seconds(analysis.length()),
         locations: analysis.locations() as u64,
         not_computed: analysis
@@ -339,7 +340,7 @@ fn path(steps: &[Step]) -> Vec<findings::Step> {
     steps.iter().map(step).collect()
 }
 
-fn step(step: &Step) -> findings::Step {
+pub(super) fn step(step: &Step) -> findings::Step {
     let site = step.site.as_ref();
     findings::Step {
         caller: site.map(|it| it.function.clone()),

@@ -14,6 +14,7 @@ use dwell_report::findings::{Findings, Named};
 
 use super::Input;
 use super::inefficient::evidence;
+use super::iterations;
 use super::words::{amount, call, counted, in_seconds, meaning, path, percent, shares, time};
 use crate::format::grouped;
 use crate::page::Page;
@@ -38,6 +39,7 @@ pub(super) fn summary(input: &Input, analysis: &Analysis, document: &Findings, t
     page.say(&visible(&document.verdict.head), 2);
     causes(&mut page, analysis, document, top);
     entries(&mut page, analysis, document, top);
+    iterations::section(&mut page, document.iterations.as_ref());
     apart(&mut page, analysis);
     unexplained(&mut page, analysis);
     polling(&mut page, analysis);

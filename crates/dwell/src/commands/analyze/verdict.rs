@@ -51,6 +51,10 @@ pub(super) fn page(path: &Path, directory: &Path, document: &Findings) -> Page {
             page.line_with_end(&visible(&it.brief()), &cost);
         }
     }
+    if !verdict.since.is_empty() {
+        page.end();
+        page.say(&visible(&format!("Since when: {}.", verdict.since)), 2);
+    }
     page.end();
     for it in document.damage.iter().take(1) {
         page.say(&format!("damaged: {}", visible(it)), 2);
