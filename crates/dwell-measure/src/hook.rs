@@ -170,8 +170,9 @@ impl Hook {
     }
 }
 
-/// Returns `true` for one-sided operations of MPI without a request, and for calls that complete, order or lock. An
-/// operation that fetches another number of bytes than it sends is not countable: there is one count of bytes.
+/// Returns `true` for one-sided operations of MPI without a request, for calls that complete, order or lock, and for calls
+/// of which nothing but a region is recorded (`MPI_Group_free`). An operation that fetches another number of bytes than it
+/// sends is not countable: there is one count of bytes.
 const fn is_countable(layer: Layer, row: &Row) -> bool {
     let alone = matches!(
         row.operation,
@@ -185,8 +186,9 @@ const fn is_countable(layer: Layer, row: &Row) -> bool {
             | Operation::Unlock
             | Operation::Query
     );
+    let is_region = matches!((row.operation, row.shape), (Operation::Other, table::Shape::Region));
     let one_count = !matches!(row.places.received, table::Bytes::Typed { .. });
-    layer.has_messages() && alone && one_count && row.places.handle.is_none()
+    layer.has_messages() && (alone || is_region) && one_count && row.places.handle.is_none()
 }
 
 /// Returns the paradigm of OTF2 for a layer, or [`Paradigm::User`] for layers that OTF2 has no paradigm for, such as

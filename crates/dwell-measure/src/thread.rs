@@ -75,9 +75,10 @@ use crate::silence::SILENT;
 use crate::spent;
 use crate::unwind::Stack;
 
-use aggregate_polls::{AggregatedPolls, LastRead};
+pub use aggregate_polls::Found;
+use aggregate_polls::{AggregatedPolls, FoundWords, LastRead};
 pub use aggregate_polls::{Counted as CountedOnly, count_only};
-pub(crate) use aggregate_polls::{Found, enter_again, go_on};
+pub(crate) use aggregate_polls::{enter_again, go_on};
 pub(crate) use aggregate_short::begin_aggregated;
 use aggregate_short::{Stretch, Unframed};
 use aggregate_tries::Tried;
@@ -262,6 +263,8 @@ pub(crate) struct Thread {
     /// Return address of polls between which the thread sleeps, so that its processor time has to be known before.
     slow_polls: usize,
     last_read: LastRead,
+    /// What the last loop over tests has found.
+    found: FoundWords,
     /// The last operation that reads a word, if it is not complete.
     tried: Option<Tried>,
     /// Set if the archive says that words of other processes were polled.
@@ -330,6 +333,8 @@ struct Place {
     parent: u32,
     /// Set if calls of this place were a polling loop.
     polls: bool,
+    /// Set if a loop was at this place that tested again what it had found.
+    asks_for_all: bool,
     /// Encoded `Enter` and `Leave` events of the call.
     events: Option<(Prepared, Prepared)>,
 }
@@ -341,6 +346,7 @@ const NO_PLACE: Place = Place {
     row: 0,
     parent: 0,
     polls: false,
+    asks_for_all: false,
     events: None,
 };
 

@@ -14,6 +14,8 @@ pub struct Word {
 }
 
 impl Word {
+    pub(crate) const NONE: Self = Self { target: 0, bytes: 0, address: 0, buffer: 0 };
+
     /// Returns a word of the process itself.
     pub(crate) fn own(address: usize) -> Self {
         Self { target: u32::MAX, bytes: 0, address: address as u64, buffer: 0 }

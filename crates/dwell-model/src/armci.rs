@@ -131,7 +131,7 @@ const CHAPTERS: &[&[Family]] = &[families! {
     ];
     "contiguous": &[
         plain(symbol!("ARMCI_Put"), PUT, &[Pointer, Pointer, Int, Int]),
-        plain(symbol!("ARMCI_Get"), GET, &[Pointer, Pointer, Int, Int]),
+        plain(symbol!("ARMCI_Get"), GET, &[Pointer, Pointer, Int, Int]).former(1),
         accumulate(symbol!("ARMCI_Acc"), &[Int, Pointer, Pointer, Pointer, Int, Int]),
         row(symbol!("ARMCI_Put_flag"), PUT, Int, &[Pointer, Pointer, Int, Pointer, Int, Int])
             .remote(1).counted(2, 1).target(5).signal(flag(3)),
@@ -181,7 +181,7 @@ const CHAPTERS: &[&[Family]] = &[families! {
     "atomic": &[
         // `(int operation, void *local, void *remote, int value, int proc)`
         row(symbol!("ARMCI_Rmw"), Operation::Atomic(Atomic::FetchAdd), Int,
-            &[Int, Pointer, Pointer, Int, Int]).remote(2).int_or_long(0).target(4),
+            &[Int, Pointer, Pointer, Int, Int]).remote(2).int_or_long(0).target(4).former(1),
     ];
     "completion": &[
         row(symbol!("ARMCI_Wait"), Operation::WaitHandle, Int, &[Pointer]).handle(0),

@@ -68,7 +68,7 @@ const CHAPTERS: &[&[Family]] = &[families! {
     "put and get": &[
         row(symbol!("_gfortran_caf_get"), Operation::Get, Void,
             &[Pointer, SizeT, Int, Pointer, Pointer, Pointer, Int, Int, Bool, Pointer])
-            .remote(0).within(1).target(2).section(3, Some(4)),
+            .remote(0).within(1).target(2).section(3, Some(4)).former(5),
         // Newer compilers pass a team behind these, which the library ignores.
         row(symbol!("_gfortran_caf_send"), Operation::Put, Void,
             &[Pointer, SizeT, Int, Pointer, Pointer, Pointer, Int, Int, Bool, Pointer, Pointer])
@@ -114,15 +114,15 @@ const CHAPTERS: &[&[Family]] = &[families! {
             .condition(Condition::one(Arg(0), 8)),
         event(symbol!("_gfortran_caf_event_query"), Operation::TestChange,
             &[Pointer, SizeT, Int, Pointer, Pointer])
-            .condition(Condition::one(Arg(0), 8)),
+            .condition(Condition::one(Arg(0), 8)).former(3),
     ];
     "atomics": &[
         atomic(symbol!("_gfortran_caf_atomic_define"), Atomic::Set,
             &[Pointer, SizeT, Int, Pointer, Pointer, Int, Int]),
         atomic(symbol!("_gfortran_caf_atomic_ref"), Atomic::Fetch,
-            &[Pointer, SizeT, Int, Pointer, Pointer, Int, Int]),
+            &[Pointer, SizeT, Int, Pointer, Pointer, Int, Int]).former(3),
         atomic(symbol!("_gfortran_caf_atomic_cas"), Atomic::CompareSwap,
-            &[Pointer, SizeT, Int, Pointer, Pointer, Pointer, Pointer, Int, Int]),
+            &[Pointer, SizeT, Int, Pointer, Pointer, Pointer, Pointer, Int, Int]).former(3),
         // The first argument selects the operation; the old value is fetched if the program passes an address for it.
         row(symbol!("_gfortran_caf_atomic_op"), Operation::Atomic(Atomic::FetchAccumulate), Void,
             &[Int, Pointer, SizeT, Int, Pointer, Pointer, Pointer, Int, Int])

@@ -60,7 +60,6 @@ static GASNET: Runtime = Runtime {
     comm: |arguments| Some(team(arguments)),
     place: |memory, _| Some(memory as u64),
     is_alone: |_, _| false,
-    has_places: false,
 };
 
 /// Number of words that the header reserves for the state of a call.

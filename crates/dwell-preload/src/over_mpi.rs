@@ -11,19 +11,20 @@
 //! | `coarray` | calls that `dwell instrument` inserts into sources with coarrays |
 //! | `layout` | arrays, references, blocks and vectors, as they lie in memory |
 //! | `link` | ARMCI and Global Arrays, whose hooks are linked into programs |
+//! | `reads` | calls that read or test a word, and may be made again and again |
 
 mod arguments;
 mod caf;
 mod coarray;
 mod layout;
 mod link;
+mod reads;
 
 use dwell_measure::guard::{Entry, guarded, guarded_option};
 use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::{Comm, Completion, End, MatchingId, Rank, Transfer, Window};
 use dwell_measure::recorder::{LockRecord, Recorder};
-use dwell_measure::thread::Call;
-use dwell_model::archive::SMALL;
+use dwell_measure::thread::{Call, Found};
 use dwell_model::operation::{Atomic, Mode, Operation};
 use dwell_model::table::{Bytes, Group};
 
@@ -36,17 +37,15 @@ pub(crate) struct Runtime {
     /// regions only.
     pub(crate) comm: fn(&Arguments<'_>) -> Option<usize>,
     /// Returns a number for a place in memory that is the same on all processes, from what identifies the memory in a
-    /// call and from the position within it.
+    /// call and from the position within it, in bytes.
     pub(crate) place: fn(usize, u64) -> Option<u64>,
     /// Returns `true` if the arguments make a call local that is collective for other arguments.
     pub(crate) is_alone: fn(Operation, Words<'_>) -> bool,
-    /// Set if small transfers have the place in the memory of the target in their records.
-    pub(crate) has_places: bool,
 }
 
 /// Layers whose calls are recorded as regions only.
 pub(crate) static REGIONS: Runtime =
-    Runtime { comm: |_| None, place: |_, _| None, is_alone: |_, _| false, has_places: false };
+    Runtime { comm: |_| None, place: |_, _| None, is_alone: |_, _| false };
 
 /// Number of an operation or collective that a call has begun.
 #[derive(Clone, Copy)]
@@ -68,6 +67,8 @@ pub(crate) struct State {
     fetched: Option<(Rank, MatchingId)>,
     /// Handle of the communicator that was created most recently before the call.
     made: usize,
+    /// Set if the call reads or tests a word.
+    reads: bool,
 }
 
 /// Arguments of a call, one word each.
@@ -114,12 +115,17 @@ pub(crate) fn end(state: State, hook: &'static Hook, words: Words<'_>) {
 
 fn record_begin(runtime: &'static Runtime, hook: &'static Hook, words: Words<'_>) -> Option<State> {
     let arguments = Arguments::of(runtime, hook, words);
-    let mut recorder = Recorder::enter(hook)?;
+    let word = reads::word(&arguments);
+    let mut recorder = match word {
+        Some(word) => Recorder::enter_to_read(hook, word)?,
+        None => Recorder::enter(hook)?,
+    };
     let comm = group(&arguments, &mut recorder);
     let window = comm.map(|comm| recorder.process().window_of_layer(comm, hook.layer));
     let (mut number, mut fetched) = (None, None);
     if let Some(window) = window {
         match hook.row.operation {
+            _ if recorder.is_repeated() => {}
             Operation::Put | Operation::Get | Operation::Atomic(_) => {
                 fetched = fetch(&arguments, window, &mut recorder);
                 let id = transfer(&arguments, window, &mut recorder, Phase::Before);
@@ -145,14 +151,22 @@ fn record_begin(runtime: &'static Runtime, hook: &'static Hook, words: Words<'_>
         }
     }
     let made = dwell_measure::mpi::last_made();
-    Some(State { runtime, call: recorder.entered(), window, number, fetched, made })
+    let (call, reads) = (recorder.entered(), word.is_some());
+    Some(State { runtime, call, window, number, fetched, made, reads })
 }
 
 #[allow(clippy::needless_pass_by_value)] // It is used up.
 fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
-    let State { runtime, call, window, mut number, fetched, .. } = state;
-    let Some(mut recorder) = Recorder::returned(call) else { return };
+    let State { runtime, call, window, mut number, fetched, reads, .. } = state;
     let arguments = Arguments::of(runtime, hook, words);
+    if reads {
+        return Recorder::end_read(call, reads::seen(&arguments), |recorder, found| {
+            if let Some(window) = window {
+                has_read(&arguments, window, recorder, (number, found));
+            }
+        });
+    }
+    let Some(mut recorder) = Recorder::returned(call) else { return };
     let Some(window) = window else { return recorder.leave() };
     let remote = hook.row.completes_remote;
     match hook.row.operation {
@@ -195,6 +209,29 @@ fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
         }
     }
     recorder.leave();
+}
+
+/// Records the end of a call that reads or tests a word: the operation that the first call of a loop began is complete, and
+/// the last call of a loop has found a change.
+fn has_read(
+    arguments: &Arguments<'_>,
+    window: &'static Window,
+    recorder: &mut Recorder,
+    (number, found): (Option<Number>, Found),
+) {
+    let Some(place) = arguments.place() else { return };
+    match (arguments.target(window.comm), number, found) {
+        (Some(target), Some(Number::Operation(id)), _) => {
+            let remote = arguments.row.completes_remote;
+            let how = if remote { Completion::Remote } else { Completion::Local };
+            recorder.acted(window, target, id, how);
+        }
+        (Some(owner), _, Found::Change) => {
+            recorder.waited_for_change(window, arguments.layer, owner, place);
+        }
+        (None, _, Found::Change) => recorder.wait_for(window, place),
+        _ => {}
+    }
 }
 
 /// Returns the communicator to which the ranks of a call refer.
@@ -243,7 +280,7 @@ fn transfer(
     if let Some(signal) = arguments.signal() {
         return Some(recorder.act_with_signal(&it, signal));
     }
-    let place = arguments.place().filter(|_| bytes <= SMALL && arguments.runtime.has_places);
+    let place = arguments.changed();
     if arguments.row.mode == Mode::NonBlocking {
         recorder.start_act(operation, &it, place, arguments.handle());
         return None;

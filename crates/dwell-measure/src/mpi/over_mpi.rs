@@ -17,9 +17,12 @@ use super::comms::{Comm, Window};
 use super::handles::Held;
 use super::pending::Completion;
 use super::recorder::{Transfer, collective_op};
-use crate::hook::{self, Role};
+use crate::entry;
+use crate::hook::{self, Hook, Role};
 use crate::process::Process;
 use crate::recorder::{Lock, LockRecord, Place, Recorder, WindowCollective};
+use crate::thread::{Call, Found};
+use crate::word::{Seen, Word};
 
 impl Process {
     /// Returns the window of a layer on a communicator, and defines it when it is first asked for. There is one for
@@ -192,6 +195,49 @@ impl Recorder {
         let Some(group) = self.thread.process.group_number(members) else { return };
         let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
         self.write_group_sync(window.number, GroupRef(group), level);
+    }
+}
+
+/// Calls that read or test a word, which programs make again and again until it has changed.
+impl Recorder {
+    /// Begins such a call as [`enter_again`](Self::enter_again) does. The call must be ended by [`end_read`](Self::end_read).
+    /// Where a profile has every call by itself, it is not part of a region of several.
+    pub fn enter_to_read(hook: &'static Hook, word: Word) -> Option<Self> {
+        let mut recorder = Self::enter_again(hook, word)?;
+        recorder.thread.stays_single_if_aside();
+        Some(recorder)
+    }
+
+    /// Returns `true` if the open call continues the region of an earlier one, so that its operation has a record.
+    pub fn is_repeated(&self) -> bool {
+        self.thread.is_repeated()
+    }
+
+    /// Ends a call that [`enter_to_read`](Self::enter_to_read) began, and that has `seen` this. Its region continues if it has
+    /// found nothing, whatever calls of the layer below were recorded inside it. `write` writes the records of its end if it is
+    /// the first of its region, or if it has found a change.
+    #[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
+    pub fn end_read(call: Call, seen: Seen, write: impl FnOnce(&mut Self, Found)) {
+        let Some(thread) = call.retaken() else { return };
+        let continues = entry::is_on() && thread.is_repeated();
+        let thread = if continues { Some(thread) } else { call.resumed(thread) };
+        let Some(mut recorder) = thread.map(Self::now) else { return };
+        if !continues {
+            write(&mut recorder, Found::Unknown);
+            if !recorder.thread.may_be_followed(seen) {
+                return recorder.leave();
+            }
+        } else if recorder.thread.finds(seen) {
+            recorder.thread.end_inner();
+            write(&mut recorder, Found::Change);
+        }
+        recorder.thread.overlooks_inner_calls();
+        recorder.leave_again(seen);
+    }
+
+    /// Records that the calls of a region waited for a change of the word at `place` in the memory of the process `owner`.
+    pub fn waited_for_change(&mut self, window: &Window, layer: Layer, owner: Rank, place: u64) {
+        self.thread.write_change(self.time, (layer, window.number), (owner.0, place));
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A program may poll a million times a second: it tests a flag or a request, or it reads a word of another process until
 //! the word has changed. The end of a call that found nothing is not written at once: if the next thing that the thread
-//! records is the same call from the same place about the same [`Word`], the region continues. The call that finds
+//! records is the same call from the same place about the same [`Word`], the region continues. Calls that only test, and
+//! return no value, continue it whatever they test. The call that finds
 //! something is its last. Everything else ends the region at the time at which its last call ended. Its leave event states
 //! the number of calls.
 //!
@@ -13,6 +14,9 @@
 //! have slept, or lost its core to another thread or an interrupt. Reading that time is slow, so it is read when a region
 //! begins to be aggregated, every [`RENEWED`] of it, and when a call comes later than [`FREE`] after the one before. At a
 //! place that has polled before, or came late ([`Thread::slow_polls`]), it is read after the first call.
+//!
+//! Calls of a layer over MPI contain calls of MPI, which are recorded in the first call of a region and
+//! [counted](super::inner) in all others.
 //!
 //! An aggregated region stays the innermost frame between its calls, with its end in [`AggregatedPolls::until`]. So every
 //! other user of the thread settles it first.
@@ -69,8 +73,10 @@ pub(super) struct AggregatedPolls {
     /// Number of calls that are open with it.
     pub(super) depth: usize,
     pub(super) word: Word,
+    /// The read before its first call, in which calls of another layer may read as well.
+    last: LastRead,
     /// Value of the word, if its calls return one.
-    value: u64,
+    value: Option<u64>,
     /// State of tries of two calls, if the region has such.
     pub(super) tries: Option<Tries>,
 }
@@ -83,10 +89,16 @@ impl AggregatedPolls {
         count: 0,
         calls: 0,
         depth: 0,
-        word: Word { target: 0, bytes: 0, address: 0, buffer: 0 },
-        value: 0,
+        word: Word::NONE,
+        last: LastRead { return_address: 0, word: Word::NONE, value: 0, calls: 0 },
+        value: None,
         tries: None,
     };
+
+    /// Returns `true` if the open call, the last of this many, is part of the region.
+    fn count_calls_at(&self, depth: usize) -> bool {
+        self.count > 0 && self.until == 0 && self.depth == depth
+    }
 
     /// Returns `true` if a call at `time` continues the polling region that began at `begin`: since its last call, this
     /// thread has hardly computed. `None` if the processor time would say so, and was not read before.
@@ -114,6 +126,13 @@ impl AggregatedPolls {
         Some(own <= SLEPT && (self.own <= LEAST || self.own <= (time - begin) / PART))
     }
 
+    /// Returns `true` if a call about `word` may continue the region. Calls that move no bytes and return no value only test:
+    /// a program that tests several things in turn waits for any of them, unless it asks for all of them each time.
+    fn may_be_about(&self, word: Word, asks_for_all: bool) -> bool {
+        let only_tests = self.value.is_none() && self.tries.is_none() && !asks_for_all;
+        self.word == word || only_tests && (self.word.bytes, word.bytes) == (0, 0)
+    }
+
     /// Returns `true` if the call that ends now, the last of the region, has found nothing.
     #[inline]
     fn fails(&mut self, seen: Seen) -> bool {
@@ -121,10 +140,10 @@ impl AggregatedPolls {
             Seen::Nothing => true,
             Seen::Something => false,
             Seen::Value(value) if self.count == 1 => {
-                self.value = value;
+                self.value = Some(value);
                 true
             }
-            Seen::Value(value) => self.value == value,
+            Seen::Value(value) => self.value == Some(value),
         }
     }
 }
@@ -139,6 +158,16 @@ pub(super) struct LastRead {
     pub(super) calls: u64,
 }
 
+/// What calls from one place have found, without any other call in between.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FoundWords {
+    return_address: usize,
+    words: [Word; 16],
+    count: usize,
+    /// Number of calls that the thread had recorded when the last of them was entered.
+    calls: u64,
+}
+
 /// Returns the processor time that the calling thread has used, in nanoseconds.
 #[cold]
 pub(super) fn processor_time() -> u64 {
@@ -150,11 +179,15 @@ pub(super) fn processor_time() -> u64 {
 }
 
 /// Enters a call that may find nothing again: continues the region of the last call, if that found nothing. The thread is
-/// busy until what is returned is released. `None` if the call is not to be recorded.
+/// busy until what is returned is released. `None` if the call is not to be recorded, or is only counted inside another one.
 #[inline]
 pub(crate) fn enter_again(hook: &'static Hook, word: Word) -> Option<Busy> {
     let words = words();
     let Some(mut thread) = take_as_it_is(words) else { return missed() };
+    if thread.depth != 0 && hook.is_countable() && thread.counts_inside(hook, words, || 0) {
+        thread.release();
+        return None;
+    }
     if thread.flags.unsettled {
         if thread.goes_on(hook, words, word) {
             return Some(thread);
@@ -165,7 +198,7 @@ pub(crate) fn enter_again(hook: &'static Hook, word: Word) -> Option<Busy> {
         thread.release();
         return None;
     }
-    thread.begin_polls(word);
+    thread.begin_polls_unless_inside(word);
     Some(thread)
 }
 
@@ -201,6 +234,9 @@ impl Busy {
     /// Leaves a call that [`enter_again`] entered, at `time`. If the call found nothing, the next one may continue its region.
     #[inline]
     pub(crate) fn leave_again(mut self, time: u64, seen: Seen) {
+        if !self.polls.count_calls_at(self.depth) {
+            return self.leave(time);
+        }
         self.keep_open(time, seen);
         self.release();
     }
@@ -244,7 +280,7 @@ impl Busy {
 
 /// What a call that read a word has found, for the records of its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub enum Found {
     /// It is the first that reads the word.
     Unknown,
     /// A change since the call before.
@@ -307,10 +343,52 @@ impl Thread {
         }
     }
 
+    /// Begins a region that later calls may continue, unless the call that has been entered is inside a call of such a
+    /// region, which stays the one to be continued.
+    fn begin_polls_unless_inside(&mut self, word: Word) {
+        let is_inside = self.polls.count > 0 && self.polls.depth < self.depth;
+        if !is_inside {
+            self.begin_polls(word);
+        }
+    }
+
     /// Begins a region that later calls may continue. Its first call has been entered.
     pub(super) fn begin_polls(&mut self, word: Word) {
-        let (calls, depth) = (self.calls, self.depth);
-        self.polls = AggregatedPolls { count: 1, calls, depth, word, ..AggregatedPolls::NONE };
+        let (calls, depth, last) = (self.calls, self.depth, self.last_read);
+        self.polls =
+            AggregatedPolls { count: 1, calls, depth, word, last, ..AggregatedPolls::NONE };
+    }
+
+    /// Returns `true` if the open call continues the region of an earlier one, whose operation has a record.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.polls.count > 1 && self.polls.count_calls_at(self.depth)
+    }
+
+    /// Makes the open call one that no later call continues, if calls are added to a profile one by one, or if nothing is
+    /// written about it for now.
+    pub(crate) fn stays_single_if_aside(&mut self) {
+        if self.flags.aside | self.flags.muted && !self.is_repeated() {
+            self.polls = AggregatedPolls::NONE;
+        }
+    }
+
+    /// Returns `true` if the open call, the first of its region, may be followed by the same: it found what the call before it
+    /// found, or a loop was at its place before. Otherwise it is a call by itself.
+    pub(crate) fn may_be_followed(&mut self, seen: Seen) -> bool {
+        let AggregatedPolls { last, calls, word, .. } = self.polls;
+        let is_it = self.polls.count_calls_at(self.depth);
+        if is_it && self.repeats(self.depth.wrapping_sub(1), (last, calls), word, seen) {
+            return true;
+        }
+        if self.polls.depth == self.depth {
+            self.polls = AggregatedPolls::NONE;
+        }
+        false
+    }
+
+    /// States that calls which were recorded inside the open one do not mean that it has found something.
+    pub(crate) fn overlooks_inner_calls(&mut self) {
+        self.polls.calls = self.calls;
     }
 
     /// Returns `true` if the call that ends now, the last of the open region, has found something.
@@ -345,6 +423,9 @@ impl Thread {
         self.flags.unsettled = true;
         let recorded_inside = self.polls.calls != self.calls;
         if !fails || recorded_inside || self.flags.muted || time == 0 {
+            if seen == Seen::Something && self.polls.tries.is_none() {
+                self.note_found();
+            }
             self.settle();
             return;
         }
@@ -356,6 +437,28 @@ impl Thread {
         }
     }
 
+    /// Notes that the open call has found something. If it is what a call of the same loop has found before, the loop asks for
+    /// everything until all is there. Then only calls about one thing are merged at its place: the others may find what has
+    /// long been found, which ends no wait.
+    #[cold]
+    #[inline(never)]
+    fn note_found(&mut self) {
+        let AggregatedPolls { word, calls, .. } = self.polls;
+        let Frame { return_address, site, .. } = *self.frame();
+        let found = &mut self.found;
+        if found.return_address != return_address || calls > found.calls + 2 {
+            *found = FoundWords { return_address, ..FoundWords::default() };
+        }
+        found.calls = calls;
+        if found.words.iter().take(found.count).any(|it| *it == word) {
+            let place = self.sites.modulo_mut(place_of(site));
+            place.asks_for_all |= place.return_address == site;
+        } else if let Some(next) = found.words.get_mut(found.count) {
+            *next = word;
+            found.count += 1;
+        }
+    }
+
     /// Returns `true` if the call that ends now read a word and may be followed by the same: it found what the call before it
     /// found, or a loop was at its place before.
     #[inline(always)]
@@ -364,18 +467,30 @@ impl Thread {
         if muted | off | aside || self.depth != depth + 1 || self.polls.count != 0 {
             return false;
         }
+        self.repeats(depth, (self.last_read, self.calls), word, seen)
+    }
+
+    /// Returns `true` if the call at this depth found what the `last` one found, or a loop was at its place before. It was the
+    /// call number `entered` of the thread.
+    #[inline(always)]
+    fn repeats(
+        &mut self,
+        depth: usize,
+        (last, entered): (LastRead, u64),
+        word: Word,
+        seen: Seen,
+    ) -> bool {
         let Frame { return_address, site, .. } = *self.frames.modulo(depth);
         let value = match seen {
             Seen::Value(value) => value,
             Seen::Nothing => return true,
             Seen::Something => return false,
         };
-        let last = self.last_read;
         self.last_read = LastRead { return_address, word, value, calls: self.calls };
         let place = self.sites.modulo_mut(place_of(site));
         let repeats = last.return_address == return_address
             && (last.word, last.value) == (word, value)
-            && last.calls + 1 == self.calls;
+            && last.calls + 1 == entered;
         place.polls |= repeats;
         place.polls && place.return_address == site
     }
@@ -387,9 +502,11 @@ impl Thread {
         if self.polls.until == 0 || !is_complete {
             return false;
         }
-        let Frame { stack, return_address, region, enter, .. } = *self.frame();
+        let Frame { stack, return_address, site, region, enter, .. } = *self.frame();
+        let place = self.sites.modulo(place_of(site));
+        let asks_for_all = place.asks_for_all && place.return_address == site;
         let same = hook.region() == Some(region)
-            && self.polls.word == word
+            && self.polls.may_be_about(word, asks_for_all)
             && return_address == words.return_address.get()
             && stack == arch::return_place(words.stack.get(), return_address);
         let time = self.now();
@@ -404,10 +521,9 @@ impl Thread {
                 return false;
             }
         }
-        self.polls.until = 0;
+        (self.polls.until, self.polls.word) = (0, word);
         self.polls.count += 1;
         if self.polls.count == 2 {
-            let site = self.frame().site;
             self.sites.modulo_mut(place_of(site)).polls = true;
         }
         true

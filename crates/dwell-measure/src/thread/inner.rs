@@ -257,12 +257,13 @@ impl Thread {
         }
     }
 
-    /// Writes the counts of calls inside the open call, if there are any, up to the time that was read last.
-    pub(super) fn end_inner(&mut self) {
+    /// Writes the counts of calls inside the open call, if there are any, up to the time that was read last or to the end
+    /// of that call, if it is over and the next one might have continued its region.
+    pub(crate) fn end_inner(&mut self) {
         if !self.inner.are_pending() {
             return;
         }
-        let until = self.time;
+        let until = if self.polls.until > 0 { self.polls.until } else { self.time };
         self.inner.stop(until);
         let InnerCalls { from, places, sums, .. } = self.inner;
         self.inner.calls = 0;

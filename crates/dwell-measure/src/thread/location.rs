@@ -18,8 +18,8 @@ use otf2::id::{LocationRef, MatchingId, RegionRef, RmaWinRef, Time};
 
 use super::chunks;
 use super::{
-    AggregatedPolls, Busy, DEPTH, Flags, Frame, FullChunks, InnerCalls, LastRead, Location,
-    NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Stretch, Thread, WINDOWS, abandon,
+    AggregatedPolls, Busy, DEPTH, Flags, FoundWords, Frame, FullChunks, InnerCalls, LastRead,
+    Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Stretch, Thread, WINDOWS, abandon,
 };
 use crate::counters::Readings;
 use crate::entry::{self, Anchor, keeping_errno, words};
@@ -132,6 +132,7 @@ impl Location {
             polls: AggregatedPolls::NONE,
             slow_polls: 0,
             last_read: LastRead::default(),
+            found: FoundWords::default(),
             tried: None,
             polls_words: false,
             aggregated: false,

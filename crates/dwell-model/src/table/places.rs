@@ -351,8 +351,9 @@ pub struct Places {
     pub members: Option<Members>,
     /// The meaning of the returned value.
     pub success: Success,
-    /// Address at which an operation stores the value that it reads. The program of a coarray may pass null, and the call
-    /// then fetches nothing.
+    /// Address at which a call stores the value that it reads: a one-sided operation, or one that tests a word. For a get of
+    /// coarrays, the descriptor of the array that it fills. The program of a coarray may pass null to an atomic operation,
+    /// which then fetches nothing.
     pub former: Option<Arg>,
     /// Place in a window that the operation acts on, in units of the window at the target (`MPI_Put`).
     pub displacement: Option<Arg>,

@@ -365,8 +365,8 @@ impl Row {
         self
     }
 
-    /// Names the argument that is the address at which an atomic operation stores the former value. A call that passes
-    /// null there fetches nothing.
+    /// Names the argument that is the address at which a call stores the value that it reads. A call of an atomic operation
+    /// that passes null there fetches nothing.
     #[must_use]
     pub const fn former(mut self, at: u8) -> Self {
         self.places.former = Some(Arg(at));

@@ -363,6 +363,8 @@ impl Shape for Plain {
     fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         match hook.row.operation {
             Operation::TestProbe => begin_test(hook, probed(words)),
+            // A program may look at memory that it shares with others behind each of these.
+            Operation::Order => begin_test(hook, words.list.first().map_or(0, Cell::get)),
             _ => recorder::begin(hook, |_: &mut Recorder| ()),
         }
     }
@@ -375,6 +377,7 @@ impl Shape for Plain {
                 let flag = args.places.status.map(|Arg(at)| Arg(at - 1));
                 end_test(call, args.stored(flag) != Some(0), |_| ());
             }
+            Operation::Order => end_test(call, false, |_| ()),
             _ => recorder::end(call, |_| ()),
         }
     }

@@ -2,9 +2,12 @@
 
 use core::ffi::c_int;
 
-use dwell_measure::hook::{Hook, Passed};
+use dwell_measure::hook::{self, Hook, Passed};
 use dwell_measure::mpi::{Comm, Rank};
-use dwell_model::operation::Operation;
+use dwell_measure::word::Seen;
+use dwell_model::archive::SMALL;
+use dwell_model::layer::Layer;
+use dwell_model::operation::{Atomic, Operation};
 use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
 
 use super::{Runtime, Words, layout};
@@ -14,12 +17,13 @@ pub(crate) struct Arguments<'a> {
     pub(crate) places: &'static Places,
     pub(super) row: &'static Row,
     pub(crate) runtime: &'static Runtime,
+    pub(super) layer: Layer,
     words: Words<'a>,
 }
 
 impl<'a> Arguments<'a> {
     pub(crate) fn of(runtime: &'static Runtime, hook: &Hook, words: Words<'a>) -> Self {
-        Self { places: &hook.row.places, row: hook.row, runtime, words }
+        Self { places: &hook.row.places, row: hook.row, runtime, layer: hook.layer, words }
     }
 
     /// Returns an argument as the program passed it.
@@ -100,9 +104,51 @@ impl<'a> Arguments<'a> {
         self.number(remote)
     }
 
+    /// Returns the place in memory that an operation changes, for operations that are small enough to be what another process
+    /// waits for.
+    pub(super) fn changed(&self) -> Option<u64> {
+        let reads = match self.operation() {
+            Operation::Get | Operation::Atomic(Atomic::Fetch) => true,
+            _ => self.added() == Some(0),
+        };
+        if reads || self.bytes() > SMALL { None } else { self.place() }
+    }
+
+    /// Returns what an `ARMCI_Rmw` adds: operations 0 and 1 add the fourth argument. `None` if it swaps, and for other calls.
+    fn added(&self) -> Option<c_int> {
+        match self.places.bytes {
+            Bytes::IntOrLong(which) if self.int(which) < 2 => Some(self.int(Arg(which.0 + 3))),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` for an `ARMCI_Rmw` that does not only read.
+    pub(super) fn adds_something(&self) -> bool {
+        self.added().is_some_and(|number| number != 0)
+    }
+
     fn number(&self, memory: usize) -> Option<u64> {
         let within = self.places.within.map_or(0, |at| self.word(at) as u64);
-        (self.runtime.place)(memory, within)
+        // Locks and events are counted. Each takes a word at most.
+        let unit = match self.row.operation {
+            Operation::Put | Operation::Get | Operation::Atomic(_) => 1,
+            _ => 8,
+        };
+        (self.runtime.place)(memory, within.saturating_mul(unit))
+    }
+
+    /// Returns the value that the call has stored in the argument `at`: at its address, or in the array whose descriptor is
+    /// there.
+    pub(super) fn received(&self, at: Arg) -> Seen {
+        let stored = self.passed(at);
+        if !matches!(self.places.bytes, Bytes::Section { .. }) {
+            return stored.word(hook::Bytes(self.bytes()));
+        }
+        // SAFETY: the argument is a descriptor, as the bytes of the call are those of another one.
+        let bytes = unsafe { layout::section(stored.address(), 0) };
+        let array = stored.read::<usize>(0).unwrap_or(0);
+        // SAFETY: a descriptor begins with the address of its array, into which the call has fetched.
+        unsafe { Passed::new(array) }.word(hook::Bytes(bytes))
     }
 
     /// Returns the address of the signal that a put sets at its target.

@@ -32,12 +32,8 @@ mod hooks {
 pub(crate) use hooks::ENTRIES as CAF_ENTRIES;
 
 /// Coarrays: ranks are images of a team, and a token identifies memory.
-static CAF: Runtime = Runtime {
-    comm: |arguments| Some(group(arguments)),
-    place,
-    is_alone: is_component,
-    has_places: false,
-};
+static CAF: Runtime =
+    Runtime { comm: |arguments| Some(group(arguments)), place, is_alone: is_component };
 
 /// Records the beginning of a call.
 fn begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
@@ -95,11 +91,10 @@ pub(super) fn team(handle: Passed) -> usize {
     known.unwrap_or_else(current_team)
 }
 
-/// Returns the number of a place in memory from a token and an index of eight-byte words, or `None` if the token is
-/// unknown.
+/// Returns the number of a place in memory from a token and an offset in bytes, or `None` if the token is unknown.
 fn place(token: usize, within: u64) -> Option<u64> {
     let memory = TOKENS.read().ok()?.get(&token).copied()?;
-    Some(memory << WITHIN | (within.saturating_mul(8) & ((1 << WITHIN) - 1)))
+    Some(memory << WITHIN | (within & ((1 << WITHIN) - 1)))
 }
 
 /// Returns the number of the place in memory at an address of this image, or `None` if the library has not registered

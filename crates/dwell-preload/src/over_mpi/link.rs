@@ -34,7 +34,6 @@ static ARMCI: Runtime = Runtime {
     comm: |arguments| Some(group(arguments)),
     place: |memory, _| Some(memory as u64),
     is_alone: |_, _| false,
-    has_places: true,
 };
 
 include!(concat!(env!("OUT_DIR"), "/link.rs"));

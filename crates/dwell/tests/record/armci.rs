@@ -55,6 +55,11 @@ fn compile(
     name
 }
 
+/// Compiles a program of ARMCI with hooks.
+pub(crate) fn hooked(mpi: &Mpi, lab: &Lab, source: &str) -> PathBuf {
+    compile(mpi, lab, source, Some("armci"), ARMCI)
+}
+
 /// Runs a program that was linked without hooks, with hooks, and measured. All three print the same, and the trace
 /// contains the calls that the program counted.
 pub(crate) fn same_and_counted(
