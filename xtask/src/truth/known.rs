@@ -31,7 +31,12 @@ const KNOWN: &[Known] = &[
 ];
 
 /// Reasons of [`RULES_TO_COME`].
-const COMPUTING: &str = "polling is counted as computing";
+const ASKS_FOR_ALL: &str =
+    "a loop that tests again what it has found is not one region, and computes between its calls";
+const BLOCKED_TRIES: &str =
+    "tries that block until their target serves them are too few to be a loop";
+const LAST_PART: &str =
+    "of a loop of polls that the recorder wrote in parts, only the last part waits for the message";
 const ALL_ASKED: &str = "MPI_Win_flush_all asks all ranks over messages, not only those with puts, and is judged under a lock";
 const SEVERAL: &str = "a loop that reads or tests several things in turn is not one region";
 const HANDS: &str = "who held the lock between two tries is not seen if it changed hands twice";
@@ -49,17 +54,13 @@ const RULES_TO_COME: &[Known] = &[
     // Loops over one-sided calls.
     at_times("shmem-sm", "lock_by_swap spin", HANDS),
     at_times("shmem-tcp", "lock_by_swap spin", HANDS),
-    always("armci-sm", "lock_by_swap spin", COMPUTING),
-    always("armci-sm", "lock_by_swap efficiency", COMPUTING),
-    at_times("armci-sm", "lock_by_swap root", COMPUTING),
-    at_times("armci-pt2pt", "lock_by_swap spin", COMPUTING),
-    at_times("armci-pt2pt", "lock_by_swap efficiency", COMPUTING),
+    at_times("armci-sm", "lock_by_swap spin", HANDS),
+    at_times("armci-pt2pt", "lock_by_swap spin", BLOCKED_TRIES),
+    at_times("armci-pt2pt", "lock_by_swap efficiency", BLOCKED_TRIES),
     at_times("", "test_and_set spin", HANDS),
     at_times("shmem-sm", "readers_writer spin", SEVERAL),
     at_times("", "poll_two_tests polling", SEVERAL),
     at_times("", "consensus polling", SEVERAL),
-    always("armci-sm", "word_by_add spin", COMPUTING),
-    at_times("armci-pt2pt", "word_by_add spin", COMPUTING),
     at_times("shmem-tcp", "sense_barrier spin", BLOCKS),
     at_times("openmpi-pt2pt", "ticket_lock spin", BLOCKS),
     at_times("openmpi-pt2pt", "ticket_lock root", BLOCKS),
@@ -68,17 +69,12 @@ const RULES_TO_COME: &[Known] = &[
     at_times("shmem-sm", "sense_barrier late_signal", READS),
     at_times("openmpi-pt2pt", "ring_by_fetch spin", BLOCKS),
     at_times("mpich", "ring_by_fetch spin", BLOCKS),
-    always("shmem-sm", "consumer efficiency", COMPUTING),
-    always("armci-sm", "word_by_add efficiency", COMPUTING),
-    at_times("armci-sm", "word_by_add root", COMPUTING),
-    at_times("coarrays", "event_query spin", COMPUTING),
-    at_times("coarrays", "event_query efficiency", COMPUTING),
-    at_times("coarrays", "event_query root", COMPUTING),
-    at_times("", "flag_by_message spin", COMPUTING),
-    at_times("gasnet-udp", "flag_by_message efficiency", COMPUTING),
-    at_times("gasnet-udp", "flag_by_message root", COMPUTING),
-    at_times("gasnet-udp", "flag_by_message:balanced spin", COMPUTING),
-    always("", "flag_by_slow_poll spin", COMPUTING),
+    always("shmem-sm", "consumer efficiency", ASKS_FOR_ALL),
+    at_times("", "flag_by_message spin", LAST_PART),
+    at_times("gasnet-udp", "flag_by_message efficiency", LAST_PART),
+    at_times("gasnet-udp", "flag_by_message root", LAST_PART),
+    at_times("gasnet-udp", "flag_by_message:balanced spin", LAST_PART),
+    always("", "flag_by_slow_poll spin", LAST_PART),
     // Loops without calls.
     at_times("", "mcs_by_loads root", PLAIN_LOADS),
     always("", "plain_store root", PLAIN_LOADS),
