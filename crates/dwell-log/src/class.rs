@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 /// |---|---|
 /// | 0 to 2 | kind of the operation |
 /// | 3 to 7 | layer, counted from 1 |
-/// | 8 to 15 | 0 for operations that move no byte, otherwise 1 + ⌊log8 of the bytes⌋ |
+/// | 8 to 14 | 0 for operations that move no byte, otherwise 1 + ⌊log8 of the bytes⌋ |
+/// | 15 | 1 for the completion of operations at their origin only |
 /// | 16 to 31 | number of the memory, the last for all that have no number of their own |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Class(pub u32);
@@ -20,6 +21,12 @@ impl Class {
     const LOCK: u8 = 4;
     /// Kind of operations that wait for their lock before they begin.
     const FIRST: u8 = 5;
+    /// Kind of calls that complete operations at their targets and have none to complete.
+    const EMPTY: u8 = 6;
+    /// Bit of operations that are complete at their origin only.
+    const AT_ORIGIN: u32 = 1 << 15;
+    /// Bits of the number of bytes.
+    const SIZE: u32 = 0x7F00;
 
     /// Returns the class of an operation.
     #[inline]
@@ -37,6 +44,26 @@ impl Class {
         Self(Self::head(layer, Self::FIRST))
     }
 
+    /// Returns the class of calls that complete operations at their targets and have none to complete. Some libraries ask
+    /// all processes nevertheless.
+    pub fn empty(layer: Option<Layer>) -> Self {
+        Self(Self::head(layer, Self::EMPTY))
+    }
+
+    /// Returns the class of the completion of operations of this class at their origin.
+    #[inline(always)]
+    #[must_use]
+    pub fn at_origin(self) -> Self {
+        Self(self.0 | Self::AT_ORIGIN)
+    }
+
+    /// Returns `true` for calls that need not wait for any target, but do in some libraries: they complete operations at
+    /// their origin only, or have none to complete. They are waits only if their ends follow the arrivals of targets.
+    #[inline]
+    pub fn needs_arrivals(self) -> bool {
+        self.0 & Self::AT_ORIGIN != 0 || self.0 & 7 == u32::from(Self::EMPTY)
+    }
+
     /// Returns the class of MPI messages of this size.
     pub fn message(bytes: u64) -> Self {
         Self::of(Some(Layer::OF_MESSAGES), Kind::Message, u16::MAX, bytes)
@@ -50,7 +77,7 @@ impl Class {
     /// Returns the class of the number of bytes, which is equal within a factor of 8.
     #[inline(always)]
     pub fn size(self) -> u64 {
-        (self.0 >> 8 & 0xFF).into()
+        ((self.0 & Self::SIZE) >> 8).into()
     }
 
     /// Returns the kind of communication. A lock counts as an atomic.
@@ -72,7 +99,8 @@ impl Class {
     /// acquire a lock and operations that move no byte cannot.
     #[inline]
     pub fn can_prove(self) -> bool {
-        self.0 & 0xFF00 != 0 && self.0 & 7 < u32::from(Self::LOCK)
+        let kind = self.0 & 7;
+        kind == u32::from(Self::EMPTY) || self.0 & Self::SIZE != 0 && kind < u32::from(Self::LOCK)
     }
 }
 

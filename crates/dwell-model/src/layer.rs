@@ -94,11 +94,6 @@ impl Layer {
         matches!(self, Self::Mpi)
     }
 
-    /// Returns `true` if an atomic operation without a result may return before it has reached its target.
-    pub const fn accumulates_return_early(self) -> bool {
-        matches!(self, Self::Mpi | Self::Armci)
-    }
-
     /// Returns `true` if processes wait for events only, so that a put without the address of an event notifies no process.
     pub const fn notifies_by_events(self) -> bool {
         matches!(self, Self::Caf | Self::Coarray)

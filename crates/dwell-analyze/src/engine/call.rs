@@ -55,6 +55,8 @@ pub(crate) struct EndedCall<L> {
     pub(crate) leave: Time,
     /// Operations that the call completed and that no pattern has taken yet.
     pub(crate) done: Vec<Done>,
+    /// Operations that the call completed at their origin, if it completed none at their targets.
+    pub(crate) at_origin: Vec<Done>,
     /// True if the call waited for something else first, so that `done` does not explain it.
     pub(crate) claimed: bool,
     /// Locks that the call waited for.

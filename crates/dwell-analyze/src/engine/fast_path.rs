@@ -7,7 +7,6 @@
 
 use dwell_log::class::Class;
 use dwell_log::needs::Need;
-use dwell_model::layer::Layer;
 use dwell_trace::ids::ProcessNumber;
 use dwell_trace::roles::Traits;
 use dwell_trace::time::{Duration, Time};
@@ -18,7 +17,7 @@ use crate::engine::call::CompletedCall;
 use crate::engine::exchange::Asking;
 use crate::engine::location::Frame;
 use crate::engine::matrix::Kind;
-use crate::engine::outstanding::{Done, Known, Op};
+use crate::engine::outstanding::{Done, Op, SHORTEST_AT_ORIGIN, SHORTEST_EMPTY};
 use crate::engine::paths::Path;
 use crate::engine::pattern::Pattern;
 use crate::engine::player::Player;
@@ -56,25 +55,13 @@ enum Act {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Issue {
     pub(crate) kind: Kind,
-    /// True for operations whose completion at the origin waits for the target in most layers.
+    /// True for operations that bring data from the target.
     pub(crate) returns: bool,
     pub(crate) window: RmaWinRef,
     pub(crate) remote: Rank,
     pub(crate) id: u64,
     pub(crate) sent: u64,
     pub(crate) received: u64,
-}
-
-impl Issue {
-    /// Returns `true` if completion at the origin waits for the target in this layer. MPI and ARMCI complete an
-    /// accumulate at the origin when its data has left.
-    #[inline(always)]
-    pub(crate) fn waits_for_target(&self, layer: Option<Layer>) -> bool {
-        let has_left = self.kind == Kind::Atomic
-            && self.received == 0
-            && layer.is_some_and(Layer::accumulates_return_early);
-        self.returns && !has_left
-    }
 }
 
 impl Leaf {
@@ -205,7 +192,7 @@ impl<P: Pattern> Player<'_, P> {
         if self.leaf.act == Act::Absent || self.leaf.region != region {
             return false;
         }
-        if self.leaf.act == Act::Fence && self.completes_more() {
+        if self.leaf.act == Act::Fence && self.completes_more(time) {
             return false;
         }
         self.book_leaf(time);
@@ -315,11 +302,13 @@ impl<P: Pattern> Player<'_, P> {
         }
     }
 
-    /// Returns `true` if the call completes operations that are in flight although no record says so.
+    /// Returns `true` if the call completes operations that are in flight although no record says so, or may have waited
+    /// although it completes none.
     #[inline(always)]
-    fn completes_more(&self) -> bool {
-        let Leaf { region, traits, .. } = self.leaf;
-        !self.here.process.outstanding.is_empty() && self.implies_completion(region, traits)
+    fn completes_more(&self, time: Time) -> bool {
+        let Leaf { region, traits, enter, .. } = self.leaf;
+        time - enter >= SHORTEST_EMPTY
+            || !self.here.process.outstanding.is_empty() && self.implies_completion(region, traits)
     }
 
     /// Books a call that completes operations at their targets, if there were none to complete.
@@ -353,18 +342,19 @@ impl<P: Pattern> Player<'_, P> {
         }
         let op = self.here.process.outstanding.take(self.here.location.number, window, id);
         let Some(op) = op else { return };
+        let when = Span { begin: enter, end: time };
         if !op.returns {
+            if when.length() >= SHORTEST_AT_ORIGIN {
+                let done = self.here.process.outstanding.done_at_origin(&op);
+                self.ask_done(account, when, &done);
+            }
             self.here.process.outstanding.last(op);
         } else if op.learned {
-            self.ask_known(account, Span { begin: enter, end: time }, &op);
+            let known = self.here.process.outstanding.known(&op);
+            self.ask_done(account, when, &op.done(known));
         } else {
             let Op { target, start, class, bytes, .. } = op;
-            self.ask_one(
-                account,
-                Span { begin: enter, end: time },
-                (target, start),
-                (class, bytes),
-            );
+            self.ask_one(account, when, (target, start), (class, bytes));
         }
     }
 
@@ -390,9 +380,12 @@ impl<P: Pattern> Player<'_, P> {
         let bytes = u32::try_from(moved).unwrap_or(u32::MAX);
         let Leaf { enter, act, issue: Issue { returns, window, id, .. }, .. } = self.leaf;
         let complete = act == Act::Done;
+        let when = Span { begin: enter, end: time };
         if complete && returns {
-            let when = Span { begin: enter, end: time };
             return self.ask_one(account, when, (target, enter), (class, bytes));
+        }
+        if complete && when.length() >= SHORTEST_AT_ORIGIN {
+            self.ask_one(account, when, (target, enter), (class.at_origin(), bytes));
         }
         let learned = false;
         let (serial, start, location) = (0, enter, self.here.location.number);
@@ -466,12 +459,14 @@ impl<P: Pattern> Player<'_, P> {
         self.patterns.on_complete(call, &mut Asking { own: self.own, shared: self.shared });
     }
 
-    /// Books an operation of which the region that served it is known in part.
+    /// Judges a call that completed an operation of an earlier call, of which the region that served it may be known.
     #[inline(never)]
-    fn ask_known(&mut self, account: Account, when: Span, op: &Op) {
-        let known: Known = self.here.process.outstanding.known(op);
-        let Op { target, start, class, bytes, .. } = *op;
-        self.here.location.done.push(Done { target, start, class, bytes, known });
+    fn ask_done(&mut self, account: Account, when: Span, done: &Done) {
+        let list = match done.class.needs_arrivals() {
+            true => &mut self.here.location.at_origin,
+            false => &mut self.here.location.done,
+        };
+        list.push(*done);
         let Leaf { region, traits, .. } = self.leaf;
         let frame = Frame { enter: when.begin, region, traits, judged: true, ..Frame::EMPTY };
         self.judge(when, frame, account);

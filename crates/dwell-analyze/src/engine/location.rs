@@ -112,6 +112,8 @@ pub(crate) struct Location {
     pub(crate) moved: Moved,
     /// Operations that the judged call completed.
     pub(crate) done: Vec<Done>,
+    /// Operations that the open call completed at their origin, but not at their targets.
+    pub(crate) at_origin: Vec<Done>,
     /// Windows and processes that the judged call acted on, for fences and epochs of MPI.
     pub(crate) touched: Vec<(RmaWinRef, ProcessNumber)>,
     /// Non-blocking collectives that the judged call completed.
@@ -195,6 +197,7 @@ impl Location {
             judged: 0,
             moved: Moved::default(),
             done: Vec::new(),
+            at_origin: Vec::new(),
             touched: Vec::new(),
             awaited: Vec::new(),
             polls: None,

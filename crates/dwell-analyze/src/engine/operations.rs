@@ -15,7 +15,7 @@ use crate::engine::exchange::Asking;
 use crate::engine::fast_path::Issue;
 use crate::engine::location::Frame;
 use crate::engine::matrix::Kind;
-use crate::engine::outstanding::{Done, Op};
+use crate::engine::outstanding::Op;
 use crate::engine::paths::Path;
 use crate::engine::pattern::Pattern;
 use crate::engine::player::Player;
@@ -133,7 +133,7 @@ impl<P: Pattern> Player<'_, P> {
                 start: issued.frame.enter,
                 class,
                 bytes: u32::try_from(moved).unwrap_or(u32::MAX),
-                returns: issue.waits_for_target(layer),
+                returns: issue.returns,
                 learned: false,
             });
         }
@@ -151,9 +151,10 @@ impl<P: Pattern> Player<'_, P> {
         {
             if op.returns {
                 let known = self.here.process.outstanding.known(&op);
-                let Op { target, start, class, bytes, .. } = op;
-                self.here.location.done.push(Done { target, start, class, bytes, known });
+                self.here.location.done.push(op.done(known));
             } else {
+                let at_origin = self.here.process.outstanding.done_at_origin(&op);
+                self.here.location.at_origin.push(at_origin);
                 self.here.process.outstanding.last(op);
             }
             // Other tools may give many operations one number.
@@ -185,8 +186,7 @@ impl<P: Pattern> Player<'_, P> {
         let outstanding = &mut self.here.process.outstanding;
         let done = self.ops.drain(..).map(|op| {
             let known = outstanding.known(&op);
-            let Op { target, start, class, bytes, .. } = op;
-            Done { target, start, class, bytes, known }
+            op.done(known)
         });
         self.here.location.done.extend(done);
     }

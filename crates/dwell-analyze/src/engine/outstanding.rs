@@ -34,6 +34,13 @@ impl Known {
     pub(crate) const EARLY: Self = Self { certain: Some(Span::EARLY), possible: Some(Span::EARLY) };
 }
 
+/// Shortest call that completes operations at their origin only for which their targets are asked. Such calls are many, and
+/// few of them wait.
+pub(crate) const SHORTEST_AT_ORIGIN: Duration = Duration(20_000);
+
+/// Shortest call that completes operations at their targets, and has none to complete, for which others are asked.
+pub(crate) const SHORTEST_EMPTY: Duration = Duration(1_000_000);
+
 /// An operation in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Op {
@@ -50,10 +57,19 @@ pub(crate) struct Op {
     /// Bytes that the operation moves, and those before it to the same target that complete with it. More than 4 GiB count
     /// as 4 GiB.
     pub(crate) bytes: u32,
-    /// True if completion at the origin waits for the target.
+    /// True if the operation brings data from the target. All others may be complete at the origin before they have
+    /// reached their target.
     pub(crate) returns: bool,
     /// True if something is known about the region that served the operation.
     pub(crate) learned: bool,
+}
+
+impl Op {
+    /// Returns the operation as one whose completion the open call waited for.
+    pub(crate) fn done(&self, known: Known) -> Done {
+        let Self { target, start, class, bytes, .. } = *self;
+        Done { target, start, class, bytes, known }
+    }
 }
 
 /// An operation whose completion the open call waited for.
@@ -257,12 +273,19 @@ impl Outstanding {
 
     /// Returns all outstanding operations about which not everything is known, with what is known.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (&Op, Known)> {
-        let known = |op: &Op| match op.learned {
-            true => self.known.get(&op.serial).copied().unwrap_or_default(),
-            false => Known::default(),
-        };
-        let all = self.open.iter().chain(self.lasting.values()).map(move |op| (op, known(op)));
+        let all = self.open.iter().chain(self.lasting.values());
+        let all = all.map(|op| (op, self.known_so_far(op)));
         all.filter(|(_, known)| known.certain.is_none() || known.possible.is_none())
+    }
+
+    /// Returns an operation as one that is complete at its origin. It stays here until it is complete at its target.
+    pub(crate) fn done_at_origin(&self, op: &Op) -> Done {
+        Done { class: op.class.at_origin(), ..op.done(self.known_so_far(op)) }
+    }
+
+    fn known_so_far(&self, op: &Op) -> Known {
+        let known = self.known.get(&op.serial).filter(|_| op.learned);
+        known.copied().unwrap_or_default()
     }
 
     /// Returns what is known about an operation that is complete, and forgets it.

@@ -9,7 +9,6 @@ use dwell_model::operation::{Atomic, Operation};
 use dwell_trace::roles::Traits;
 use dwell_trace::time::{Duration, Time};
 use dwell_trace::world::number;
-use otf2::enums::RmaAtomicType;
 use otf2::id::{CallingContextRef, RegionRef};
 use otf2::read::{EventRecord, Visitor};
 use otf2::{Attribute, Event, List};
@@ -18,10 +17,10 @@ use crate::engine::accounts::{Account, Distance, Moved, Sort};
 use crate::engine::call::EndedCall;
 use crate::engine::exchange::Asking;
 use crate::engine::fast_path::{Issue, Leaf};
-use crate::engine::location::Frame;
+use crate::engine::location::{Frame, Location};
 use crate::engine::location_context::LocationContext;
 use crate::engine::matrix::Kind;
-use crate::engine::outstanding::{Done, Op};
+use crate::engine::outstanding::{Done, Op, SHORTEST_AT_ORIGIN};
 use crate::engine::paths::Path;
 use crate::engine::pattern::{Pattern, Questions};
 use crate::engine::polling::{Run, Test};
@@ -82,7 +81,7 @@ impl<P: Pattern> Visitor for Player<'_, P> {
                 self.operation(issue, record.attributes);
             }
             Event::RmaAtomic(it) => {
-                let returns = it.bytes_received > 0 || it.kind == RmaAtomicType::Accumulate;
+                let returns = it.bytes_received > 0;
                 let (id, sent, received) = (it.matching_id.0, it.bytes_sent, it.bytes_received);
                 let (window, remote) = (it.win, it.remote);
                 let kind = Kind::Atomic;
@@ -363,6 +362,7 @@ impl<P: Pattern> Player<'_, P> {
         if frame.traits.has(Traits::TOGETHER) {
             // In a collective all members are present: imbalance is not a wait for progress.
             self.here.location.done.clear();
+            self.here.location.at_origin.clear();
         }
         if self.here.location.merged > 1 {
             self.polled(time, frame, account);
@@ -371,7 +371,12 @@ impl<P: Pattern> Player<'_, P> {
         if noted {
             self.end(time, frame, account);
         }
-        if noted || frame.seen_by != 0 || !self.here.location.done.is_empty() {
+        let Location { done, at_origin, .. } = &mut *self.here.location;
+        // A call that completes operations at their targets waits for those.
+        if !done.is_empty() || length < SHORTEST_AT_ORIGIN {
+            at_origin.clear();
+        }
+        if noted || frame.seen_by != 0 || !(done.is_empty() && at_origin.is_empty()) {
             self.judge(Span { begin: frame.enter, end: time }, frame, account);
         }
     }
@@ -429,7 +434,8 @@ impl<P: Pattern> Player<'_, P> {
     pub(crate) fn judge(&mut self, when: Span, frame: Frame, account: Account) {
         let LocationContext { location, process, .. } = &mut self.here;
         let done = std::mem::take(&mut location.done);
-        for &Done { target, start, class, bytes, .. } in &done {
+        let at_origin = std::mem::take(&mut location.at_origin);
+        for &Done { target, start, class, bytes, .. } in done.iter().chain(&at_origin) {
             let age = when.begin.since(start);
             let need = || Need::Target { process: target, class, bytes, age };
             location.last_call_needed(process.index, need);
@@ -444,14 +450,17 @@ impl<P: Pattern> Player<'_, P> {
             enter: when.begin,
             leave: when.end,
             done,
+            at_origin,
             claimed: false,
             locked: Vec::new(),
         };
         let mut out = Asking { own: self.own, shared: self.shared };
         self.patterns.on_leave(&mut self.here, &mut call, &mut out);
-        // The list is used again, since most calls that get here complete operations.
+        // The lists are used again, since most calls that get here complete operations.
         call.done.clear();
+        call.at_origin.clear();
         self.here.location.done = call.done;
+        self.here.location.at_origin = call.at_origin;
     }
 
     /// Returns `true` if calls of a region that complete operations complete all, although no record says so.
@@ -482,6 +491,7 @@ impl<P: Pattern> Player<'_, P> {
             return;
         }
         self.here.location.done.clear();
+        self.here.location.at_origin.clear();
         let calls = self.here.location.merged;
         self.tested(time, frame, time - frame.enter, (account, calls));
     }

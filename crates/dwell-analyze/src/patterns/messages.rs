@@ -217,6 +217,7 @@ impl Pattern for Messages {
         }
         let mut receives = std::mem::take(&mut open.receives);
         let mut sends = std::mem::take(&mut open.sends);
+        call.at_origin.clear();
         // A call that also completes one-sided operations may have waited for these rather than for the receiver of a
         // message that the library buffers.
         sends.retain(|it| call.done.is_empty() || it.bytes > MOST_KEPT);

@@ -34,6 +34,12 @@
 //! operation. If both knew of the message before the call was entered, the partner may have done its part by then, so
 //! there is no lower bound. A call that also completes one-sided operations asks their targets about the same rest.
 //!
+//! # Calls that need not wait
+//! A call that completes operations at their origin only, and one that has nothing to complete ([`empty`]), return without
+//! any target in most libraries. In others they wait. They ask like all others, but under classes of their own, which are
+//! waits only if they depend on arrivals: see [`evidence`]. A call of less than 20 µs that completes at the origin does not
+//! ask, nor does one that waits for targets or messages anyway.
+//!
 //! # Why an operation asks at the end of each window
 //! A target forgets its regions when a window ends, except those since the enter of a call that has yet to ask. An
 //! operation that is still in flight then asks once for the regions known so far. If a region has served it, the origin
@@ -41,6 +47,7 @@
 
 mod answers;
 mod cases;
+mod empty;
 mod evidence;
 mod held;
 mod questions;
@@ -53,6 +60,7 @@ use dwell_trace::world::World;
 
 use crate::engine::call::CompletedCall;
 use crate::engine::deferred::Rest;
+use crate::engine::event::Event;
 use crate::engine::location_context::LocationContext;
 use crate::engine::message::{Inbox, Outbox};
 use crate::engine::outstanding::{Done, Known, LONGEST_MESSAGE, Op};
@@ -140,7 +148,21 @@ impl Pattern for Progress {
 
     #[inline(always)]
     fn judges(_: &LocationContext<'_>, call: &EndedCall) -> bool {
-        !call.done.is_empty() || !call.locked.is_empty()
+        !call.done.is_empty()
+            || !call.at_origin.is_empty()
+            || !call.locked.is_empty()
+            || empty::is_long(call)
+    }
+
+    fn on_event(
+        &mut self,
+        here: &mut LocationContext<'_>,
+        event: &Event<'_>,
+        _: &mut Asking<'_, Questions>,
+    ) {
+        if let Some(origin) = self.origins.get_mut(here.process.index) {
+            origin.access.note(here, event);
+        }
     }
 
     fn on_leave(
@@ -151,27 +173,40 @@ impl Pattern for Progress {
     ) {
         let me = here.process.index;
         let Some(origin) = self.origins.get_mut(me) else { return };
-        for locked in call.locked.drain(..) {
+        let locked = std::mem::take(&mut call.locked);
+        let waited_for_locks = !locked.is_empty();
+        for locked in locked {
             origin.ask_lock(me, locked, &mut out.own.ones);
         }
-        if call.claimed || call.done.is_empty() {
+        if call.claimed || waited_for_locks && call.done.is_empty() {
             return;
         }
         let EndedCall { location, account, enter, leave, .. } = *call;
-        let may_be_held =
-            call.frame.traits.has(Traits::COMPLETES) && !call.frame.traits.has(Traits::TOGETHER);
-        if let [only] = *call.done.as_slice()
-            && only.known == Known::default()
-            && !(may_be_held && leave - enter >= HELD)
-        {
-            let Done { target, start, class, .. } = only;
-            let ask = Ask { start, enter, leave, target, location, account, class };
-            out.own.asks.send(target, ask);
-            return;
+        let members;
+        let asked = if !call.done.is_empty() {
+            &call.done
+        } else if !call.at_origin.is_empty() {
+            &call.at_origin
+        } else {
+            members = origin.access.members(here, call);
+            &members
+        };
+        let may_be_held = !call.done.is_empty()
+            && call.frame.traits.has(Traits::COMPLETES)
+            && !call.frame.traits.has(Traits::TOGETHER);
+        match asked.as_slice() {
+            [] => {}
+            [only] if only.known == Known::default() && !(may_be_held && leave - enter >= HELD) => {
+                let Done { target, start, class, .. } = *only;
+                let ask = Ask { start, enter, leave, target, location, account, class };
+                out.own.asks.send(target, ask);
+            }
+            several => {
+                let (length, when) = (leave - enter, Span { begin: enter, end: leave });
+                let asking = CompletingCall { location, account, length, when, may_be_held };
+                origin.ask_many(me, &asking, several, out.own);
+            }
         }
-        let (length, when) = (leave - enter, Span { begin: enter, end: leave });
-        let asking = CompletingCall { location, account, length, when, may_be_held };
-        origin.ask_many(me, &asking, &call.done, out.own);
     }
 
     fn end_window(
@@ -217,7 +252,7 @@ impl Pattern for Progress {
                     continue;
                 }
                 Outcome::Unanswerable => {
-                    self.missed += 1;
+                    self.missed += u64::from(!ask.class.needs_arrivals());
                     ask.unanswered()
                 }
             };
@@ -353,7 +388,7 @@ impl TargetAnswerer<'_> {
             Outcome::Answered(Some(waited)) => self.out.send(origin, waited),
             Outcome::Answered(None) => {}
             Outcome::Pending => self.pending.push(*ask),
-            Outcome::Unanswerable => *self.missed += 1,
+            Outcome::Unanswerable => *self.missed += u64::from(!ask.class.needs_arrivals()),
         }
     }
 }
@@ -415,7 +450,7 @@ fn needed_since(world: &World, process: &Process, horizon: Time) -> Time {
         || locations.iter().any(|location| !location.done.is_empty());
     let mut since = horizon.min(process.deferred.start());
     for location in locations {
-        for done in &location.done {
+        for done in location.done.iter().chain(&location.at_origin) {
             // The call has yet to end, and to ask.
             if done.known.certain.is_none() || done.known.possible.is_none() {
                 since = since.min(done.start);
@@ -425,7 +460,8 @@ fn needed_since(world: &World, process: &Process, horizon: Time) -> Time {
             // These calls will ask for what happened since they were entered.
             let issues = frame.traits.has(Traits::ONE_SIDED);
             let locks = frame.traits.has(Traits::LOCK);
-            let completes = in_flight && !frame.traits.has(Traits::TOGETHER);
+            let completes = in_flight && !frame.traits.has(Traits::TOGETHER)
+                || empty::completes(&world.roles.get(frame.region));
             let messages = frame.enter.later_by(LONGEST_MESSAGE) >= horizon
                 && world.roles.get(frame.region).completes_messages();
             if issues || locks || completes || messages {

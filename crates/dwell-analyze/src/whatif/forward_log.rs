@@ -78,6 +78,8 @@ impl Targets {
     ) -> Option<bool> {
         match self.known.get(&(target, class)) {
             Some(verdict) => Some(always(*verdict)),
+            // What need not wait for any target is not expected to.
+            None if class.needs_arrivals() => Some(false),
             None => customs.0.get(&(class, is_near)).copied().flatten(),
         }
     }

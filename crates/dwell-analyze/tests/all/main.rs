@@ -5,6 +5,7 @@ mod brute_force;
 mod brute_force_mpi;
 mod causes;
 mod closed_forms;
+mod completions;
 mod critical_path;
 mod damage;
 mod formulas;

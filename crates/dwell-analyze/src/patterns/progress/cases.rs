@@ -17,6 +17,7 @@ use crate::engine::outstanding::{Done, Known};
 use crate::engine::process::Process;
 use crate::engine::regions::{Span, Visits};
 use crate::patterns::progress::answers::{came_last, wait};
+use crate::patterns::progress::empty::Access;
 use crate::patterns::progress::evidence::{Key, Ledger};
 use crate::patterns::progress::held::{Chains, Completing, HELD, HeldCall, Hold};
 use crate::patterns::progress::questions::{Ask, AskOne, Away, Questions, Rule, Served};
@@ -28,6 +29,8 @@ use crate::protocol::progress_wait::Waited;
 #[derive(Debug, Default)]
 pub(super) struct Origin {
     pub(super) cases: Cases,
+    /// Windows that calls without operations may ask about.
+    pub(super) access: Access,
     /// Waits that are not judged yet.
     pub(super) ledger: Ledger,
     /// Long calls that completed operations, for others whom they may hold.
@@ -358,7 +361,13 @@ fn judge(case: &Case) -> Option<(Waited, Vec<Edge>)> {
     let last = blamed.iter().max_by_key(|it| (came_last(it), it.process))?;
     let ([.., culprit], until) = (last.came, came_last(last));
     if blamed.len() > 1 && last.process == latest.process {
-        let when = Span { begin: enter, end: leave };
+        let mut when = Span { begin: enter, end: leave };
+        if latest.class.needs_arrivals() {
+            // One of many is likely to arrive at any time.
+            let Duration(late) = leave.since(last.certain.last);
+            let late = Duration(late.saturating_mul(blamed.len() as u64));
+            when.end = last.certain.last.later_by(late);
+        }
         aligned = wait(&last.certain, &last.possible, when, last.room).2;
     }
     let waited = Waited {

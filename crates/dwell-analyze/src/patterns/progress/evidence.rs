@@ -17,6 +17,10 @@
 //! | some | yes | exact if they outnumber the evidence; from 0 to the upper bound if they are more than a tenth of it; otherwise unexplained | unexplained |
 //! | some | no | unexplained | unexplained |
 //!
+//! Calls that need not wait for any target, such as local flushes and flushes without operations, are classes of their own
+//! ([`Class::needs_arrivals`]). They are no waits unless they depend on arrivals, for which half of the time suffices, and
+//! otherwise their time is not unexplained for that reason.
+//!
 //! A pair of processes without evidence of its own, and without an operation that ended with an arrival, takes the
 //! evidence of other pairs of processes on the same two nodes.
 //!
@@ -146,10 +150,12 @@ impl Waits {
         self.others.add(&more.others);
     }
 
-    /// Returns `true` if the ends of operations follow the arrivals of their targets.
-    fn depends(&self) -> bool {
+    /// Returns `true` if the ends of operations of the class follow the arrivals of their targets. Where only that shows a
+    /// wait, half of the time suffices: by chance it would be a twentieth.
+    fn depends(&self, class: Class) -> bool {
         let all = u128::from(self.aligned.high.0) + u128::from(self.others.high.0);
-        5 * u128::from(self.aligned.high.0) >= 4 * all && self.unlikely >= UNLIKELY
+        let part = if class.needs_arrivals() { 5 } else { 8 };
+        10 * u128::from(self.aligned.high.0) >= part * all && self.unlikely >= UNLIKELY
     }
 }
 
@@ -249,7 +255,8 @@ impl Facts for Nodes {
             EvidenceMessage::Reader(node, rank) => readers_of.entry(node).or_default().push(rank),
             EvidenceMessage::Class(class) => collected.extend([class]),
         })?;
-        let pairs: BTreeSet<_> = collected.iter().map(|it| (it.from, it.to)).collect();
+        let of_targets = collected.iter().filter(|it| !it.class.needs_arrivals());
+        let pairs: BTreeSet<_> = of_targets.map(|it| (it.from, it.to)).collect();
         let pairs = transport.sum("pairs with evidence", pairs.len() as u64)?;
         let back = collected.iter().flat_map(|&class| {
             let readers = readers_of.get(&class.from).into_iter().flatten();
@@ -325,10 +332,13 @@ pub(super) fn conclude(
         let near = NodePair { from, to: world.system.node(target), class };
         match evidence.get(&(peer(target), class)) {
             None if all.aligned.count == 0 && nodes.classes.contains(&near) => Verdict::Independent,
-            None if all.depends() => Verdict::Dependent,
+            None if all.depends(class) => Verdict::Dependent,
+            None if class.needs_arrivals() => Verdict::Independent,
             None => Verdict::Open,
-            Some(count) if all.depends() && all.aligned.count > *count => Verdict::Mostly,
-            Some(count) if all.depends() && 10 * all.aligned.count > *count => Verdict::Sometimes,
+            Some(count) if all.depends(class) && all.aligned.count > *count => Verdict::Mostly,
+            Some(count) if all.depends(class) && 10 * all.aligned.count > *count => {
+                Verdict::Sometimes
+            }
             Some(_) => Verdict::Independent,
         }
     };
@@ -381,13 +391,17 @@ pub(super) fn conclude(
         book(least, low);
         book(Quantity::Margin(wait), high - low);
         book(Quantity::ByRule(wait), by_rule);
-        book(unexplained, other);
+        if !class.needs_arrivals() {
+            book(unexplained, other);
+        }
         for (calls, is_aligned) in
             [(aligned.calls(target, class), true), (others.calls(target, class), false)]
         {
             let is_wait = verdict.bounds(is_aligned, (none, none)).is_some();
             let what = if is_wait { least } else { unexplained };
-            location.paths.waited(path, what, calls);
+            if is_wait || !class.needs_arrivals() {
+                location.paths.waited(path, what, calls);
+            }
         }
         if high > none
             && let Some(cell) = matrix.cell(row, party, class.kind())

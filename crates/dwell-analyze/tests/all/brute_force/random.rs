@@ -24,6 +24,7 @@ const REGIONS: &[(&str, &str)] = &[
     ("get", "layer=shmem operation=get progress=always"),
     ("put", "layer=shmem operation=put progress=conditional"),
     ("atomic", "layer=shmem operation=atomic_fetch_add progress=always"),
+    ("add", "layer=shmem operation=atomic_add progress=conditional"),
     ("get_nbi", "layer=shmem operation=get mode=nonblocking progress=never"),
     ("put_nbi", "layer=shmem operation=put mode=nonblocking progress=conditional"),
     ("wait", "layer=shmem operation=wait progress=always"),
@@ -136,14 +137,18 @@ impl Actor {
             3 => self.call("put", |it| {
                 let matching_id = it.fresh();
                 it.record(RmaPut { win, remote, bytes, matching_id });
-                it.record(RmaOpCompleteBlocking { win, matching_id });
-            }),
-            4 => self.call("atomic", |it| {
-                let matching_id = it.fresh();
-                it.atomic(win, remote, matching_id);
                 it.pass();
                 it.record(RmaOpCompleteBlocking { win, matching_id });
             }),
+            4 => {
+                let fetches = self.rng.below(2) == 0;
+                self.call(if fetches { "atomic" } else { "add" }, |it| {
+                    let matching_id = it.fresh();
+                    it.atomic(win, remote, fetches, matching_id);
+                    it.pass();
+                    it.record(RmaOpCompleteBlocking { win, matching_id });
+                });
+            }
             5 | 6 => self.call("get_nbi", |it| {
                 let matching_id = it.fresh();
                 it.record(RmaGet { win, remote, bytes, matching_id });
@@ -166,9 +171,11 @@ impl Actor {
         }
     }
 
-    fn atomic(&mut self, win: RmaWinRef, remote: Rank, matching_id: MatchingId) {
-        let kind = RmaAtomicType::FetchAndAdd;
-        let (bytes_sent, bytes_received) = (8, 8);
+    fn atomic(&mut self, win: RmaWinRef, remote: Rank, fetches: bool, matching_id: MatchingId) {
+        let (kind, bytes_sent, bytes_received) = match fetches {
+            true => (RmaAtomicType::FetchAndAdd, 8, 8),
+            false => (RmaAtomicType::Accumulate, 8, 0),
+        };
         self.record(RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id });
     }
 
@@ -200,7 +207,7 @@ impl Actor {
             raised = it.now;
             let (win, bytes) = (WINDOW, 8);
             match atomic {
-                true => it.atomic(win, remote, matching_id),
+                true => it.atomic(win, remote, true, matching_id),
                 false => it.record(RmaPut { win, remote, bytes, matching_id }),
             }
             it.attribute((OFFSET, offset));

@@ -124,7 +124,7 @@ fn has_outstanding(trace: &Trace, call: &Call) -> bool {
             }
             Record::Complete { id, window } => {
                 let this = |it: &(usize, u32, u64, char)| {
-                    (it.0, it.1, it.2) == (by.location, window, id) && it.3 != 'p'
+                    (it.0, it.1, it.2) == (by.location, window, id) && returns(it.3)
                 };
                 list.iter().position(this).map(|at| list.remove(at));
             }
@@ -207,7 +207,14 @@ fn lock_of(call: &Call) -> Option<Lock> {
     })
 }
 
-/// Class of operations that progress alike: kind, window, and magnitude of the bytes. `None` for no bytes.
+/// Returns `true` for kinds of operations that bring data from their target. All others may be complete at the origin
+/// before they have reached it.
+fn returns(kind: char) -> bool {
+    !matches!(kind, 'p' | 'u')
+}
+
+/// Class of operations that progress alike: kind, window, and magnitude of the bytes. `None` for no bytes. The kind is in
+/// upper case for operations that are complete at their origin only.
 type Class = (char, u32, Option<u32>);
 
 fn class(kind: char, window: u32, mut bytes: u64) -> Class {
@@ -291,6 +298,7 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
         target: usize,
         start: u64,
         class: Class,
+        at_origin: bool,
     }
     let mut between: BTreeMap<usize, Stretch> = BTreeMap::new();
     for parts in instances(trace).values() {
@@ -299,6 +307,7 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
         between.extend(parts.iter().map(|it| (it.0.number, (last, first_end))));
     }
     let mut all: BTreeMap<usize, Waiter> = BTreeMap::new();
+    let mut at_origin: Vec<(usize, usize, u64, Class)> = Vec::new();
     for process in 0..trace.processes {
         let mut outstanding: Vec<Op> = Vec::new();
         for (call, _, record) in trace.records(process) {
@@ -316,16 +325,24 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
                 Record::Issue { id, window, target, kind, bytes, .. } if target != process => {
                     let (location, start) = (call.location, call.enter);
                     let class = class(kind, window, bytes);
-                    outstanding.push(Op { location, id, window, target, start, class });
+                    let at_origin = false;
+                    outstanding.push(Op { location, id, window, target, start, class, at_origin });
                 }
                 Record::Complete { id, window } => {
                     // Fetched data are there; what was put may still be on its way.
                     let this =
                         |op: &Op| (op.location, op.window, op.id) == (call.location, window, id);
-                    let at = outstanding.iter().position(|op| this(op) && op.class.0 != 'p');
-                    if let Some(at) = at {
+                    let at = outstanding.iter().position(|op| this(op) && !op.at_origin);
+                    let Some(at) = at else { continue };
+                    if returns(outstanding[at].class.0) {
                         let op = outstanding.remove(at);
                         wait(op.target, op.start, op.class);
+                    } else {
+                        let op = &mut outstanding[at];
+                        let (kind, window, size) = op.class;
+                        let class = (kind.to_ascii_uppercase(), window, size);
+                        op.at_origin = true;
+                        at_origin.push((call.number, op.target, op.start, class));
                     }
                 }
                 Record::CompleteAll { window } => {
@@ -345,6 +362,17 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
                 }
                 _ => {}
             }
+        }
+    }
+    // A call that completes nothing else may wait until operations are complete at their origin.
+    all.retain(|_, (targets, _)| !targets.is_empty());
+    for (number, target, start, class) in at_origin {
+        const SHORTEST: u64 = 20_000;
+        let call = &trace.calls[number];
+        let is_long = call.leave - call.enter >= SHORTEST;
+        if is_long && !between.contains_key(&number) && !all.contains_key(&number) {
+            let targets = Targets::from([(target, (start, class, false))]);
+            all.insert(number, (targets, (call.enter, call.leave)));
         }
     }
     // Large messages need both sides once neither is late.

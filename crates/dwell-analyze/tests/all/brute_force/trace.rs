@@ -153,12 +153,11 @@ impl Trace {
                         bytes: it.bytes,
                         offset: attribute,
                     },
-                    // All of them fetch.
                     Event::RmaAtomic(it) => Record::Issue {
                         id: it.matching_id.0,
                         window: it.win.0,
                         target: it.remote.0 as usize,
-                        kind: 'a',
+                        kind: if it.bytes_received > 0 { 'a' } else { 'u' },
                         bytes: it.bytes_sent,
                         offset: attribute,
                     },

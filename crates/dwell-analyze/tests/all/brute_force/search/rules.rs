@@ -42,7 +42,7 @@ impl Found {
                 let spare = come - start;
                 let near = |r: &Stretch| r.1 + spare > start && r.0 < leave + spare;
                 if blind(target, come, *leave) {
-                    self.blind += 1;
+                    self.blind += u64::from(!class.0.is_ascii_uppercase());
                 } else if class.2.is_some() && !wide[target].iter().any(near) {
                     *evidence.entry((class, call.process, target)).or_default() += 1;
                 }
@@ -173,7 +173,10 @@ impl Found {
             let time =
                 |list: &mut dyn Iterator<Item = &Judged>| list.map(|it| it.high).sum::<u64>();
             let of_aligned = time(&mut aligned.iter().map(|it| **it));
-            let depends = of_aligned * 10 >= time(&mut alike.iter().copied()) * 8
+            // What need not wait is no wait unless arrivals show that it does.
+            let at_origin = it.class.0.is_ascii_uppercase();
+            let part = if at_origin { 5 } else { 8 };
+            let depends = of_aligned * 10 >= time(&mut alike.iter().copied()) * part
                 && aligned.iter().map(|it| it.unlikely).sum::<u64>() >= 4_600;
             let own = evidence.get(&(it.class, it.process, it.target)).copied();
             let nodes = (node(it.process), node(it.target));
@@ -184,6 +187,7 @@ impl Found {
             let (low, high) = match own {
                 None if aligned.is_empty() && evidence.keys().any(near) => (0, 0),
                 None if depends && it.unlikely > 0 => (it.high, it.high),
+                None if at_origin && !depends => (0, 0),
                 None => (it.low, it.high),
                 Some(own) if depends && it.unlikely > 0 && count > own => (it.high, it.high),
                 Some(own) if depends && it.unlikely > 0 && 10 * count > own => (0, it.high),
@@ -193,7 +197,9 @@ impl Found {
             let wait = if it.multi { Wait::WaitForProgressMulti } else { Wait::WaitForProgress };
             self.add(it.location, Q::Wait(wait), low);
             self.add(it.location, Q::Margin(wait), high - low);
-            self.add(it.location, Q::Unconfirmed(wait), it.high - high);
+            if !at_origin {
+                self.add(it.location, Q::Unconfirmed(wait), it.high - high);
+            }
             for &(when, culprit, of) in it.parts.iter().filter(|_| high > 0) {
                 // A single stretch has what was judged; several have their parts of what was found.
                 let bounds = if it.parts.len() == 1 { (low, high) } else { of };
