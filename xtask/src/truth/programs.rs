@@ -1,7 +1,7 @@
 //! The programs, the runtimes on which they run, and their arguments.
 
 use super::runtimes::Runtime::{
-    self, Both, Coarrays, Mpich, Pt2pt, ShmemSm, ShmemTcp, Sm, Tcp, Ucx,
+    self, ArmciPt2pt, ArmciSm, Both, Coarrays, Mpich, Pt2pt, ShmemSm, ShmemTcp, Sm, Tcp, Ucx,
 };
 
 /// Requirement on a run.
@@ -189,6 +189,38 @@ const MIXED_SHMEM_MODES: &[&str] = &[
     "lock_of_two",
     "ring_of_flags",
 ];
+/// Modes of programs that complete operations.
+const COMPLETE_SHMEM: &[&str] =
+    &["add", "set", "and", "or", "xor", "increment", "put", "static_add", "large_put", "fetch_add"];
+const COMPLETE_SHMEM_TWIN: &[&str] =
+    &["add:balanced", "increment:balanced", "put:balanced", "large_put:balanced"];
+const COMPLETE_MPI: &[&str] = &[
+    "put_flush_local",
+    "accumulate_flush_local",
+    "put_wait",
+    "accumulate_wait",
+    "accumulate_flush_local_all",
+    "empty_flush_all",
+];
+const COMPLETE_MPI_TWIN: &[&str] = &[
+    "put_flush_local:balanced",
+    "accumulate_flush_local:balanced",
+    "put_wait:balanced",
+    "accumulate_wait:balanced",
+    "accumulate_flush_local_all:balanced",
+    "empty_flush_all:balanced",
+];
+const COMPLETE_ARMCI: &[&str] =
+    &["get", "put", "accumulate", "put_wait", "accumulate_wait", "puts_fence", "empty_fence"];
+const COMPLETE_ARMCI_TWIN: &[&str] = &[
+    "get:balanced",
+    "put:balanced",
+    "accumulate:balanced",
+    "put_wait:balanced",
+    "accumulate_wait:balanced",
+    "puts_fence:balanced",
+    "empty_fence:balanced",
+];
 const MIXED_MPI_MODES: &[&str] = &[
     "two_windows",
     "early_put",
@@ -246,6 +278,23 @@ pub(super) const RUNS: &[Run] = &[
     waits(Mpich, MIXED_MPI, 8, MIXED_MPI_MODES),
     waits(Pt2pt, MIXED_MPI, 8, MIXED_MPI_MODES),
     waits(Mpich, MIXED_MPI, 4, MIXED_MPI_MODES).on_one_core(),
+    // Completion at the origin and at targets.
+    waits(ShmemTcp, "complete_shmem", 2, COMPLETE_SHMEM).sampled(),
+    waits(ShmemSm, "complete_shmem", 2, COMPLETE_SHMEM),
+    waits(Pt2pt, "complete_mpi", 3, COMPLETE_MPI),
+    waits(Sm, "complete_mpi", 3, COMPLETE_MPI),
+    waits(Ucx, "complete_mpi", 3, COMPLETE_MPI),
+    waits(Mpich, "complete_mpi", 3, COMPLETE_MPI).sampled(),
+    waits(ArmciPt2pt, "complete_armci", 3, COMPLETE_ARMCI),
+    waits(ArmciSm, "complete_armci", 3, COMPLETE_ARMCI),
+    balanced(ShmemTcp, "complete_shmem", 2, COMPLETE_SHMEM_TWIN),
+    balanced(ShmemSm, "complete_shmem", 2, COMPLETE_SHMEM_TWIN),
+    balanced(Pt2pt, "complete_mpi", 2, COMPLETE_MPI_TWIN),
+    balanced(Sm, "complete_mpi", 2, COMPLETE_MPI_TWIN),
+    balanced(Ucx, "complete_mpi", 2, COMPLETE_MPI_TWIN),
+    balanced(Mpich, "complete_mpi", 2, COMPLETE_MPI_TWIN),
+    balanced(ArmciPt2pt, "complete_armci", 2, COMPLETE_ARMCI_TWIN),
+    balanced(ArmciSm, "complete_armci", 2, COMPLETE_ARMCI_TWIN),
     // Coarrays.
     waits(Coarrays, COARRAYS, 4, &["chain"]),
     waits(Coarrays, COARRAYS, 3, &["late_image"]),
