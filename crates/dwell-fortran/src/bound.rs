@@ -8,10 +8,10 @@ use crate::calls::Calls;
 use crate::constructs::Place;
 use crate::insert::{Plan, Planner};
 use crate::kind::{Control, Kind, Piece, pieces};
-use crate::operand::{Reason, copy, is_remote};
+use crate::operand::{Reason, copy};
 use crate::references::{Access, Range, Reference, references};
 use crate::scan::Statement;
-use crate::text::{closing, find, parts};
+use crate::text::{closing, find, is_remote, parts};
 
 const KEYWORD: &str = "syncimages";
 

@@ -5,7 +5,7 @@ use dwell_model::coarray::Call;
 use crate::calls::Calls;
 use crate::constructs::Place;
 use crate::insert::{Plan, Planner, add_team, call, number};
-use crate::kind::{Control, Kind, Piece};
+use crate::kind::{Control, Kind, Piece, Procedure};
 use crate::operand::{Operand, Reason, bare, check, copy, number as hash, operand};
 use crate::references::{Range, Reference};
 use crate::scan::Statement;
@@ -224,6 +224,7 @@ impl Planned<'_> {
                 begin.push(call(calls, "begin", &[code(what), it.image, number(0), it.local]));
                 what
             }
+            Control::Procedure(procedure) => self.procedure(procedure, &all, &mut begin, calls)?,
         };
         // Remote reads among the other arguments.
         for it in self.counted.iter().filter(|it| Some(it.whole) != used) {
@@ -234,6 +235,41 @@ impl Planned<'_> {
         }
         let end = vec![call(calls, "end", &[code(what), result])];
         Ok(Plan::Around { begin, end })
+    }
+
+    /// Adds the call before one of a procedure that synchronises, and returns the name of the operation.
+    fn procedure(
+        &self,
+        procedure: Procedure,
+        all: &[Range],
+        begin: &mut Vec<String>,
+        calls: &mut Calls,
+    ) -> Result<&'static str, Reason> {
+        let text = &self.statement.text;
+        let wait = |at| argument(text, all, at, "wait");
+        let list = match procedure {
+            Procedure::SyncAll => wait(0),
+            Procedure::SyncTeam => {
+                let team = argument(text, all, 0, "team").ok_or("it names no team")?;
+                Some(wait(1).unwrap_or(team))
+            }
+            _ => None,
+        };
+        if let Some(list) = list {
+            let list = self.evaluated(list)?;
+            begin.push(call(calls, "begin", &[code("sync_images"), number(0), number(0), list]));
+            return Ok("sync_images");
+        }
+        let (what, image) = match procedure {
+            Procedure::SyncAll | Procedure::SyncTeam => ("sync_all", 0),
+            Procedure::SyncMemory => ("sync_memory", 0),
+            Procedure::SyncFile => ("sync_file", 0),
+            Procedure::StartCritical => ("critical", 1),
+            Procedure::EndCritical => ("end_critical", 1),
+        };
+        let lock = if image == 0 { 0 } else { hash(b"start_critical") };
+        begin.push(call(calls, "enter", &[code(what), number(image), number(lock)]));
+        Ok(what)
     }
 
     /// Returns the variable of an argument: that of another image, or of this one, which is image 0.

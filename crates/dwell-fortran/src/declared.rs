@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::kind::{Kind, classify};
 use crate::scan::{Form, scan};
-use crate::text::{closing, find, name, parts, words};
+use crate::text::{closing, find, is_remote, name, parts, words};
 
 /// The names that a source declares. Several sources may be added to one, so that arrays of modules are known.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,10 @@ pub struct Declared {
     /// Those that are allocated or associated while the program runs.
     deferred: BTreeSet<Vec<u8>>,
     functions: BTreeSet<Vec<u8>>,
+    /// Subroutines and generic procedures, and names that `only` lists of modules import.
+    procedures: BTreeSet<Vec<u8>>,
+    /// Set if a statement has an image selector or codimensions, or asks for the number of an image.
+    coarrays: bool,
 }
 
 /// Intrinsic functions without side effects.
@@ -119,6 +123,10 @@ impl Declared {
 
     /// Notes the arrays and functions that a statement of this kind declares. Statements of other kinds declare none.
     pub fn add(&mut self, text: &[u8], kind: Kind) {
+        self.coarrays |= is_remote(text, 0, text.len())
+            || words(text, 0, text.len())
+                .iter()
+                .any(|word| word.called && matches!(word.name, b"this_image" | b"num_images"));
         match kind {
             Kind::Declaration => self.declaration(text),
             Kind::Unit => self.unit(text),
@@ -134,9 +142,27 @@ impl Declared {
                 self.functions.insert(called.to_vec());
             }
         }
+        let at = text.windows(10).position(|window| window == b"subroutine");
+        if let Some(at) = at.filter(|_| !text.starts_with(b"end")) {
+            self.procedures.insert(name(text, at + 10).to_vec());
+        }
+        if text.starts_with(b"interface") {
+            self.procedures.insert(name(text, 9).to_vec());
+        }
+    }
+
+    /// Notes the names that a `use` statement lists, by which the program knows procedures of a module.
+    fn import(&mut self, text: &[u8]) {
+        let Some(at) = text.windows(6).position(|window| window == b",only:") else { return };
+        for (from, _) in parts(text, at + 6, text.len()) {
+            self.procedures.insert(name(text, from).to_vec());
+        }
     }
 
     fn declaration(&mut self, text: &[u8]) {
+        if text.starts_with(b"use") {
+            self.import(text);
+        }
         // `real function f(x)` begins like a declaration.
         if find(text, 0, b"::").is_none() {
             self.unit(text);
@@ -174,6 +200,16 @@ impl Declared {
     /// Returns `true` if the name is that of an array or a function of the program.
     pub(crate) fn is_known(&self, name: &[u8]) -> bool {
         self.arrays.contains(name) || self.functions.contains(name)
+    }
+
+    /// Returns `true` if the program defines or imports a subroutine or generic procedure of this name.
+    pub(crate) fn is_procedure(&self, name: &[u8]) -> bool {
+        self.procedures.contains(name)
+    }
+
+    /// Returns `true` if the sources at hand use coarrays.
+    pub(crate) fn uses_coarrays(&self) -> bool {
+        self.coarrays
     }
 
     /// Returns `true` if evaluating a range of a statement may call a function that the source does not know to be free

@@ -18,6 +18,7 @@ use crate::edit::{Editor, Insertion, Lines, Phase};
 use crate::kind::{Kind, Piece, pieces};
 use crate::loops;
 use crate::operand::{Operand, Reason, UNKNOWN, check, copy, operand};
+use crate::procedures;
 use crate::references::{Access, Reference, references};
 use crate::report::{Refusal, Report};
 use crate::scan::{Form, Statement, scan};
@@ -71,13 +72,14 @@ pub fn copy_name(name: &str) -> String {
 /// ```
 pub fn instrument(source: &[u8], form: Form, name: &str, options: &Options) -> Instrumented {
     let scan = scan(source, form, name);
-    let kinds: Vec<Vec<Piece>> = scan.statements.iter().map(|it| pieces(&it.text)).collect();
+    let mut kinds: Vec<Vec<Piece>> = scan.statements.iter().map(|it| pieces(&it.text)).collect();
     let mut declared = options.declared.clone();
     for (statement, pieces) in scan.statements.iter().zip(&kinds) {
         for piece in pieces {
             declared.add(&statement.text, piece.kind);
         }
     }
+    procedures::recognise(&scan.statements, &mut kinds, &declared);
     let places = places(&scan.statements, &kinds);
     let mut planner = Planner {
         editor: Editor::new(source, form, &scan),

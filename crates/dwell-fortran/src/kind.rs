@@ -38,6 +38,41 @@ pub enum Control {
     Atomic,
     /// A call of `event_query`, which returns the number of posts that have arrived, without waiting for any.
     EventQuery,
+    /// A call of a procedure that synchronised before Fortran 2008 had statements for it, such as `call sync_all()`.
+    /// [`classify`] never returns it, since only the whole source tells whether the program has such a procedure itself.
+    Procedure(Procedure),
+}
+
+/// A procedure of Co-Array Fortran that synchronises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Procedure {
+    /// `sync_all`, a barrier of all images. With a list, an image waits for the listed images only.
+    SyncAll,
+    /// `sync_team`, a barrier of the listed images. With a second list, an image waits for those images only.
+    SyncTeam,
+    /// `sync_memory`, which completes the accesses of this image and does not wait for others.
+    SyncMemory,
+    /// `sync_file`, which makes what this image wrote to a unit visible to others.
+    SyncFile,
+    /// `start_critical`, which waits until no other image is between it and `end_critical`.
+    StartCritical,
+    /// `end_critical`, which lets the next image enter.
+    EndCritical,
+}
+
+impl Procedure {
+    /// Returns the procedure with a name in lower case, or `None` for other names.
+    pub fn named(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"sync_all" => Self::SyncAll,
+            b"sync_team" => Self::SyncTeam,
+            b"sync_memory" => Self::SyncMemory,
+            b"sync_file" => Self::SyncFile,
+            b"start_critical" => Self::StartCritical,
+            b"end_critical" => Self::EndCritical,
+            _ => return None,
+        })
+    }
 }
 
 /// Kinds of statements that the search for references tells apart. Offsets are those of characters of the text.

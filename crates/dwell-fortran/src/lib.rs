@@ -13,6 +13,7 @@
 //! | `operand` | images and local parts as expressions |
 //! | `bound` | assignments whose values are evaluated once and bound to names |
 //! | `control` | calls for image control statements |
+//! | `procedures` | calls that synchronise, from before Fortran 2008 |
 //! | `loops` | implied loops |
 //! | `calls` | calls in Fortran, and their interfaces |
 //! | `insert` | which calls a statement gets, and where |
@@ -31,6 +32,7 @@ mod insert;
 pub mod kind;
 mod loops;
 mod operand;
+mod procedures;
 pub mod references;
 mod report;
 pub mod scan;

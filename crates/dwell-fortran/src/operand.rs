@@ -2,8 +2,8 @@
 
 use crate::declared::Declared;
 use crate::references::{Range, Reference};
-use crate::scan::{Statement, is_name};
-use crate::text::{closing, name, parts, words};
+use crate::scan::Statement;
+use crate::text::{closing, is_remote, name, parts, words};
 
 /// The reason for which a statement is left unchanged.
 pub(crate) type Reason = &'static str;
@@ -86,14 +86,6 @@ pub(crate) fn check(text: &[u8], declared: &Declared, (from, to): Range) -> Resu
         at = close + 1;
     }
     Ok(())
-}
-
-/// Returns `true` if a range has an image selector.
-pub(crate) fn is_remote(text: &[u8], from: usize, to: usize) -> bool {
-    (from..to).any(|at| {
-        let before = at.checked_sub(1).filter(|_| at > from).and_then(|at| text.get(at));
-        text.get(at) == Some(&b'[') && before.is_some_and(|it| is_name(*it) || *it == b')')
-    })
 }
 
 /// Returns the number of the image that a selector names. Compilers that have no `image_index` for components, or none

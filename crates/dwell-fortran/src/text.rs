@@ -149,3 +149,11 @@ pub(crate) fn words(text: &[u8], from: usize, to: usize) -> Vec<Word<'_>> {
     }
     all
 }
+
+/// Returns `true` if a range has an image selector.
+pub(crate) fn is_remote(text: &[u8], from: usize, to: usize) -> bool {
+    (from..to).any(|at| {
+        let before = at.checked_sub(1).filter(|_| at > from).and_then(|at| text.get(at));
+        text.get(at) == Some(&b'[') && before.is_some_and(|it| is_name(*it) || *it == b')')
+    })
+}

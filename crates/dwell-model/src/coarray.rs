@@ -33,6 +33,7 @@ const CHAPTERS: &[&[Family]] = &[families! {
         row(symbol!("coarray_sync_images"), Operation::Meet).completes_remote(),
         collective(symbol!("coarray_sync_team"), Collective::Barrier),
         row(symbol!("coarray_sync_memory"), Operation::CompleteRemote),
+        row(symbol!("coarray_sync_file"), Operation::Other),
     ];
     "locks": &[
         row(symbol!("coarray_lock"), Operation::Lock),
@@ -80,7 +81,7 @@ pub static TABLE: Table = Table::new(Layer::Coarray, &ROWS, Hooks::Source);
 pub struct Call(u8);
 
 /// Names of the rows, by number, without the prefix that all have.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "get",
     "put",
     "sync_all",
@@ -109,6 +110,7 @@ const NAMES: [&str; 28] = [
     "atomic_cas",
     "atomic_op",
     "atomic_fetch_op",
+    "sync_file",
 ];
 
 /// Prefix of the names of all regions of the layer.
@@ -158,6 +160,6 @@ mod tests {
         }
         assert_eq!(Call::named("get"), Some(Call::GET));
         assert_eq!(Call::named("put"), Some(Call::PUT));
-        assert_eq!((Call::from_code(-1), Call::from_code(28)), (None, None));
+        assert_eq!((Call::from_code(-1), Call::from_code(29)), (None, None));
     }
 }

@@ -323,7 +323,7 @@ fn begin(words: Words) -> Option<Open> {
             }
             Operation::WaitChange => recorder.wait_for(window, words.place()),
             Operation::Meet => members = words.partners(window.comm),
-            Operation::CompleteRemote | Operation::TestChange => {}
+            Operation::CompleteRemote | Operation::TestChange | Operation::Other => {}
             _ => sequence = Some(recorder.window_begin(window.comm)),
         }
     }
