@@ -61,9 +61,11 @@ pub(crate) fn installation(
     let mut files = vec![
         File::read("bin/dwell", 0o755, program)?,
         File::read("lib/libdwell.so", 0o755, library)?,
-        File::read("include/dwell.h", 0o644, &root.join("include/dwell.h"))?,
-        File::read("include/dwell.f90", 0o644, &root.join("include/dwell.f90"))?,
     ];
+    for name in ["dwell.h", "dwell.f90", "pcaf.h", "pcaf.c", "pcaf.f90"] {
+        let name = format!("include/{name}");
+        files.push(File::read(&name, 0o644, &root.join(&name))?);
+    }
     for name in FROM_ROOT {
         files.push(File::read(&format!("{DOCUMENTS}/{name}"), 0o644, &root.join(name))?);
     }
