@@ -22,13 +22,13 @@
 ! Compile this file with the program; nothing is linked. Where the program does not run under `dwell run`, each
 ! of these is one comparison. SPDX-License-Identifier: MIT OR Apache-2.0
 module dwell
-  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_double, c_f_procpointer, c_funptr, &
+  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_double, c_f_procpointer, c_funptr, c_int, &
     c_long_long, c_null_char, c_null_ptr, c_ptr
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
   implicit none
   private
   public :: dwell_begin, dwell_end, dwell_phase_begin, dwell_phase_end, dwell_parameter, dwell_counter, &
-    dwell_pause, dwell_resume
+    dwell_pause, dwell_resume, dwell_topology
 
   interface dwell_phase_begin
     module procedure phase_of_int32, phase_of_int64
@@ -73,6 +73,13 @@ module dwell
 
     subroutine switch() bind(C)
     end subroutine switch
+
+    subroutine grid_marker(name, dimensions, sizes, periodic, coordinates) bind(C)
+      import :: c_char, c_int
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int), value :: dimensions
+      integer(c_int), intent(in) :: sizes(*), periodic(*), coordinates(*)
+    end subroutine grid_marker
   end interface
 
   interface
@@ -91,6 +98,7 @@ module dwell
   procedure(int_marker), pointer, save :: counter_int => null()
   procedure(real_marker), pointer, save :: counter_real => null()
   procedure(switch), pointer, save :: pause_all => null(), resume_all => null()
+  procedure(grid_marker), pointer, save :: grid => null()
 
 contains
 
@@ -181,6 +189,19 @@ contains
     if (associated(resume_all)) call resume_all()
   end subroutine dwell_resume
 
+  ! How processes are arranged: the sizes of a grid, which dimensions are periodic, and the coordinates of this process,
+  ! counted from 0. For a coarray `x(...)[2,*]`: `sizes = ucobound(x) - lcobound(x) + 1`, and
+  ! `coordinates = this_image(x) - lcobound(x)`.
+  subroutine dwell_topology(name, sizes, periodic, coordinates)
+    character(*), intent(in) :: name
+    integer(int32), intent(in) :: sizes(:), coordinates(:)
+    logical, intent(in) :: periodic(:)
+    if (.not. looked) call look
+    if (associated(grid) .and. size(periodic) == size(sizes) .and. size(coordinates) == size(sizes)) &
+      call grid(trim(name) // c_null_char, int(size(sizes), c_int), int(sizes, c_int), &
+        merge(1_c_int, 0_c_int, periodic), int(coordinates, c_int))
+  end subroutine dwell_topology
+
   ! Finds what `dwell run` has loaded, if it has.
   subroutine look
     type(c_funptr) :: found
@@ -204,6 +225,8 @@ contains
     if (c_associated(found)) call c_f_procpointer(found, pause_all)
     found = address_of('dwell_resume')
     if (c_associated(found)) call c_f_procpointer(found, resume_all)
+    found = address_of('dwell_topology')
+    if (c_associated(found)) call c_f_procpointer(found, grid)
     looked = .true.
   end subroutine look
 

@@ -35,6 +35,7 @@
 #define DWELL_COUNTER_INT(name, unit, value) ((void)0)
 #define DWELL_PAUSE() ((void)0)
 #define DWELL_RESUME() ((void)0)
+#define DWELL_TOPOLOGY(name, dimensions, sizes, periodic, coordinates) ((void)0)
 
 #ifdef __cplusplus
 namespace dwell {
@@ -64,6 +65,8 @@ __attribute__((weak)) void dwell_counter_real(const char *name, const char *unit
 __attribute__((weak)) void dwell_counter_int(const char *name, const char *unit, long long value);
 __attribute__((weak)) void dwell_pause(void);
 __attribute__((weak)) void dwell_resume(void);
+__attribute__((weak)) void dwell_topology(const char *name, int dimensions, const int *sizes, const int *periodic,
+                                          const int *coordinates);
 #ifdef __cplusplus
 }
 
@@ -133,6 +136,12 @@ class Phase {
     ((void)(dwell_counter_real ? (dwell_counter_real(name, unit, value), 0) : 0))
 #define DWELL_COUNTER_INT(name, unit, value) \
     ((void)(dwell_counter_int ? (dwell_counter_int(name, unit, value), 0) : 0))
+
+/* How processes are arranged: a grid of so many dimensions, their sizes, whether each is periodic (0 or 1), and the
+ * coordinates of this process, counted from 0. All processes say it after the start of their runtime. Grids of
+ * `MPI_Cart_create` are recorded as they are. */
+#define DWELL_TOPOLOGY(name, dimensions, sizes, periodic, coordinates) \
+    ((void)(dwell_topology ? (dwell_topology(name, dimensions, sizes, periodic, coordinates), 0) : 0))
 
 /* Stops recording in this process until it is resumed. */
 #define DWELL_PAUSE() ((void)(dwell_pause ? (dwell_pause(), 0) : 0))

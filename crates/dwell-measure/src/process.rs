@@ -34,6 +34,9 @@ use crate::unwind::{self, Rules};
 use crate::windows::{Strided, Window, Windows};
 
 mod define;
+mod topologies;
+
+pub use topologies::{DIMENSIONS, Dimension};
 
 /// The region of the program itself, which is defined before all others.
 pub(crate) const PROGRAM: RegionRef = RegionRef(0);
@@ -102,6 +105,7 @@ struct Definitions {
     parameters: u32,
     counters: u32,
     texts: u32,
+    topologies: u32,
     modules: [Range; MOST],
     module_count: usize,
 }
@@ -207,6 +211,7 @@ impl Process {
             parameters: 0,
             counters: 0,
             texts: 0,
+            topologies: 0,
             modules: [Range::default(); MOST],
             module_count: 0,
         };

@@ -45,4 +45,5 @@ mod over_mpi;
 mod real;
 mod regions;
 mod shmem;
+mod topology;
 mod user;

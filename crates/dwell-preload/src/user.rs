@@ -149,7 +149,7 @@ const LONGEST: usize = 200;
 ///
 /// # Safety
 /// `name` is null or the address of a string that ends in zero.
-unsafe fn text<'a>(name: *const c_char) -> Option<&'a str> {
+pub(crate) unsafe fn text<'a>(name: *const c_char) -> Option<&'a str> {
     if name.is_null() {
         return None;
     }

@@ -94,13 +94,14 @@ pub fn write(global: &Global, begin_realtime: u64, defs: &mut DefWriter) -> otf2
     writer.regions()?;
     writer.sites()?;
     writer.windows()?;
+    writer.topologies()?;
     writer.parameters()?;
     writer.counters()
 }
 
-struct Writer<'w> {
-    global: &'w Global,
-    defs: &'w mut DefWriter,
+pub(crate) struct Writer<'w> {
+    pub(crate) global: &'w Global,
+    pub(crate) defs: &'w mut DefWriter,
     empty: StringRef,
 }
 
@@ -349,11 +350,7 @@ impl Writer<'_> {
                 })?;
             }
         }
-        // Windows of no communicator are given one for their group.
-        let alone = shared.windows().iter().filter(|window| window.comm == CommId::UNKNOWN);
-        let mut alone: Vec<u32> = alone.map(|window| window.group.0).collect();
-        alone.sort_unstable();
-        alone.dedup();
+        let alone = self.groups_without_communicator();
         let first = shared.comms().len() as u32;
         for (id, group) in (first..).zip(&alone) {
             self.comm(CommRef(id), self.empty, GroupRef(*group))?;
@@ -374,6 +371,16 @@ impl Writer<'_> {
             self.defs.write(def::RmaWin { id: RmaWinRef(id), name, comm, flags })?;
         }
         Ok(())
+    }
+
+    /// Returns the groups of windows that belong to no communicator, ascending. Each is given a communicator.
+    pub(crate) fn groups_without_communicator(&self) -> Vec<u32> {
+        let windows = self.global.shared().windows().iter();
+        let alone = windows.filter(|window| window.comm == CommId::UNKNOWN);
+        let mut alone: Vec<u32> = alone.map(|window| window.group.0).collect();
+        alone.sort_unstable();
+        alone.dedup();
+        alone
     }
 
     fn parameters(&mut self) -> otf2::Result<()> {

@@ -76,6 +76,13 @@ pub enum Fact<'a> {
     Sample { id: u64, members: &'a [u8] },
     /// A text that is the value of a parameter, so that events can refer to it by an id.
     Text { id: u64, text: &'a str },
+    /// A Cartesian topology. `comm` is the id of the communicator that it arranges plus one, or 0 for all processes.
+    /// `grid` has a number for each dimension, as [`encode_numbers`] writes them: twice its size, plus one if it is
+    /// periodic.
+    Topology { id: u64, comm: u64, name: &'a str, grid: &'a [u8] },
+    /// Coordinates of the process in a topology, as [`encode_numbers`] writes them. A topology of a communicator has
+    /// none: its ranks are in row-major order.
+    Coordinates { topology: u64, at: &'a [u8] },
 }
 
 /// Largest number of frames of a calling context. Deeper contexts occur only in damaged streams and are dropped.
@@ -115,6 +122,8 @@ impl<'a> Fact<'a> {
             Self::Text { .. } => 17,
             Self::Context { .. } => 18,
             Self::Sample { .. } => 19,
+            Self::Topology { .. } => 20,
+            Self::Coordinates { .. } => 21,
         }
     }
 
@@ -162,6 +171,10 @@ impl<'a> Fact<'a> {
             Self::Text { id, text } => out.numbers(&[id]).text(text),
             Self::Sample { id, members } => out.numbers(&[id]).bytes(members),
             Self::Context { id, address, parent } => out.numbers(&[id, address, parent]),
+            Self::Topology { id, comm, name, grid } => {
+                out.numbers(&[id, comm]).text(name).bytes(grid)
+            }
+            Self::Coordinates { topology, at } => out.numbers(&[topology]).bytes(at),
         };
         let (fits, end) = (out.fits, out.at);
         let length = u16::try_from(end - HEADER).ok()?;
@@ -244,6 +257,11 @@ impl<'a> Fact<'a> {
                 Self::Context { id, address, parent }
             }
             19 => Self::Sample { id: i.number()?, members: i.bytes()? },
+            20 => {
+                let [id, comm] = i.numbers()?;
+                Self::Topology { id, comm, name: i.text()?, grid: i.bytes()? }
+            }
+            21 => Self::Coordinates { topology: i.number()?, at: i.bytes()? },
             _ => return Err(Damage::Tag(tag)),
         })
     }
@@ -253,7 +271,7 @@ impl<'a> Fact<'a> {
 pub(crate) const HEADER: usize = 8;
 
 /// The highest tag that this version writes.
-const LAST_TAG: u8 = 19;
+const LAST_TAG: u8 = 21;
 
 fn check(tag: u8, length: u16) -> u8 {
     let [low, high] = length.to_le_bytes();
@@ -406,6 +424,20 @@ pub fn decode_members(bytes: &[u8]) -> impl Iterator<Item = Member> {
     })
 }
 
+/// Writes a list of numbers in the encoding of [`Fact::Topology`] and [`Fact::Coordinates`]. Returns the number of bytes, or
+/// `None` if there is not enough room.
+pub fn encode_numbers(numbers: &[u64], into: &mut [u8]) -> Option<usize> {
+    let mut out = Output { into, at: 0, fits: true };
+    out.numbers(numbers);
+    out.fits.then_some(out.at)
+}
+
+/// Reads numbers that [`encode_numbers`] wrote. The iterator ends at the first one that is incomplete.
+pub fn decode_numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let mut input = Input(bytes);
+    std::iter::from_fn(move || input.number().ok())
+}
+
 struct Output<'o> {
     into: &'o mut [u8],
     at: usize,
@@ -500,6 +532,8 @@ mod tests {
         Fact::Text { id: 200, text: "cg" },
         Fact::Context { id: 3, address: 0x1000, parent: 2 },
         Fact::Sample { id: 1, members: &[6, 2, 0, 1, b'c', 0] },
+        Fact::Topology { id: 0, comm: 1, name: "grid", grid: &[9, 8] },
+        Fact::Coordinates { topology: 0, at: &[3, 1] },
     ];
 
     /// Encodes all sample facts into a block.

@@ -15,6 +15,7 @@
 //! | [`deadline`] | deadlines of steps that wait for other processes | polling within a deadline |
 //! | [`statistics`] | numbers that each process reports about its recording | added up by rank 0 alone |
 //! | [`definitions`] | the global definitions of an archive | the same ids for a finished and a recovered run |
+//! | `topologies` | Cartesian topologies in an archive | a grid of one shape on the same processes once |
 //! | [`collate`] | the profiles of all threads in a few files | a block has all rows of consecutive locations |
 //! | [`experiment`] | paths of files inside an experiment directory | |
 //! | [`stage`] | the chunk that a thread was filling, put back into its event file | can be interrupted and started again |
@@ -41,4 +42,5 @@ pub mod recover;
 pub mod stage;
 pub mod statistics;
 pub mod stream;
+mod topologies;
 pub mod unify;

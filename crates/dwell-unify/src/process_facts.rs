@@ -16,8 +16,9 @@ use crate::clock_correction::{ClockCorrection, Distance};
 use crate::facts::{self, DEPTH, Fact, STATIC_DATA};
 use crate::stream::{self, Headed};
 use crate::unify::{
-    Comm, CommId, Counter, Group, GroupId, Host, Label, Maps, Module, ModuleId, Parameter, Process,
-    Property, Region, Shared, Site, SiteId, Stack, StackId, Text, Thread, Window,
+    Comm, CommId, Coordinates, Counter, Dimension, Group, GroupId, Host, Label, MOST_DIMENSIONS,
+    Maps, Module, ModuleId, Parameter, Process, Property, Region, Shared, Site, SiteId, Stack,
+    StackId, Text, Thread, Topology, TopologyId, Window,
 };
 
 /// Contents of the stream of facts of one process: its definitions, its row, and the tables that translate the ids in
@@ -58,6 +59,7 @@ pub struct ProcessFacts {
     parameters: Vec<u32>,
     counters: Vec<u32>,
     texts: Vec<u32>,
+    topologies: Vec<u32>,
     modules: Vec<Loaded>,
     /// Number of ids of each space that the events use: see [`ProcessFacts::name`].
     named: [usize; SPACES.len()],
@@ -256,6 +258,28 @@ impl ProcessFacts {
             }
             Fact::Text { id, text } => {
                 put(&mut self.texts, id, self.shared.add_text(Text { text: text.into() }).0);
+            }
+            Fact::Topology { id, comm, name, grid } => {
+                let known = comm.checked_sub(1).map(|id| self.comms.get(usize::try_from(id).ok()?));
+                // A communicator whose definition is lost has no known ranks.
+                let comm = match known {
+                    None => CommId::UNKNOWN,
+                    Some(Some(id)) if *id != u32::MAX => CommId(*id),
+                    Some(_) => return,
+                };
+                let dimensions = facts::decode_numbers(grid).take(MOST_DIMENSIONS);
+                let dimensions = dimensions
+                    .map(|it| Dimension { size: (it >> 1) as u32, is_periodic: it & 1 == 1 })
+                    .collect();
+                let topology = Topology { comm, name: name.into(), dimensions };
+                put(&mut self.topologies, id, self.shared.add_topology(topology).0);
+            }
+            Fact::Coordinates { topology, at } => {
+                let known = usize::try_from(topology).ok().and_then(|id| self.topologies.get(id));
+                let Some(topology) = known.map(|id| TopologyId(*id)) else { return };
+                let at = facts::decode_numbers(at).take(MOST_DIMENSIONS).map(|it| it as u32);
+                let place = Coordinates { topology, rank: self.process.rank, at: at.collect() };
+                self.shared.add_coordinates(place);
             }
         }
     }

@@ -33,7 +33,7 @@
 //!
 //! | bytes of | are |
 //! |---|---|
-//! | [`Shared`] | version (u8 = 5), then of each kind in this order the number of definitions, and these |
+//! | [`Shared`] | version (u8 = 6), then of each kind in this order the number of definitions, and these |
 //! | [`Host`] | name (text) |
 //! | [`Property`] | name, value (texts) |
 //! | [`Region`] | name, meaning (texts), role, paradigm (u8) |
@@ -46,10 +46,12 @@
 //! | [`Counter`] | 1 if it is sampled (u8), number of members; of each: name, unit (texts), kind, source, mode (u8) |
 //! | [`Text`] | text |
 //! | [`Stack`] | how many sites it begins with as the one before, how many follow, these |
+//! | [`Topology`] | communicator (step), name (text), number of dimensions; of each: twice its size, plus 1 if periodic |
+//! | [`Coordinates`] | topology (step), rank (step), number of coordinates, these |
 //! | [`Maps`] | of each kind, until every id has its image: length of a run of consecutive images, first image (step from the end of the run before) |
 //! | [`Process`] | rank, pid, name (text), begin, end (step from begin), number of words of cores, these, number of numbers, numbers, number of threads, threads |
 //! | [`Thread`] | label (0 main, 1 and a text, 2 + number), events, first (step from begin), last (step from first), lost, number of numbers, numbers |
-//! | head of a message | `dwun`, version (u8 = 3), kind (u8) |
+//! | head of a message | `dwun`, version (u8 = 4), kind (u8) |
 //! | message up | head with kind 2, length of [`Shared`], [`Shared`], number of processes, number of locations, number of runs of hosts, of each: host (step), count; then the processes |
 //! | message down | head with kind 1, first location, number of locations, number of definitions, [`Maps`]; or head with kind 0 and nothing |
 //!
@@ -88,10 +90,12 @@ pub use group::{Group, Run};
 pub use maps::{Id, Map};
 pub use offline::{Offline, unify_offline};
 pub use process::{Global, Label, Process, Processes, Thread};
+pub(crate) use shared::MOST_DIMENSIONS;
 pub use shared::{
-    Comm, CommId, Counter, CounterId, Counts, GroupId, Host, HostId, Maps, Member, Module,
-    ModuleId, Parameter, ParameterId, Property, PropertyId, Region, RegionId, Shared, Site, SiteId,
-    Stack, StackId, Text, TextId, Window, WindowId,
+    Comm, CommId, Coordinates, CoordinatesId, Counter, CounterId, Counts, Dimension, GroupId, Host,
+    HostId, Maps, Member, Module, ModuleId, Parameter, ParameterId, Property, PropertyId, Region,
+    RegionId, Shared, Site, SiteId, Stack, StackId, Text, TextId, Topology, TopologyId, Window,
+    WindowId,
 };
 pub use tree::{Round, Unified, Upcalls, below, parent, rounds, unify};
 pub use wire::Damaged;

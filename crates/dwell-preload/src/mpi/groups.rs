@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::{Comm, CommChange, Members, Origin, What};
-use dwell_measure::process::{self, Process};
+use dwell_measure::process::{self, DIMENSIONS, Dimension, Process};
 use dwell_measure::recorder::{self, Recorder};
 use dwell_measure::thread::Call;
 use dwell_model::operation::Mode;
@@ -164,7 +164,7 @@ impl Shape for Create {
         Some((call, making))
     }
 
-    fn end((call, making): Self::State, _: &'static Hook, words: &Words<'_>, result: c_int) {
+    fn end((call, making): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(words);
         if making.started.is_some() {
             remember(&args, making.started, result);
@@ -180,12 +180,43 @@ impl Shape for Create {
             };
             match making.origin {
                 Some(origin) => {
-                    adopt(recorder.process(), handle, origin);
+                    let comm = adopt(recorder.process(), handle, origin);
+                    if let Some(comm) = comm.filter(|_| hook.row.name() == "MPI_Cart_create") {
+                        record_grid(recorder.process(), comm, handle);
+                    }
                 }
                 None => adopt_of_members(recorder.process(), &args, making.parent, handle),
             }
         });
     }
+}
+
+/// Defines the grid of a new communicator.
+#[cold]
+fn record_grid(process: &Process, comm: &Comm, handle: usize) {
+    let mut count = 0;
+    let mut lists = [[0; DIMENSIONS]; 3];
+    let [sizes, periods, coordinates] = &mut lists;
+    // SAFETY: the library has just made this communicator, and each list has room for `count` numbers.
+    let known = unsafe {
+        pmpi::cartdim_get(handle, &raw mut count) == 0
+            && usize::try_from(count).is_ok_and(|count| count <= DIMENSIONS)
+            && pmpi::cart_get(
+                handle,
+                count,
+                sizes.as_mut_ptr(),
+                periods.as_mut_ptr(),
+                coordinates.as_mut_ptr(),
+            ) == 0
+    };
+    if !known {
+        return;
+    }
+    let mut grid = [Dimension::default(); DIMENSIONS];
+    for (it, (size, period)) in grid.iter_mut().zip(sizes.iter().zip(periods.iter())) {
+        *it = Dimension { size: u32::try_from(*size).unwrap_or(0), is_periodic: *period != 0 };
+    }
+    process.grid_of_comm(comm, grid.get(..count as usize).unwrap_or_default());
 }
 
 /// Registers a communicator that only its own members have created.

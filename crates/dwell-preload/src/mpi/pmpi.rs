@@ -71,6 +71,7 @@ functions! {
     request_f2c = "PMPI_Request_f2c"(handle: c_int) -> usize;
     type_f2c = "PMPI_Type_f2c"(handle: c_int) -> usize;
     win_f2c = "PMPI_Win_f2c"(handle: c_int) -> usize;
+    cart_get = "PMPI_Cart_get"(comm: usize, most: c_int, dimensions: *mut c_int, periods: *mut c_int, coordinates: *mut c_int);
     cart_shift = "PMPI_Cart_shift"(comm: usize, dimension: c_int, distance: c_int, source: *mut c_int, target: *mut c_int);
     cartdim_get = "PMPI_Cartdim_get"(comm: usize, dimensions: *mut c_int);
     comm_create_from_group = "PMPI_Comm_create_from_group"(group: usize, tag: *const c_char, info: usize, errors: usize, comm: *mut usize);

@@ -10,12 +10,14 @@ use super::maps::{Id, Map};
 use super::table::Table;
 use super::wire::{Damaged, Input, put};
 
+pub(crate) use kinds::MOST_DIMENSIONS;
 pub use kinds::{
-    Comm, Counter, Host, Member, Module, Parameter, Property, Region, Site, Stack, Text, Window,
+    Comm, Coordinates, Counter, Dimension, Host, Member, Module, Parameter, Property, Region, Site,
+    Stack, Text, Topology, Window,
 };
 
 /// First byte of encoded definitions. To be raised when the layout changes.
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
 
 /// Operations that every kind of definition has: encoding, decoding, and replacing the ids that it refers to.
 trait Definition: Clone + Eq + Ord + Hash {
@@ -295,6 +297,10 @@ kinds! {
     texts, text, add_text: Text as TextId;
     /// Call paths: call sites, each with the call sites of the functions around it.
     stacks, stack, add_stack: Stack as StackId;
+    /// Cartesian topologies: grids of processes.
+    topologies, topology, add_topology: Topology as TopologyId;
+    /// Coordinates of processes in topologies that the program describes.
+    coordinates, coordinates_by_id, add_coordinates: Coordinates as CoordinatesId;
 }
 
 fn encode_list<T: Definition>(list: &[T], out: &mut Vec<u8>) {

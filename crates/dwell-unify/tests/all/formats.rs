@@ -11,8 +11,8 @@ use dwell_unify::collate::{block, part};
 use dwell_unify::stream;
 use dwell_unify::unify::tree::{Answer, Node};
 use dwell_unify::unify::{
-    Comm, CommId, Counter, Group, Host, Label, Member, Module, Parameter, Process, Property,
-    Region, Shared, Site, Stack, Text, Thread, Window,
+    Comm, CommId, Coordinates, Counter, Dimension, Group, Host, Label, Member, Module, Parameter,
+    Process, Property, Region, Shared, Site, Stack, Text, Thread, Topology, Window,
 };
 use otf2::enums::MappingType;
 use otf2::id::{LocationRef, Time};
@@ -114,6 +114,12 @@ fn process(rank: u64) -> (Shared, Process) {
     let members = vec![Member { name, unit, kind: 4, source: 2, mode: 0 }];
     shared.add_counter(Counter { members, is_sampled: true });
     shared.add_text(Text { text: "grün".into() });
+    let dimension = |size| Dimension { size, is_periodic: size == 2 };
+    let dimensions = vec![dimension(2), dimension(300)];
+    shared.add_topology(Topology { comm, name: "rows".into(), dimensions: dimensions.clone() });
+    let topology = Topology { comm: CommId::UNKNOWN, name: "grid".into(), dimensions };
+    let topology = shared.add_topology(topology);
+    shared.add_coordinates(Coordinates { topology, rank, at: vec![rank as u32 % 2, 299] });
     let thread = |label, events| Thread {
         label,
         events,
@@ -142,26 +148,26 @@ fn process(rank: u64) -> (Shared, Process) {
 
 /// The message of ranks 2 and 3 of four, and the answers to both.
 #[test]
-fn messages_are_written_as_version_3_says() {
+fn messages_are_written_as_version_4_says() {
     let leaf = |rank| {
         let (shared, process) = process(rank);
         Node::leaf(shared, process).0
     };
     let (mut second, mut first) = (leaf(2), leaf(0));
     second.take(leaf(3));
-    golden::hold("gathered-3.message", &second.encode());
+    golden::hold("gathered-4.message", &second.encode());
     first.take(leaf(1));
     let child = first.take(second);
     let (answer, _) = first.finish(4);
-    golden::hold("accepted-3.message", &answer.of_child(&child).encode());
-    golden::hold("refused-3.message", &Answer::refusal());
+    golden::hold("accepted-4.message", &answer.of_child(&child).encode());
+    golden::hold("refused-4.message", &Answer::refusal());
 }
 
 #[test]
-fn messages_of_version_3_are_read() {
-    let node = Node::decode(&golden::read("gathered-3.message"), 2, 4).unwrap();
-    let answer = Answer::decode(&golden::read("accepted-3.message"), &node.counts()).unwrap();
-    let refused = Answer::decode(&golden::read("refused-3.message"), &node.counts());
+fn messages_of_version_4_are_read() {
+    let node = Node::decode(&golden::read("gathered-4.message"), 2, 4).unwrap();
+    let answer = Answer::decode(&golden::read("accepted-4.message"), &node.counts()).unwrap();
+    let refused = Answer::decode(&golden::read("refused-4.message"), &node.counts());
     let mut text = format!("{refused:?}\n{answer:?}\n");
     let (_, global) = node.finish(4);
     let shared = global.shared();
@@ -177,10 +183,12 @@ fn messages_of_version_3_are_read() {
     list(&mut text, shared.counters());
     list(&mut text, shared.texts());
     list(&mut text, shared.stacks());
+    list(&mut text, shared.topologies());
+    list(&mut text, shared.coordinates());
     for (location, process) in global.processes() {
         writeln!(text, "{location:?} {process:?}").unwrap();
     }
-    golden::hold("messages-3.txt", text.as_bytes());
+    golden::hold("messages-4.txt", text.as_bytes());
 }
 
 /// Adds definitions to a text, one a line.

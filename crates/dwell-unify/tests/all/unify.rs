@@ -4,9 +4,10 @@ use std::io;
 
 use dwell_unify::unify::tree::{Answer, Node};
 use dwell_unify::unify::{
-    Comm, CommId, Counter, Global, Group, GroupId, Host, HostId, Label, Maps, Module, ModuleId,
-    Offline, Parameter, Process, Property, Region, Run, Shared, Site, SiteId, Stack, Text, Thread,
-    Unified, Upcalls, Window, block, gather, unify, unify_offline,
+    Comm, CommId, Coordinates, Counter, Dimension, Global, Group, GroupId, Host, HostId, Label,
+    Maps, Module, ModuleId, Offline, Parameter, Process, Property, Region, Run, Shared, Site,
+    SiteId, Stack, Text, Thread, Topology, Unified, Upcalls, Window, block, gather, unify,
+    unify_offline,
 };
 use fastrand::Rng;
 use otf2::id::{LocationRef, Time};
@@ -478,7 +479,7 @@ fn noise_is_an_error_or_harmless() {
 }
 
 #[test]
-fn the_layout_is_version_5() {
+fn the_layout_is_version_6() {
     let mut shared = Shared::default();
     shared.add_host(Host { name: "n1".into() });
     shared.add_host(Host { name: "n2".into() });
@@ -497,9 +498,12 @@ fn the_layout_is_version_5() {
     shared.add_text(Text { text: "tu".into() });
     shared.add_stack(Stack { sites: vec![SiteId(1)] });
     shared.add_stack(Stack { sites: vec![SiteId(1), SiteId(0)] });
+    let dimensions = vec![Dimension { size: 3, is_periodic: true }];
+    let topology = shared.add_topology(Topology { comm, name: "g".into(), dimensions });
+    shared.add_coordinates(Coordinates { topology, rank: 2, at: vec![1] });
     #[rustfmt::skip]
     let golden = [
-        5,
+        6,
         2, 0, 2, b'n', b'1', 1, 1, b'2',
         1, 0, 1, b'a', 0, 1, b'b',
         1, 0, 3, b'p', b'u', b't', 0, 1, b'm', 2, 3,
@@ -512,6 +516,8 @@ fn the_layout_is_version_5() {
         1, 0, 1, 0, 1, b'c', 0, 1, b'B', 10, 3, 17,
         2, 0, 1, b't', 1, 1, b'u',
         2, 0, 1, 1, 1, 1, 0,
+        1, 2, 0, 1, b'g', 1, 7,
+        1, 2, 4, 1, 1,
     ];
     assert_eq!(shared.encode(), golden);
     assert_eq!(Shared::decode(&golden), Ok(shared));

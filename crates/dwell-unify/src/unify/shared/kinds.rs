@@ -6,7 +6,7 @@ use otf2::enums::{MetricMode, MetricType};
 
 use super::super::group::Group;
 use super::super::wire::{Damaged, Input, put, put_bytes, put_step, put_text};
-use super::{CommId, Definition, GroupId, Maps, ModuleId, Shared, SiteId};
+use super::{CommId, Definition, GroupId, Maps, ModuleId, Shared, SiteId, TopologyId};
 
 /// A machine that processes run on. Machines of the same name are one definition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -183,6 +183,133 @@ impl Definition for Stack {
 
     fn heap(&self) -> usize {
         self.sites.capacity() * size_of::<SiteId>()
+    }
+}
+
+/// A Cartesian topology: processes in a grid.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Topology {
+    /// Communicator whose ranks are in row-major order in the grid, or [`CommId::UNKNOWN`] for all processes of the run,
+    /// each of which has a [`Coordinates`].
+    pub comm: CommId,
+    /// Name of the topology.
+    pub name: String,
+    /// Dimensions of the grid, the slowest first.
+    pub dimensions: Vec<Dimension>,
+}
+
+/// A dimension of a [`Topology`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Dimension {
+    /// Number of places along the dimension.
+    pub size: u32,
+    /// Set if the last place is next to the first.
+    pub is_periodic: bool,
+}
+
+/// Largest number of dimensions of a topology.
+pub(crate) const MOST_DIMENSIONS: usize = 32;
+
+/// The place of a process in a topology.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Coordinates {
+    /// The topology, or [`TopologyId::UNKNOWN`].
+    pub topology: TopologyId,
+    /// Rank of the process.
+    pub rank: u64,
+    /// Coordinates, one for each dimension, counted from 0.
+    pub at: Vec<u32>,
+}
+
+impl Definition for Topology {
+    const LEAST: usize = 4;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        let last = before.map_or(0, |it| it.comm.0.wrapping_add(1));
+        put_step(out, last.into(), self.comm.0.wrapping_add(1).into());
+        put_text(out, before.map_or("", |it| &it.name), &self.name);
+        put(out, self.dimensions.len() as u64);
+        for it in &self.dimensions {
+            put(out, u64::from(it.size) << 1 | u64::from(it.is_periodic));
+        }
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        let last = before.map_or(0, |it| it.comm.0.wrapping_add(1));
+        let comm = input.step(last.into(), "communicator of a topology")?;
+        let comm = u32::try_from(comm).map_err(|_| input.fault("communicator of a topology"))?;
+        let name = input.text(before.map_or("", |it| &it.name), "name of a topology")?;
+        let mut dimensions = Vec::new();
+        for _ in 0..input.count(1, "number of dimensions")? {
+            let number = input.number("dimension")?;
+            let size = u32::try_from(number >> 1).map_err(|_| input.fault("dimension"))?;
+            dimensions.push(Dimension { size, is_periodic: number & 1 == 1 });
+        }
+        Ok(Self { comm: CommId(comm.wrapping_sub(1)), name, dimensions })
+    }
+
+    fn relinked(&self, maps: &Maps) -> Cow<'_, Self> {
+        match maps.comms.apply(self.comm) {
+            comm if comm == self.comm => Cow::Borrowed(self),
+            comm => Cow::Owned(Self { comm, ..self.clone() }),
+        }
+    }
+
+    fn is_linked(&self, shared: &Shared) -> bool {
+        self.comm == CommId::UNKNOWN || shared.comm(self.comm).is_some()
+    }
+
+    fn unlink(&mut self) {
+        self.comm = CommId::UNKNOWN;
+    }
+
+    fn heap(&self) -> usize {
+        self.name.capacity() + self.dimensions.capacity() * size_of::<Dimension>()
+    }
+}
+
+impl Definition for Coordinates {
+    const LEAST: usize = 3;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        let (topology, rank) = before.map_or((0, 0), |it| (it.topology.0.wrapping_add(1), it.rank));
+        put_step(out, topology.into(), self.topology.0.wrapping_add(1).into());
+        put_step(out, rank, self.rank);
+        put(out, self.at.len() as u64);
+        for it in &self.at {
+            put(out, (*it).into());
+        }
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        let (topology, rank) = before.map_or((0, 0), |it| (it.topology.0.wrapping_add(1), it.rank));
+        let topology = input.step(topology.into(), "topology of a place")?;
+        let topology = u32::try_from(topology).map_err(|_| input.fault("topology of a place"))?;
+        let rank = input.step(rank, "rank of a place")?;
+        let mut at = Vec::new();
+        for _ in 0..input.count(1, "number of coordinates")? {
+            at.push(input.small("coordinate")?);
+        }
+        Ok(Self { topology: TopologyId(topology.wrapping_sub(1)), rank, at })
+    }
+
+    fn relinked(&self, maps: &Maps) -> Cow<'_, Self> {
+        match maps.topologies.apply(self.topology) {
+            topology if topology == self.topology => Cow::Borrowed(self),
+            topology => Cow::Owned(Self { topology, ..self.clone() }),
+        }
+    }
+
+    fn is_linked(&self, shared: &Shared) -> bool {
+        self.topology == TopologyId::UNKNOWN || shared.topology(self.topology).is_some()
+    }
+
+    fn unlink(&mut self) {
+        self.topology = TopologyId::UNKNOWN;
+    }
+
+    fn heap(&self) -> usize {
+        self.at.capacity() * size_of::<u32>()
     }
 }
 
