@@ -9,6 +9,8 @@ pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod sections;
 mod summed;
+mod system_tree;
+mod topologies;
 pub(crate) mod tree;
 
 /// Result of a replay with all patterns.

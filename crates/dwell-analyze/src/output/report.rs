@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path as FilePath;
 
 use cubex::{
-    Cnode, CnodeId, Group, GroupId, Location, MetaBuilder, Metric, MetricId, MetricWriter, Owner,
-    Region, RegionId, ReportWriter, Rows, SystemNode, SystemNodeId, ValuesPlace,
+    Cnode, CnodeId, MetaBuilder, Metric, MetricId, MetricWriter, Owner, Region, RegionId,
+    ReportWriter, Rows, ValuesPlace,
 };
 use dwell_log::quantity::Quantity as Q;
 use dwell_model::layer::Layer;
@@ -19,12 +19,12 @@ use dwell_trace::ids::{CallPathNumber, Ordinal};
 use dwell_trace::names;
 use dwell_trace::names::Setting;
 use dwell_trace::world::World;
-use otf2::Definition;
 use otf2::id::MetricRef;
 use otf2::read::Definitions;
 
 use crate::engine::paths::{Counted, Node};
 use crate::output::tree::{Branch, Totals, Tree};
+use crate::output::{system_tree, topologies};
 
 /// Source of the values of a metric.
 #[derive(Clone, Copy, Debug)]
@@ -567,7 +567,8 @@ pub(crate) fn begin(
         }));
     }
     let cnodes = call_tree(defs, tree, &mut builder);
-    system_tree(defs, world, &mut builder);
+    let groups = system_tree::add(defs, world, &mut builder);
+    topologies::add(defs, world, &groups, &mut builder);
     let writer = ReportWriter::create(path, builder.finish()?)?;
 
     let mut sheets = Sheets { all: Vec::new(), cnodes };
@@ -626,58 +627,6 @@ fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<
         cnodes.push(builder.cnode(parent, Cnode { region, file, line }));
     }
     cnodes
-}
-
-/// Name and class of a node that is not known, for processes without one.
-const NOWHERE: (&str, &str) = ("unknown", "node");
-
-/// Writes nodes, processes and locations. A report numbers locations in the order of its tree, and an archive in the
-/// order of ranks, so a node whose ranks are not consecutive occurs several times.
-fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
-    let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
-    let nodes: BTreeMap<u32, (u32, String, String)> = defs
-        .iter()
-        .filter_map(|definition| match definition {
-            Definition::SystemTreeNode(it) => Some(it),
-            _ => None,
-        })
-        .map(|it| (it.id.0, (it.parent.0, text(it.name), text(it.class_name))))
-        .collect();
-    let inner: BTreeSet<u32> = nodes.values().map(|node| node.0).collect();
-    // Nodes above the last process, from the root on.
-    let mut open: Vec<(u32, SystemNodeId)> = Vec::new();
-    for (rank, (process, title)) in
-        (0..).zip(world.system.processes.iter().zip(&world.system.titles))
-    {
-        let mut chain = Vec::new();
-        if inner.contains(&title.parent.0) || !nodes.contains_key(&title.parent.0) {
-            chain.push(u32::MAX);
-        }
-        let mut at = title.parent.0;
-        // A damaged tree may contain a cycle.
-        while let Some((parent, ..)) = nodes.get(&at).filter(|_| chain.len() <= nodes.len()) {
-            chain.push(at);
-            at = *parent;
-        }
-        chain.reverse();
-        let same = open.iter().zip(&chain).take_while(|(open, id)| open.0 == **id).count();
-        open.truncate(same);
-        for &id in chain.iter().skip(same) {
-            let known = nodes.get(&id).map(|(_, name, class)| (name.as_str(), class.as_str()));
-            let (name, class) = known.unwrap_or(NOWHERE);
-            let node = SystemNode { name, class, ..SystemNode::default() };
-            let parent = open.last().map(|(_, node)| *node);
-            open.push((id, builder.system_node(parent, node)));
-        }
-        let Some((_, parent)) = open.last() else { continue };
-        let group: GroupId =
-            builder.group(*parent, Group { name: &title.name, rank, kind: "process" });
-        let places = world.system.places.get(process.locations()).unwrap_or_default();
-        for (thread, place) in (0..).zip(places) {
-            let location = Location { name: &place.name, rank: thread, kind: "thread" };
-            builder.location(group, location);
-        }
-    }
 }
 
 /// Returns the name of the metric that a wait on paths of some class is booked as.

@@ -28,6 +28,7 @@ mod speed;
 mod spill;
 mod support;
 mod threads;
+mod topologies;
 mod transfer;
 mod traps;
 mod what_if;

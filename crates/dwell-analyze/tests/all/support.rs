@@ -9,20 +9,20 @@ use std::path::Path;
 use dwell_analyze::{Analysis, Cut, Options};
 use dwell_model::archive;
 use otf2::enums::{
-    Base, CollectiveOp, CollectiveRoot, CommFlag, GroupFlag, GroupType, LocationGroupType,
-    LocationType, MetricMode, MetricOccurrence, MetricType, Paradigm, ParameterType, RecorderKind,
-    RegionFlag, RegionRole, RmaSyncLevel, RmaWinFlag, Type,
+    Base, CartPeriodicity, CollectiveOp, CollectiveRoot, CommFlag, GroupFlag, GroupType,
+    LocationGroupType, LocationType, MetricMode, MetricOccurrence, MetricType, Paradigm,
+    ParameterType, RecorderKind, RegionFlag, RegionRole, RmaSyncLevel, RmaWinFlag, Type,
 };
 use otf2::event::{
     Enter, Leave, Metric, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking, RmaPut, RmaWaitChange,
 };
 use otf2::id::{
-    AttributeRef, CallingContextRef, CommRef, GroupRef, LocationGroupRef, LocationRef, MatchingId,
-    MetricMemberRef, MetricRef, ParameterRef, Rank, RegionRef, RmaWinRef, SourceCodeLocationRef,
-    StringRef, SystemTreeNodeRef, Time,
+    AttributeRef, CallingContextRef, CartDimensionRef, CartTopologyRef, CommRef, GroupRef,
+    LocationGroupRef, LocationRef, MatchingId, MetricMemberRef, MetricRef, ParameterRef, Rank,
+    RegionRef, RmaWinRef, SourceCodeLocationRef, StringRef, SystemTreeNodeRef, Time,
 };
 use otf2::value::MetricValue;
-use otf2::write::ArchiveWriter;
+use otf2::write::{ArchiveWriter, DefWriter};
 use otf2::{Archive, Attribute, AttributeValue, Event, List, def};
 use tempfile::TempDir;
 
@@ -340,6 +340,7 @@ impl<'w> World<'w> {
         for (id, members) in (FIRST_GROUP..).zip(self.groups) {
             group(id, GroupType::CommGroup, GroupFlag::GLOBAL_MEMBERS, members);
         }
+        self.grid(&mut defs);
         let static_data = defs.string("static data of all PEs").unwrap();
         for number in 0..=self.groups.len() as u32 {
             let (id, parent, flags) = (CommRef(number), CommRef::UNDEFINED, CommFlag::NONE);
@@ -373,6 +374,28 @@ impl<'w> World<'w> {
         })
         .unwrap();
         defs.finish().unwrap();
+    }
+
+    /// Writes a topology with a row for each node, if all nodes have as many processes.
+    fn grid(&self, defs: &mut DefWriter) {
+        let (processes, across) = (self.processes.len() as u32, self.per_node as u32);
+        if !processes.is_multiple_of(across) {
+            return;
+        }
+        let sizes = [(processes / across, CartPeriodicity::False), (across, CartPeriodicity::True)];
+        for (id, (size, cart_periodicity)) in (0..).map(CartDimensionRef).zip(sizes) {
+            let name = defs.string(&format!("dimension {}", id.0)).unwrap();
+            defs.write(def::CartDimension { id, name, size, cart_periodicity }).unwrap();
+        }
+        let (id, name) = (CartTopologyRef(0), defs.string("nodes").unwrap());
+        let (communicator, dimensions) = (CommRef(0), [CartDimensionRef(0), CartDimensionRef(1)]);
+        let cart_dimensions = List::from(&dimensions[..]);
+        defs.write(def::CartTopology { id, name, communicator, cart_dimensions }).unwrap();
+        for rank in 0..processes {
+            let at = [rank / across, rank % across];
+            let (rank, coordinates) = (Rank(rank), List::from(&at[..]));
+            defs.write(def::CartCoordinate { cart_topology: id, rank, coordinates }).unwrap();
+        }
     }
 
     /// Analyses the archive with several ways of cutting windows, and passes each result to `check`.

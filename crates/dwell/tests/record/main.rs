@@ -65,6 +65,7 @@ mod starts;
 mod sums;
 #[path = "../support/mod.rs"]
 mod support;
+mod topologies;
 mod trace;
 mod trial;
 mod ucx;
