@@ -43,12 +43,12 @@ export function hasMpi() {
   return process.env.DWELL_REQUIRE_MPI === "1" || (existsSync("/usr/bin/mpicc.openmpi") && existsSync("/usr/bin/mpirun.openmpi"));
 }
 
-/** A recorded run of an MPI program of tests/programs on two processes, analysed if it is no profile. */
-export function recordedMpi(program, name, { options = [], args = [], isAnalysed = true } = {}) {
+/** A recorded run of an MPI program of tests/programs, on two processes unless said otherwise, analysed if it is no profile. */
+export function recordedMpi(program, name, { options = [], args = [], isAnalysed = true, processes = 2 } = {}) {
   const env = { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1", OMPI_MCA_rmaps_base_oversubscribe: "1" };
   const directory = join(root, name);
   execFileSync("mpicc.openmpi", ["-g", "-I", resolve("../include"), "-o", join(root, program), resolve(`../tests/programs/${program}.c`)], { cwd: root, env });
-  execFileSync("mpirun.openmpi", ["-np", "2", DWELL, "run", ...options, "-o", directory, `./${program}`, ...args], { cwd: root, env, stdio: "ignore" });
+  execFileSync("mpirun.openmpi", ["-np", String(processes), DWELL, "run", ...options, "-o", directory, `./${program}`, ...args], { cwd: root, env, stdio: "ignore" });
   if (isAnalysed) dwell("analyze", directory, "--top", "0");
   return directory;
 }

@@ -53,6 +53,44 @@ export function truths(runs, tab) {
       await context.close();
     },
 
+    async "spread: processes stand on the grids of the program, rows downwards"(browser) {
+      if (!hasMpi()) return;
+      const run = recordedMpi("mpi_cart", "cart", { args: ["10"], processes: 4 });
+      const { page, context, problems } = await tab(browser, { runs: [run] });
+      const { topologies } = await asked(page, "runs/0/topologies");
+      assert.deepEqual(topologies.map((it) => it.name), ["MPI grid 2 x 2", "turned"]);
+      const grids = { 0: (rank) => [rank >> 1, rank & 1], 1: (rank) => [1 - (rank & 1), rank >> 1] };
+      for (const [map, place] of Object.entries(grids)) {
+        await go(page, { view: "spread", metric: "mpi_barrier_wait", map });
+        const box = await page.locator("canvas").first().boundingBox();
+        const found = await page.evaluate((box) => {
+          const hits = new Map();
+          for (let y = box.y; y < box.y + box.height; y += 8) {
+            for (let x = box.x; x < box.x + box.width; x += 8) {
+              const hit = __dwell.hit(x, y);
+              if (hit) hits.set(hit.location, hit);
+            }
+          }
+          return [...hits.values()];
+        }, box);
+        assert.equal(found.length, 4);
+        for (const one of found) {
+          const [row, column] = place(one.location);
+          assert.match(one.text, new RegExp(`at ${row}, ${column} of 2 × 2`));
+          for (const other of found) {
+            const [below, right] = place(other.location);
+            if (below > row) assert.ok(other.y > one.y, `${other.location} is below ${one.location}`);
+            if (right > column) assert.ok(other.x > one.x, `${other.location} is to the right of ${one.location}`);
+          }
+        }
+        // The second row of the grid of MPI comes late, so it waits least.
+        const waits = found.sort((a, b) => a.location - b.location).map((it) => it.value);
+        assert.ok(Math.max(waits[2], waits[3]) < Math.min(waits[0], waits[1]), String(waits));
+      }
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
     async "matrix: a finding leads to its own waits, of whatever kind"(browser) {
       if (!hasShmem()) return;
       const halo = recorded("late_halo", "halo-waits");

@@ -10,66 +10,16 @@ import { ScaleKey } from "../scale";
 import { colour, type Hit, Picture } from "../canvas";
 import { pathOf } from "../model";
 import { type Models, of, parameters, type Shown, useInterest, useModels, useSelected } from "../runs";
+import { type Grid, gridOf } from "../grid";
 import { SpanNote } from "../span";
 import { go, link, state } from "../state";
-import type { FiveNumbers, LocationNames, Metric, Spread, Topologies } from "../types";
+import type { FiveNumbers, LocationNames, Metric, Spread, Topologies, Topology } from "../types";
 import { ancestors } from "../values";
 
 export function SpreadView({ shown }: { shown: Shown }): JSX.Element {
   const models = useModels(shown);
   if (!models) return <p class="empty" aria-busy="true">Reading the report …</p>;
   return <Spreads shown={shown} models={models} />;
-}
-
-/** Where locations stand: one behind the other, or as a topology of the report says. */
-interface Grid {
-  width: number;
-  height: number;
-  /** The location at a place; -1 if there is none. */
-  at: (x: number, y: number) => number;
-  place: (location: number) => [number, number];
-}
-
-function gridOf(count: number, topologies: Topologies | undefined, wanted: string | undefined): Grid {
-  const topology = wanted === undefined ? undefined : topologies?.topologies[Number(wanted)];
-  if (topology && topology.sizes.length > 0) {
-    const sizes = topology.sizes;
-    const width = sizes[0] ?? 1;
-    // Dimensions beyond the second stand side by side, with a gap.
-    const second = sizes[1] ?? 1;
-    const slabs = sizes.slice(2).reduce((a, b) => a * b, 1);
-    const where = new Map<number, number>();
-    const places: [number, number][] = [];
-    const across = Math.ceil(Math.sqrt(slabs));
-    for (let location = 0; location < count; location++) {
-      const at = topology.coordinates.slice(location * sizes.length, (location + 1) * sizes.length);
-      if (at.some((it) => it < 0) || at.length === 0) {
-        places.push([-1, -1]);
-        continue;
-      }
-      let slab = 0;
-      for (let d = sizes.length - 1; d >= 2; d--) slab = slab * (sizes[d] ?? 1) + (at[d] ?? 0);
-      const x = (at[0] ?? 0) + (slab % across) * (width + (across > 1 ? 1 : 0));
-      const y = (at[1] ?? 0) + Math.floor(slab / across) * (second + (across > 1 ? 1 : 0));
-      places.push([x, y]);
-      where.set(y * 1e6 + x, location);
-    }
-    const down = Math.ceil(slabs / across);
-    return {
-      width: across * (width + (across > 1 ? 1 : 0)),
-      height: down * (second + (down > 1 ? 1 : 0)),
-      at: (x, y) => where.get(y * 1e6 + x) ?? -1,
-      place: (location) => places[location] ?? [-1, -1],
-    };
-  }
-  // A few stand side by side.
-  const width = count <= 8 ? Math.max(1, count) : Math.ceil(Math.sqrt(count * 1.6));
-  return {
-    width,
-    height: Math.ceil(count / width),
-    at: (x, y) => (x < 0 || x >= width || y < 0 || y * width + x >= count ? -1 : y * width + x),
-    place: (location) => [location % width, Math.floor(location / width)],
-  };
 }
 
 function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Element {
@@ -90,7 +40,13 @@ function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Eleme
     const [places, values] = [models.compared?.locations, otherRow.value];
     return places ? Float64Array.from(row.value, (_, at) => values[places[at] ?? -1] ?? 0) : values;
   }, [row.value, otherRow.value, models, shown.second]);
-  const reach = useMemo(() => row.value?.reduce((far, value, at) => Math.max(far, Math.abs((beside?.[at] ?? value) - value)), 0) ?? 0, [row.value, beside]);
+  const topology = layout === undefined || layout === "rows" ? undefined : topologies?.topologies[Number(layout)];
+  const grid = useMemo(() => gridOf(row.value?.length ?? 0, topology), [row.value?.length, topology]);
+  // Threads of a process are at one place.
+  const placed = useMemo(() => row.value && grid.together(row.value), [row.value, grid]);
+  const placedBeside = useMemo(() => beside && grid.together(beside), [beside, grid]);
+  const most = useMemo(() => placed?.reduce((most, value) => Math.max(most, value), 0) ?? 0, [placed]);
+  const reach = useMemo(() => placed?.reduce((far, value, at) => Math.max(far, Math.abs((placedBeside?.[at] ?? value) - value)), 0) ?? 0, [placed, placedBeside]);
   return (
     <>
       <div class="toolbar">
@@ -143,14 +99,14 @@ function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Eleme
             </ol>
           </section>
           <section class={`pane${row.stale ? " stale" : ""}`} aria-label="Map of locations">
-            <div class="pane-head"><h2>{beside ? "Change at every location" : "Every location"}</h2>
+            <div class="pane-head"><h2>{beside ? "Change at every location" : "Every location"}{topology && !table && `, on ${topology.name || "a topology"}`}</h2>
               <span class="dim">{grouped(spread.value.locations.count)} locations{beside && `, from ${shown.names[0]} to ${shown.names[1]}`}</span><span class="grow" />
               {beside ? <ScaleKey low={change(-reach, metric.unit)} high={change(reach, metric.unit)} diverging />
-                : <ScaleKey low="0" high={amount(spread.value.locations.max, metric.unit)} />}
+                : <ScaleKey low="0" high={amount(most, metric.unit)} />}
             </div>
             {row.value && (table
               ? <LocationTable run={shown.first} row={row.value} other={beside} names={shown.names} unit={metric.unit} />
-              : <HeatMap run={shown.first} row={row.value} other={beside} names={shown.names} reach={reach} unit={metric.unit} topologies={topologies} layout={layout === "rows" ? undefined : layout} />)}
+              : <HeatMap run={shown.first} row={placed ?? row.value} other={placedBeside} names={shown.names} reach={reach} unit={metric.unit} grid={grid} topology={topology} />)}
           </section>
         </div>
       )}
@@ -266,6 +222,9 @@ function useName(run: string): (location: number) => string {
   );
 }
 
+/** Room for the coordinates beside a topology. */
+const RIM = 34;
+
 function HeatMap(props: {
   run: string;
   row: Float64Array;
@@ -274,11 +233,10 @@ function HeatMap(props: {
   /** Greatest change of a location. */
   reach: number;
   unit: string;
-  topologies: Topologies | undefined;
-  layout: string | undefined;
+  grid: Grid;
+  topology: Topology | undefined;
 }): JSX.Element {
-  const { row, unit, other, reach } = props;
-  const grid = useMemo(() => gridOf(row.length, props.topologies, props.layout), [row.length, props.topologies, props.layout]);
+  const { row, other, unit, reach, grid, topology } = props;
   // From 0, so that equal values look equal.
   const max = useMemo(() => row.reduce((most, value) => Math.max(most, value), 0), [row]);
   const partOf = (location: number): number => {
@@ -289,8 +247,9 @@ function HeatMap(props: {
   const name = useName(props.run);
   const [size, setSize] = useState({ width: 1, height: 1 });
   const scale = (width: number, height: number) => {
-    const cell = Math.min((width - 16) / grid.width, (height - 16) / grid.height, row.length <= 16 ? 132 : 96);
-    return { cell, left: Math.max(8, (width - cell * grid.width) / 2), top: 8 };
+    const rim = topology ? RIM : 8;
+    const cell = Math.min((width - rim - 8) / grid.width, (height - rim - 8) / grid.height, row.length <= 16 ? 132 : 96);
+    return { cell, left: Math.max(rim, (width - cell * grid.width) / 2), top: rim };
   };
   const draw = (context: CanvasRenderingContext2D, width: number, height: number) => {
     if (width !== size.width || height !== size.height) setSize({ width, height });
@@ -327,12 +286,25 @@ function HeatMap(props: {
       }
       context.stroke();
     }
+    if (topology) {
+      context.font = `12px ${colour("--font")}`;
+      context.fillStyle = colour("--text-dim");
+      // Coordinates, as many as there is room for.
+      const every = Math.max(1, Math.ceil(26 / cell));
+      context.textAlign = "center";
+      context.textBaseline = "bottom";
+      for (let x = 0; x < grid.across; x += every) context.fillText(String(x), left + (x + 0.5) * cell, top - 5);
+      context.textAlign = "right";
+      context.textBaseline = "middle";
+      for (let y = 0; y < grid.down; y += every) context.fillText(String(y), left - 7, top + (y + 0.5) * cell);
+    }
     if (cell > 60) {
       context.font = `12px ${colour("--font")}`;
       context.textAlign = "center";
       context.textBaseline = "middle";
       row.forEach((_, location) => {
         const [x, y] = grid.place(location);
+        if (grid.at(x, y) !== location) return;
         context.fillStyle = textOn(other ? differenceRgb(2 * partOf(location) - 1) : amountRgb(partOf(location)));
         if (x < 0) return;
         const delta = (other?.[location] ?? 0) - (row[location] ?? 0);
@@ -353,7 +325,7 @@ function HeatMap(props: {
       ? `${props.names[0]} ${amount(value, unit)}\n${props.names[1]} ${amount(then, unit)}\nchange ${change(then - value, unit)}`
       : amount(value, unit);
     return {
-      text: `${name(location)}\n${told}`,
+      text: `${name(location)}${topology ? `\nat ${grid.coordinates(location).join(", ")} of ${topology.sizes.join(" × ")}` : ""}\n${told}`,
       x: left + (x + 0.5) * cell,
       y: top + (y + 0.5) * cell,
       location,
