@@ -51,6 +51,7 @@ export function bytes(value: number): string {
 export function amount(value: number, unit: string): string {
   if (unit === "sec" || unit === "s") return seconds(value);
   if (unit === "bytes" || unit === "byte") return bytes(value);
+  if (unit === "bytes/s") return `${bytes(Math.round(value))}/s`;
   return number(value);
 }
 

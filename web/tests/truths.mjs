@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { asked, dwell, go, hasMpi, hasShmem, open, recorded, recordedMpi, serve, settled } from "./setup.mjs";
+import { analysed, asked, dwell, go, hasMpi, hasShmem, open, recorded, recordedMpi, serve, settled } from "./setup.mjs";
 
 export function truths(runs, tab) {
   return {
@@ -87,6 +87,37 @@ export function truths(runs, tab) {
         const waits = found.sort((a, b) => a.location - b.location).map((it) => it.value);
         assert.ok(Math.max(waits[2], waits[3]) < Math.min(waits[0], waits[1]), String(waits));
       }
+      assert.deepEqual(problems, []);
+      await context.close();
+    },
+
+    async "matrix: mean times and rates are those of its amounts"(browser) {
+      const run = analysed("srumma", "srumma-rates", "--ranks", "4");
+      const { page, context, problems } = await tab(browser, { runs: [run] });
+      const matrix = await asked(page, "runs/0/matrix");
+      const of = { duration: ["seconds", "operations"], rate: ["bytes", "seconds"] };
+      for (const [measure, [above, below]] of Object.entries(of)) {
+        await go(page, { view: "matrix", measure });
+        const box = await page.locator("canvas").first().boundingBox();
+        const found = await page.evaluate((box) => {
+          const hits = new Map();
+          for (let y = box.y; y < box.y + box.height; y += 8) {
+            for (let x = box.x; x < box.x + box.width; x += 8) {
+              const hit = __dwell.hit(x, y);
+              if (hit?.value) hits.set(`${hit.row} ${hit.column}`, hit);
+            }
+          }
+          return [...hits.values()];
+        }, box);
+        assert.equal(found.length, matrix.origin.length);
+        for (const hit of found) {
+          const at = matrix.origin.findIndex((row, cell) => row === hit.row && matrix.target[cell] === hit.column);
+          const value = matrix[above][at] / matrix[below][at];
+          assert.ok(Math.abs(hit.value - value) <= 0.5 + 1e-12 * value && Math.abs(hit.value / value - 1) < 1e-3, `${measure}: ${hit.value} for ${value}`);
+        }
+      }
+      await go(page, { view: "matrix", measure: "rate" });
+      assert.match(await page.locator(".pane-head").first().innerText(), /B\/s/);
       assert.deepEqual(problems, []);
       await context.close();
     },

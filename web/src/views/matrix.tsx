@@ -19,7 +19,23 @@ const MEASURES: [string, string, string][] = [
   ["operations", "Operations", "occ"],
   ["bytes", "Bytes", "bytes"],
   ["mean", "Mean size", "bytes"],
+  ["duration", "Mean time of an issuing call", "sec"],
+  ["rate", "Bytes per second of issuing calls", "bytes/s"],
 ];
+
+/** Measures that are one amount of a cell by another, so that they cannot be added up. */
+const QUOTIENTS: Record<string, [Figure, Figure]> = {
+  mean: ["bytes", "operations"],
+  duration: ["seconds", "operations"],
+  rate: ["bytes", "seconds"],
+};
+
+/** A quotient of amounts; bytes are whole. Nothing where there is nothing to divide by. */
+function quotient(measure: string, of_cell: (name: Figure) => number): number {
+  const [above, below] = QUOTIENTS[measure] ?? ["bytes", "operations"];
+  const value = of_cell(below) > 0 ? of_cell(above) / of_cell(below) : 0;
+  return above === "bytes" ? Math.round(value) : value;
+}
 
 const KIND_NAMES: Record<string, string> = { put: "Puts", get: "Gets", atomic: "Atomics", message: "Messages" };
 
@@ -34,10 +50,7 @@ function values(matrix: Matrix | undefined, measure: string): CellValues {
   if (!matrix) return cells;
   const width = matrix.column_names.length;
   matrix.origin.forEach((row, at) => {
-    const value =
-      measure === "mean"
-        ? (matrix.operations[at] ?? 0) > 0 ? Math.round((matrix.bytes[at] ?? 0) / (matrix.operations[at] ?? 1)) : 0
-        : ((matrix[measure as "wait"] ?? [])[at] ?? 0);
+    const value = measure in QUOTIENTS ? quotient(measure, (name) => matrix[name][at] ?? 0) : ((matrix[measure as "wait"] ?? [])[at] ?? 0);
     if (value !== 0) cells.set(row * width + (matrix.target[at] ?? 0), value);
   });
   return cells;
@@ -214,8 +227,7 @@ function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit }: 
 }): JSX.Element {
   const [size, setSize] = useState({ width: 1, height: 1 });
   const [wide, high] = [matrix.column_names.length, matrix.row_names.length];
-  // A mean cannot be added up.
-  const hasSums = !beside && state.value["measure"] !== "mean";
+  const hasSums = !beside && !((state.value["measure"] ?? "") in QUOTIENTS);
   const sums = useMemo(() => {
     const [ofRow, ofColumn] = [new Float64Array(high), new Float64Array(wide)];
     for (const [at, value] of cells) {
@@ -483,13 +495,18 @@ type Figure = "operations" | "bytes" | "seconds" | "wait";
 
 /** The figures of a cell, or of all cells, in each run. What was not computed is left out. */
 function Figures({ names, list, waits, only }: { names: [string, string]; list: ((name: Figure) => number)[]; waits: string; only?: Figure }): JSX.Element {
-  const mean = (of_cell: (name: Figure) => number) => (of_cell("operations") > 0 ? bytes(Math.round(of_cell("bytes") / of_cell("operations"))) : "–");
+  const of_quotient = (measure: string, unit: string) => (of_cell: (name: Figure) => number) => {
+    const value = quotient(measure, of_cell);
+    return value > 0 ? amount(value, unit) : "–";
+  };
   const all: [Figure, string, (of_cell: (name: Figure) => number) => string][] = [
     ["wait", waits === "progress" ? "Waits for progress" : "Waits", (it) => seconds(it("wait"))],
     ["operations", "Operations", (it) => number(it("operations"))],
     ["bytes", "Bytes", (it) => bytes(it("bytes"))],
-    ["bytes", "Mean size", mean],
+    ["bytes", "Mean size", of_quotient("mean", "bytes")],
     ["seconds", "Time of issuing calls", (it) => seconds(it("seconds"))],
+    ["seconds", "Mean time of one", of_quotient("duration", "sec")],
+    ["seconds", "Bytes per second of them", of_quotient("rate", "bytes/s")],
   ];
   const rows = all.filter(([figure]) => (only ? figure === only : figure !== "wait" || waits !== "none"));
   return (
