@@ -20,7 +20,7 @@ fn run(lab: &Lab, program: &str, arguments: &[&OsStr]) {
     succeeded(&command.args(arguments).current_dir(lab.path("")).output().unwrap());
 }
 
-fn object(lab: &Lab, source: &str) -> PathBuf {
+pub(crate) fn object(lab: &Lab, source: &str) -> PathBuf {
     let source = Lab::repository().join(source);
     let name = format!("{}.o", Path::new(&source).file_name().unwrap().to_string_lossy());
     let object = lab.path(&name);
@@ -35,7 +35,7 @@ fn object(lab: &Lab, source: &str) -> PathBuf {
     object
 }
 
-fn linked(lab: &Lab, objects: &[&Path]) -> PathBuf {
+pub(crate) fn linked(lab: &Lab, objects: &[&Path]) -> PathBuf {
     let program = lab.path("program");
     let mut words: Vec<&OsStr> = objects.iter().map(|it| it.as_os_str()).collect();
     words.extend(["-lcaf_openmpi".as_ref(), "-o".as_ref(), program.as_os_str()]);

@@ -1,4 +1,5 @@
-//! Grids that MPI makes, and those that the program describes, in archive and report.
+//! Grids that MPI makes, and those that the program describes, in archive and report. That of a coarray needs the same as
+//! the tests of coarrays.
 
 use std::ffi::OsStr;
 
@@ -6,8 +7,10 @@ use cubex::{Place, Report};
 use otf2::Definition;
 use otf2::enums::CartPeriodicity;
 
+use crate::caf::open;
 use crate::lab::Lab;
 use crate::mpi::{Mpi, analysed};
+use crate::pcaf::{linked, object};
 use crate::trace::Trace;
 
 #[test]
@@ -50,6 +53,29 @@ fn in_the_archive(lab: &Lab) {
     let turned = (0..4).map(|rank| (1, rank, [1 - rank % 2, rank / 2]));
     places.sort_unstable();
     assert_eq!(places, grid.chain(turned).collect::<Vec<_>>());
+}
+
+/// Images are numbered along the first dimension of a coarray.
+#[test]
+fn the_grid_of_a_coarray() {
+    let Some((mpi, lab)) = open() else { return };
+    let module = object(&lab, "include/dwell.f90");
+    let program = object(&lab, "tests/programs/caf_grid.f90");
+    let program = linked(&lab, &[&module, &program]);
+    let run = mpi.measured(&lab, 4, &[program.as_os_str()]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let definitions = Trace::read(&lab.experiment()).definitions;
+    let mut places: Vec<_> = definitions
+        .iter()
+        .filter_map(|definition| match definition {
+            Definition::CartCoordinate(it) => Some((it.rank.0, it.coordinates.iter().collect())),
+            _ => None,
+        })
+        .collect();
+    places.sort_unstable();
+    let expected: Vec<(u32, Vec<u32>)> =
+        (0..4).map(|image| (image, vec![image % 2, image / 2])).collect();
+    assert_eq!(places, expected);
 }
 
 fn in_the_report(lab: &Lab) {
