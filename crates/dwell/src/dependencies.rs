@@ -15,7 +15,10 @@ use crate::terminal::note;
 pub(crate) fn directory(path: &Path) -> &Path {
     match path.is_dir() {
         true => path,
-        false => path.parent().unwrap_or(Path::new(".")),
+        false => {
+            let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+            parent.unwrap_or(Path::new("."))
+        }
     }
 }
 

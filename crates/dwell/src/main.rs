@@ -18,6 +18,7 @@ mod output;
 mod page;
 mod profile;
 mod progress;
+mod ready;
 mod runs;
 mod sites;
 mod terminal;

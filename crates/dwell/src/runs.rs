@@ -24,8 +24,14 @@ pub(crate) fn or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// Returns a run like [`or_latest`]. Fails if the run is not complete: says where it is running, or how to recover it.
 pub(crate) fn ended_or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = or_latest(named)?;
+    check_ended(&path)?;
+    Ok(path)
+}
+
+/// Fails if a run is not complete: says where it is running, or how to recover it.
+pub(crate) fn check_ended(path: &Path) -> anyhow::Result<()> {
     if path.join(UNFINISHED).is_dir() && !path.join(ANCHOR).exists() {
-        let signs = lease::signs(&path)?;
+        let signs = lease::signs(path)?;
         let path = path.display();
         match signs {
             Some(signs) if signs.certain => {
@@ -38,27 +44,25 @@ pub(crate) fn ended_or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {
             None => bail!("{path}: the run was not completed; next: dwell recover {path}"),
         }
     }
-    Ok(path)
+    Ok(())
 }
 
-/// Returns the newest run in a directory.
+/// Returns the newest run in a directory, whatever its name.
 fn latest(directory: &Path) -> anyhow::Result<PathBuf> {
     let mut newest: Option<(SystemTime, PathBuf)> = None;
     let place = || directory.display().to_string();
     for entry in fs::read_dir(directory).with_context(place)? {
         let path = entry?.path();
-        let named = path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("dwell-"));
         let ages = [ANCHOR, UNFINISHED].map(|name| fs::metadata(path.join(name)));
         let age = ages.into_iter().flatten().find_map(|it| it.modified().ok());
-        if let (true, Some(age)) = (named, age) {
+        if let Some(age) = age {
             newest = newest.max(Some((age, path)));
         }
     }
     match newest {
         Some((_, path)) => Ok(path),
         None => bail!(
-            "no run in this directory: no `dwell-*` directory with a {ANCHOR}; name a run, or make one \
-             with `dwell run`"
+            "no run in this directory: nothing here has a {ANCHOR}; name a run, or make one with `dwell run`"
         ),
     }
 }
@@ -78,9 +82,8 @@ mod tests {
         let anchor = fs::File::create(old.join(ANCHOR)).unwrap();
         anchor.set_modified(seconds(1_000)).unwrap();
         fs::create_dir(home.path().join("dwell-c-empty")).unwrap();
-        fs::create_dir_all(home.path().join("else").join(UNFINISHED)).unwrap();
         assert_eq!(latest(home.path()).unwrap(), old);
-        let killed = home.path().join("dwell-a-killed");
+        let killed = home.path().join("killed");
         fs::create_dir_all(killed.join(UNFINISHED)).unwrap();
         assert_eq!(latest(home.path()).unwrap(), killed);
         let error = ended_or_latest(Some(&killed)).unwrap_err().to_string();

@@ -36,7 +36,7 @@ use crate::terminal::{self, note};
 use ranks::Joined;
 
 /// Arguments of `dwell analyze`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = "\
 Writes DIR/trace.cubex, which `dwell report`, CubeGUI and others read, and DIR/findings.json, and prints \
 what the run loses time to, and what to change first. What could not be computed is named, never reported as 0.
@@ -53,8 +53,7 @@ Examples:
   dwell analyze run --layer mpi          judge at MPI, below a library that uses it
   mpirun -np 64 dwell analyze run        with 64 processes, on one node or several")]
 pub(crate) struct Args {
-    /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
-    /// here.
+    /// The archive: its directory, or its `.otf2` file. Without it, the newest run here.
     archive: Option<PathBuf>,
     /// Threads to use in each process. The default is one for each core, or the share of a process where
     /// several run on a node.
@@ -104,9 +103,10 @@ pub(crate) struct Args {
 }
 
 /// When to do something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum When {
     /// If it does not take long.
+    #[default]
     Auto,
     Always,
     Never,
@@ -136,24 +136,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Joined::Alone => {
             let began = Instant::now();
             let input = Input::open(resolved(args)?)?;
-            let mut options = options(args, &input, Division::WHOLE);
-            let bar = progress::bar(input.events, "events");
-            let then = after_events(&options);
-            let progress = |events| progress::advance(&bar, events, then);
-            let mut analysis = analyze(&input.archive, &options, &progress);
-            if let (Err(Error::Log(path, error)), When::Auto) = (&analysis, args.causes) {
-                note!("causes of waits cannot be searched: {}: {error}", path.display());
-                bar.reset();
-                options.log = None;
-                analysis = analyze(&input.archive, &options, &progress);
-            }
-            bar.finish_and_clear();
-            // The timeline is made from the log of this analysis, and must not be made from another one.
-            if options.log.is_none() || analysis.is_err() {
-                input.remove_log();
-            }
-            let analysis = analysis.with_context(|| input.path.display().to_string())?;
-            analysis.write_report(&input.report())?;
+            let options = options(args, &input, Division::WHOLE);
+            let analysis = analysed(&input, options, args.causes)?;
             let code = finish(args, &input, &analysis)?;
             if let Some(file) = &args.costs {
                 let row = costs::row(0, began, dwell_mpi::Traffic::default());
@@ -166,6 +150,56 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Joined::Together(world) => ranks::analyze(*world, args),
         Joined::LeftToAnother => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Analyses an archive for a command that needs the results, and writes what `dwell analyze` writes. With `keeps_log`, the
+/// dependency log is there afterwards, also if the archive is too large to search for causes.
+pub(crate) fn make(path: &Path, keeps_log: bool) -> anyhow::Result<()> {
+    Archive::open(path)?;
+    sites::resolve(path);
+    let input = Input::open(path.to_owned())?;
+    input.announce();
+    let args = Args::default();
+    let mut options = options(&args, &input, Division::WHOLE);
+    if keeps_log && options.log.is_none() {
+        options.log = Some(input.log());
+        options.causes = false;
+    }
+    let analysis = analysed(&input, options, args.causes)?;
+    write_findings(&input, &document(&input.archive, &analysis))?;
+    std::mem::forget(analysis);
+    Ok(())
+}
+
+/// Analyses an archive in this process, and writes its report. If the dependency log cannot be written, causes are left
+/// out, unless the user wants them.
+fn analysed(input: &Input, mut options: Options, causes: When) -> anyhow::Result<Analysis> {
+    let bar = progress::bar(input.events, "events");
+    let then = after_events(&options);
+    let progress = |events| progress::advance(&bar, events, then);
+    let mut analysis = analyze(&input.archive, &options, &progress);
+    if let (Err(Error::Log(path, error)), When::Auto) = (&analysis, causes) {
+        note!("causes of waits cannot be searched: {}: {error}", path.display());
+        bar.reset();
+        options.log = None;
+        analysis = analyze(&input.archive, &options, &progress);
+    }
+    bar.finish_and_clear();
+    // The timeline is made from the log of this analysis, and must not be made from another one.
+    if options.log.is_none() || analysis.is_err() {
+        input.remove_log();
+    }
+    let analysis = analysis.with_context(|| input.path.display().to_string())?;
+    analysis.write_report(&input.report())?;
+    Ok(analysis)
+}
+
+/// Writes `findings.json`, and returns its text.
+fn write_findings(input: &Input, document: &Findings) -> anyhow::Result<String> {
+    let file = input.directory().join("findings.json");
+    let text = document.to_json()?;
+    dwell_files::write(&file, &text).with_context(|| output::cannot(&file))?;
+    Ok(text)
 }
 
 /// An archive that is to be analysed.
@@ -195,6 +229,12 @@ impl Input {
     /// Returns where the archive is, the archive, and the number of its events.
     pub(crate) fn parts(&self) -> (&Path, &Archive, u64) {
         (&self.path, &self.archive, self.events)
+    }
+
+    /// Says that the archive is analysed by another command than `dwell analyze`.
+    pub(crate) fn announce(&self) {
+        let (path, events) = (self.path.display(), grouped(self.events));
+        note!("{path}: not analysed yet; analysing {events} events");
     }
 
     /// Returns the path of the report.
@@ -286,8 +326,8 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
     if !are_wanted && args.causes == When::Auto && division.speaks {
         let (events, locations) = (grouped(MOST_EVENTS), grouped(MOST_LOCATIONS as u64));
         note!(
-            "causes of waits are searched up to {events} events and {locations} locations: --causes always \
-             does it here too"
+            "causes of waits are searched up to {events} events and {locations} locations: dwell analyze \
+             --causes always does it here too"
         );
     }
     options.log = are_wanted.then(|| input.log());
@@ -313,9 +353,7 @@ pub(super) fn document(archive: &Archive, analysis: &Analysis) -> Findings {
 fn finish(args: &Args, input: &Input, analysis: &Analysis) -> anyhow::Result<u8> {
     let directory = input.directory();
     let document = document(&input.archive, analysis);
-    let findings = directory.join("findings.json");
-    let text = document.to_json()?;
-    dwell_files::write(&findings, &text).with_context(|| output::cannot(&findings))?;
+    let text = write_findings(input, &document)?;
     if args.json {
         terminal::print_json_text(text)?;
     } else {

@@ -12,8 +12,8 @@ use anyhow::{Context, bail};
 use dwell_model::waits::Wait;
 use dwell_report::Run;
 
-use crate::commands::report;
 use crate::damage;
+use crate::ready;
 use crate::terminal;
 
 /// Arguments of `dwell compare`.
@@ -131,7 +131,7 @@ fn open_all(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> anyhow::Result
         let name = path
             .file_name()
             .map_or_else(|| path.display().to_string(), |it| it.to_string_lossy().into_owned());
-        let found = report::find(path)?;
+        let found = ready::report(path)?;
         damage::report_findings(&found);
         let run = Run::open(name, &found).with_context(|| found.display().to_string())?;
         // Efficiencies come from the findings.

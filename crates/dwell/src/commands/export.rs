@@ -37,7 +37,7 @@ Examples:
   dwell export run --perfetto run.pftrace
   dwell export run --otf2 part --from 1.2 --to 1.3 --locations 0-15 --calls 'shmem_*'")]
 pub(crate) struct Args {
-    /// The run: its directory, or for HTML a `.cubex` file. Without it, the newest `dwell-*` directory here.
+    /// The run: its directory, or for HTML a `.cubex` file. Without it, the newest run here.
     report: Option<PathBuf>,
     #[command(flatten)]
     format: Format,

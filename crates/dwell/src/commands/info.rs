@@ -29,8 +29,7 @@ use crate::terminal::{self, visible};
     be read at all.\n\nExample: dwell info run/traces.otf2 --json | jq .events"
 )]
 pub(crate) struct Args {
-    /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
-    /// here.
+    /// The archive: its directory, or its `.otf2` file. Without it, the newest run here.
     archive: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]

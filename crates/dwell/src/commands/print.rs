@@ -42,8 +42,7 @@ cannot be read at all.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Directory of the archive, or its anchor file NAME.otf2. Without it, the newest `dwell-*` directory
-    /// here.
+    /// Directory of the archive, or its anchor file NAME.otf2. Without it, the newest run here.
     #[arg(value_name = "DIR|ANCHOR")]
     archive: Option<PathBuf>,
 

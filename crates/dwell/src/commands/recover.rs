@@ -27,8 +27,7 @@ use crate::terminal::{line, note, visible};
     Exit code: 0 if all processes left files and none was damaged, 1 if not, 2 if nothing could be recovered."
 )]
 pub(crate) struct Args {
-    /// The experiment directory. Without it, the newest `dwell-*` directory
-    /// here.
+    /// The experiment directory. Without it, the newest run here.
     directory: Option<PathBuf>,
     /// Directory with files that were collected from the scratch directories of nodes. May be given several times.
     #[arg(long, value_name = "DIR")]

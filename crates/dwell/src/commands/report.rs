@@ -15,7 +15,7 @@ use dwell_report::transform::{self, CallTree};
 use crate::damage;
 use crate::listing::{self, Style};
 use crate::output;
-use crate::profile;
+use crate::ready;
 use crate::runs;
 use crate::terminal::{line, nearest, visible};
 
@@ -33,7 +33,7 @@ Examples:
   dwell report run --locations --path MPI_Barrier     the distribution of a call over processes
   dwell report run --cut solve --write solve.cubex    a report of one call path")]
 pub(crate) struct Args {
-    /// The report: a `.cubex` file, or a directory that contains one. Without it, the newest `dwell-*` directory here.
+    /// The report: a `.cubex` file, or a directory that contains one. Without it, the newest run here.
     report: Option<PathBuf>,
     /// Show the call tree with the values of this metric.
     #[arg(long, value_name = "METRIC", conflicts_with_all = ["locations", "metrics"])]
@@ -99,9 +99,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Colour::Always => console::set_colors_enabled(true),
         Colour::Never => console::set_colors_enabled(false),
     }
-    let run = runs::ended_or_latest(args.report.as_deref())?;
-    profile::make(&run)?;
-    let path = find(&run)?;
+    let path = ready::report(&runs::ended_or_latest(args.report.as_deref())?)?;
     let query = Query::open(&path)?;
     damage::report_findings(&path);
     damage::report(damage::lost_findings_of_run(&path, &query));
@@ -172,8 +170,20 @@ pub(crate) fn find(path: &Path) -> anyhow::Result<PathBuf> {
     if !path.is_dir() {
         return Ok(path.to_owned());
     }
+    match in_directory(path)? {
+        Some(found) => Ok(found),
+        None if is_archive(path) => {
+            let path = path.display();
+            bail!("{path}: the archive was not analysed yet; next: dwell analyze {path}")
+        }
+        None => bail!("{}: no report (`.cubex`) here, and no archive to analyse", path.display()),
+    }
+}
+
+/// Returns the report in a directory, if there is one. Fails if there are several, none of which has a usual name.
+pub(crate) fn in_directory(path: &Path) -> anyhow::Result<Option<PathBuf>> {
     if let Some(found) = NAMES.iter().map(|name| path.join(name)).find(|file| file.exists()) {
-        return Ok(found);
+        return Ok(Some(found));
     }
     let read = || -> std::io::Result<Vec<PathBuf>> {
         let mut files = Vec::new();
@@ -188,12 +198,8 @@ pub(crate) fn find(path: &Path) -> anyhow::Result<PathBuf> {
     };
     let files = read().with_context(|| path.display().to_string())?;
     match files.as_slice() {
-        [file] => Ok(file.clone()),
-        [] if is_archive(path) => {
-            let path = path.display();
-            bail!("{path}: the archive was not analysed yet; next: dwell analyze {path}")
-        }
-        [] => bail!("{}: no report (`.cubex`) here, and no archive to analyse", path.display()),
+        [] => Ok(None),
+        [file] => Ok(Some(file.clone())),
         _ => bail!(
             "{}: the directory contains {} reports (`.cubex`); name one of them",
             path.display(),
@@ -203,7 +209,7 @@ pub(crate) fn find(path: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// Returns `true` if a directory has an anchor file of OTF2.
-fn is_archive(directory: &Path) -> bool {
+pub(crate) fn is_archive(directory: &Path) -> bool {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).any(|path| path.extension().is_some_and(|it| it == "otf2"))
 }

@@ -35,8 +35,7 @@ use crate::terminal::{self, line, note, visible};
     oshrun -np 4 dwell run --filter heat.filter -o second ./heat"
 )]
 pub(crate) struct Args {
-    /// The experiment directory of a run with --profile. Without it, the newest `dwell-*` directory
-    /// here.
+    /// The experiment directory of a run with --profile. Without it, the newest run here.
     directory: Option<PathBuf>,
     /// Largest size of the trace, all processes together.
     #[arg(long, value_name = "SIZE", value_parser = size)]

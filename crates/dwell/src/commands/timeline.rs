@@ -20,6 +20,7 @@ use crate::dependencies::{self, directory};
 use crate::format::{seconds, wrap};
 use crate::output;
 use crate::progress;
+use crate::ready;
 use crate::runs;
 use crate::terminal::{line, visible};
 
@@ -30,7 +31,7 @@ Each character stands for a span of time of a process, or of several processes i
 # waits, . computes, letters are calls. Below the picture are the longest waits that it shows, and what the \
 process that was waited for did meanwhile.
 
-The first call makes an index in DIR/dwell-timeline, from which all later ones answer at once. It can be \
+The first call analyses the run if that was not done yet, and makes an index in DIR/dwell-timeline, from which all later ones answer at once. It can be \
 deleted. Times count from the first event: 1.5, 1.5s, 1500ms, 20us.
 
 Examples:
@@ -39,7 +40,7 @@ Examples:
   dwell timeline run --from 1.2 --to 1.3 a tenth of a second
   dwell timeline run --svg run.svg       a picture for a paper; --png for slides")]
 pub(crate) struct Args {
-    /// The archive: its directory. Without it, the newest `dwell-*` directory here.
+    /// The archive: its directory. Without it, the newest run here.
     archive: Option<PathBuf>,
     /// Show the worst instance of a finding or of what a cause makes others wait, by its id in the list of `dwell analyze`.
     #[arg(long, value_name = "ID")]
@@ -259,15 +260,11 @@ impl Names for ReportNames<'_> {
     }
 }
 
-/// Opens the index of an archive and its report. Makes the index if there is none, and the dependency log for it.
+/// Opens the index of an archive and its report. What is missing is made: the analysis, the dependency log, the index.
 fn open(path: &Path) -> anyhow::Result<(Index, Query)> {
     let directory = directory(path);
     let report = directory.join("trace.cubex");
-    if !report.exists() {
-        Archive::open(path)?;
-        let path = path.display();
-        bail!("{path}: the archive was not analysed yet; next: dwell analyze {path}");
-    }
+    ready::analysis(path)?;
     let query = Query::open(&report)?;
     damage::report_findings(&report);
     let print =

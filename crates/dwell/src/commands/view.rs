@@ -9,12 +9,12 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use std::{env, thread};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use dwell_serve::{Addresses, Ended, Listen, Run, Server};
 use otf2::Archive;
 
-use crate::commands::report;
 use crate::damage;
+use crate::ready;
 use crate::runs;
 use crate::terminal::{self, line};
 
@@ -34,7 +34,7 @@ Examples:
   dwell view before --compare after      two runs side by side in every view
   dwell view scorep_run/profile.cubex    a report of Score-P or Scalasca")]
 pub(crate) struct Args {
-    /// The report: a `.cubex` file, or a directory that contains one. Without it, the newest `dwell-*` directory here.
+    /// The report: a `.cubex` file, or a directory that contains one. Without it, the newest run here.
     report: Option<PathBuf>,
     /// Show another report for comparison; may be given several times.
     #[arg(long, value_name = "REPORT")]
@@ -126,20 +126,9 @@ fn about(listen: &Listen, at_terminal: bool) -> String {
     format!("{risk}The address works once{another}. Ctrl+C ends.\n")
 }
 
-/// Opens the report or archive at a path. Fails with advice if the archive was not analysed.
+/// Opens the report at a path, which is made if there is none yet.
 pub(crate) fn open(path: &Path, sources: &Sources) -> anyhow::Result<Run> {
-    if path.is_dir() && path.join("traces.otf2").exists() && !path.join("trace.cubex").exists() {
-        match report::find(path) {
-            // A report by another tool is there.
-            Ok(_) => {}
-            Err(_) => bail!(
-                "{}: the archive was not analysed yet; next: dwell analyze {}",
-                path.display(),
-                path.display()
-            ),
-        }
-    }
-    let file = report::find(path)?;
+    let file = ready::report(path)?;
     let mut run = Run::open(&file)?;
     damage::report_findings(&file);
     damage::report(damage::lost_findings(&file, run.query()));

@@ -16,6 +16,7 @@ use dwell_model::units;
 use dwell_model::waits::Wait;
 use dwell_report::findings::{Cause, Findings, Named};
 use serde::Serialize;
+use tempfile::TempDir;
 
 use crate::commands::analyze::{self, Input};
 use crate::damage;
@@ -48,8 +49,7 @@ Examples:
   dwell whatif run --scale relax=0.5 --json
   dwell whatif run --progress                 would asynchronous progress pay?")]
 pub(crate) struct Args {
-    /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
-    /// here.
+    /// The archive: its directory, or its `.otf2` file. Without it, the newest run here.
     archive: Option<PathBuf>,
     /// Without waits of this kind, such as wait_for_progress or lock_contention.
     #[arg(long, value_name = "WAIT", value_parser = wait)]
@@ -165,21 +165,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let path = runs::ended_or_latest(args.archive.as_deref())?;
     sites::resolve(&path);
     let input = Input::open(path)?;
-    let log = tempfile::Builder::new().prefix("dwell-dependencies-").tempdir_in(input.directory());
-    // An archive that others own can be read, but not written to.
-    let log =
-        log.or_else(|_| tempfile::tempdir()).context("the dependency log needs a directory")?;
-    let mut options = Options::default();
-    options.log = Some(log.path().into());
-    let (place, archive, events) = input.parts();
     let known = damage::findings_in(input.directory());
-    // Without findings.json, the ids are those that dwell analyze would give.
-    options.predict = known.is_none() && events <= analyze::MOST_PLAYED;
+    if known.is_none() {
+        input.announce();
+    }
+    let (place, archive, events) = input.parts();
     let bar = progress::bar(events, "events");
     let progress = |events| progress::advance(&bar, events, Some("searching for causes of waits"));
-    let analysis = dwell_analyze::analyze(archive, &options, &progress);
+    // Without findings.json, the ids are those that dwell analyze would give.
+    let predicts = known.is_none() && events <= analyze::MOST_PLAYED;
+    let analysed = analysed(&input, predicts, &progress);
     bar.finish_and_clear();
-    let analysis = analysis.with_context(|| place.display().to_string())?;
+    let (analysis, log) = analysed.with_context(|| place.display().to_string())?;
     damage::report(analysis.damage());
     let what_if = analysis.what_if(log.path())?;
     if args.progress {
@@ -216,6 +213,23 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         terminal::print(text(&analysis, &answers, is_list))?;
     }
     Ok(ExitCode::from(u8::from(fails)))
+}
+
+/// Analyses an archive for predictions. The dependency log is in a directory that goes with the result.
+fn analysed(
+    input: &Input,
+    predicts: bool,
+    progress: &(dyn Fn(u64) + Sync),
+) -> anyhow::Result<(Analysis, TempDir)> {
+    let log = tempfile::Builder::new().prefix("dwell-dependencies-").tempdir_in(input.directory());
+    // An archive that others own can be read, but not written to.
+    let log =
+        log.or_else(|_| tempfile::tempdir()).context("the dependency log needs a directory")?;
+    let mut options = Options::default();
+    options.log = Some(log.path().into());
+    options.predict = predicts;
+    let (_, archive, _) = input.parts();
+    Ok((dwell_analyze::analyze(archive, &options, progress)?, log))
 }
 
 fn predict(what_if: &WhatIf<'_>, asked: &Asked) -> anyhow::Result<Prediction> {
@@ -394,6 +408,22 @@ fn title(pattern: &str) -> &str {
 /// Greatest number of causes and of findings that are tried.
 const TRIED: usize = 5;
 
+/// Returns the change that removes a cause: computing is balanced, or takes half as long where no other process does it.
+/// Without computing, the waits go that it caused.
+fn without_cause(findings: &Findings, place: usize) -> Option<Asked> {
+    let Cause { id, computing_seconds, others_seconds, .. } = findings.causes.get(place)?;
+    let cause = Selection::Cause(place);
+    let (words, change) = match (computing_seconds, others_seconds) {
+        (None, _) => return without_finding(findings, id, Named::Cause(place)),
+        (Some(_), Some(_)) => (format!("with cause {id} balanced"), Change::Balance(cause)),
+        // There is nothing to balance it with.
+        (Some(_), None) => {
+            (format!("with cause {id} taking half as long"), Change::Scale(cause, 0.5))
+        }
+    };
+    Some(Asked { words, changes: vec![change] })
+}
+
 /// Returns changes that may pay.
 fn candidates(analysis: &Analysis, findings: &Findings) -> Vec<Asked> {
     let mut list = Vec::new();
@@ -402,20 +432,9 @@ fn candidates(analysis: &Analysis, findings: &Findings) -> Vec<Asked> {
         let changes = vec![Change::Balance(Selection::Computing)];
         list.push(Asked { words: "with all computing balanced".into(), changes });
     }
-    for (place, cause) in findings.causes.iter().take(TRIED).enumerate() {
-        let Cause { id, computing_seconds: Some(_), others_seconds, .. } = cause else { continue };
-        let (words, change) = match others_seconds {
-            Some(_) => {
-                (format!("with cause {id} balanced"), Change::Balance(Selection::Cause(place)))
-            }
-            // No other process does it, so that there is nothing to balance it with.
-            None => (
-                format!("with cause {id} taking half as long"),
-                Change::Scale(Selection::Cause(place), 0.5),
-            ),
-        };
-        list.push(Asked { words, changes: vec![change] });
-    }
+    let computes = |it: &(usize, &Cause)| it.1.computing_seconds.is_some();
+    let causes = findings.causes.iter().take(TRIED).enumerate().filter(computes);
+    list.extend(causes.filter_map(|(place, _)| without_cause(findings, place)));
     for (id, named) in findings.listed().into_iter().take(TRIED) {
         list.extend(without_finding(findings, &id.to_string(), named));
     }

@@ -186,7 +186,7 @@ fn wrong_options_are_named() {
     let mut known = BTreeMap::new();
     let mut ask =
         |call: &str| problem(&call.split(' ').map(str::to_owned).collect::<Vec<_>>(), &mut known);
-    assert_eq!(ask("analyze run --top 3"), None);
+    assert_eq!(ask("analyze run --memory 1G"), None);
     assert_eq!(ask("run -o a ./x --own-option"), None);
     assert_eq!(ask("synth srumma -o x --ranks 4"), None);
     assert!(ask("analyze run --bottom 3").is_some());

@@ -13,6 +13,7 @@ mod mcp;
 mod needs;
 mod numbers;
 mod print;
+mod ready;
 mod report;
 #[path = "../support/mod.rs"]
 mod support;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::support::{self, dwell, golden, path, text};
 
 /// A server that ends with the test.
-struct Viewing {
+pub(crate) struct Viewing {
     child: Child,
     host: String,
     code: String,
@@ -28,12 +28,17 @@ impl Drop for Viewing {
 }
 
 impl Viewing {
-    fn of(args: &[&str]) -> Self {
+    pub(crate) fn of(args: &[&str]) -> Self {
+        Self::by("view", args)
+    }
+
+    /// Starts a command that opens the explorer.
+    pub(crate) fn by(name: &str, args: &[&str]) -> Self {
         let mut command = support::command("100");
-        command.arg("view").args(args).arg("--no-browser");
+        command.arg(name).args(args).arg("--no-browser");
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = lines.find_map(|line| line.ok().filter(|it| it.contains("/#code="))).unwrap();
         let (address, code) = line.trim().split_once("/#code=").unwrap();
         let host = address.strip_prefix("http://").unwrap().to_owned();
         let mut viewing = Self { child, host, code: code.into(), secret: String::new() };
@@ -61,7 +66,7 @@ impl Viewing {
         bytes.starts_with(b"HTTP/1.1 200").then(|| bytes.split_off(end + 4))
     }
 
-    fn ask(&self, question: &str) -> Value {
+    pub(crate) fn ask(&self, question: &str) -> Value {
         let head = format!("Authorization: Bearer {}\r\n", self.secret);
         let answer = self.send("GET", question, &head, "");
         serde_json::from_slice(&answer.unwrap_or_else(|| panic!("{question}"))).unwrap()
@@ -325,11 +330,9 @@ fn the_secret_is_nobody_elses() {
 #[test]
 fn what_cannot_be_shown_says_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
-    let archive = directory.path().join("raw");
-    dwell(&["synth", "sor", "-o", path(&archive), "--ranks", "4"]);
-    let output = dwell(&["view", path(&archive), "--no-browser"]);
+    let output = dwell(&["view", path(directory.path()), "--no-browser"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("next: dwell analyze"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("no archive to analyse"), "{}", text(&output.stderr));
     let output = dwell(&["view", "/nowhere.cubex", "--no-browser"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("/nowhere.cubex"), "{}", text(&output.stderr));

@@ -8,7 +8,7 @@ use anyhow::Context;
 use dwell_report::format;
 
 use super::Page;
-use crate::commands::{report, view};
+use crate::commands::view;
 use crate::damage;
 use crate::output;
 use crate::terminal::{line, visible};
@@ -18,7 +18,6 @@ pub(super) fn run(first: &Path, args: &Page) -> anyhow::Result<ExitCode> {
     let mut runs = Vec::new();
     for path in std::iter::once(first).chain(args.compare.iter().map(AsRef::as_ref)) {
         runs.push(view::open(path, &args.sources)?);
-        damage::report_findings(&report::find(path)?);
     }
     let place = || output::cannot(file_name);
     let new = output::create(file_name)?;

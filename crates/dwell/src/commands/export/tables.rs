@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use dwell_export::Run;
 use dwell_report::findings::Findings;
 use dwell_report::{Query, format};
@@ -12,6 +12,7 @@ use otf2::Archive;
 use crate::damage;
 use crate::dependencies::{self, directory};
 use crate::progress;
+use crate::ready;
 use crate::terminal::line;
 
 pub(super) fn run(path: &Path, to: &Path, with_events: bool) -> anyhow::Result<ExitCode> {
@@ -27,15 +28,12 @@ pub(super) fn run(path: &Path, to: &Path, with_events: bool) -> anyhow::Result<E
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens an archive that was analysed, with its report, findings and dependency log.
+/// Opens an archive, which is analysed first if that was not done yet, with its report, findings and dependency log.
 pub(super) fn open(path: &Path) -> anyhow::Result<Run> {
     let directory = directory(path);
     let report = directory.join("trace.cubex");
     let archive = Archive::open_keeping(path, crate::machine::open_files())?;
-    if !report.exists() {
-        let path = path.display();
-        bail!("{path}: the archive was not analysed yet; next: dwell analyze {path}");
-    }
+    ready::analysis(path)?;
     let query = Query::open(&report)?;
     let file = directory.join("findings.json");
     let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
