@@ -6,6 +6,7 @@ import { signal } from "@preact/signals";
 import "./style.css";
 import { admit, admitted, ended, enter, pending, refusal } from "./data";
 import { hit } from "./canvas";
+import { isForControl } from "./keys";
 import { runName, type Shown, useRuns } from "./runs";
 import { go, isDark, isFirst, link, said, theme, view, type View, VIEWS } from "./state";
 import { Search } from "./search";
@@ -145,9 +146,7 @@ export function Dialog(props: { label: string; close: () => void; children: JSX.
 function useKeys(): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      const target = event.target as HTMLElement;
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (target.matches("input, select, textarea")) return;
+      if (isForControl(event)) return;
       if (event.key === "/") {
         searching.value = true;
       } else if (event.key === "?") {

@@ -1,6 +1,6 @@
 // Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.
 
-import type { Confidence, Entry, Instance, Share, Verdict } from "./findings";
+import type { Confidence, Entry, Instance, Point, Share, Verdict } from "./findings";
 
 export type Session = {
 /**
@@ -68,6 +68,10 @@ entries: Entry[], findings: Array<Finding>,
  */
 causes: Array<Cause>,
 /**
+ * True if the run can be played without a cause.
+ */
+plays: boolean,
+/**
  * Number of entries that are not listed.
  */
 more: number,
@@ -112,56 +116,6 @@ export type FoundBeside = {
  * Position among the findings of the second run, of which only the first are listed.
  */
 finding: number, seconds: number, seconds_at_most: number, };
-
-export type Cause = {
-/**
- * Letters of the cause in `findings.json`.
- */
-id: string,
-/**
- * Who did what, as a sentence without a full stop.
- */
-head: string,
-/**
- * Index of the metric of delay costs, if the report has it.
- */
-metric: number | null,
-/**
- * Index of the call path, if the report has it.
- */
-call: number | null,
-/**
- * Regions of the call path, from the root on.
- */
-path: Array<string>,
-/**
- * Waits that it caused in seconds, over all locations.
- */
-seconds: number,
-/**
- * Share of the run.
- */
-share: number | null,
-/**
- * Sentence about the time of computing; null for calls.
- */
-how_long: string | null,
-/**
- * Sentence about the reasons why it computed longer than others; null if no counters were recorded.
- */
-why_longer: string | null,
-/**
- * Sentence about the waits that it caused.
- */
-costs: string,
-/**
- * Sentence about what was passed on; null if nothing was.
- */
-passed_on: string | null,
-/**
- * Processes that caused most.
- */
-processes: Share[], };
 
 export type Fact = { label: string, value: string, };
 
@@ -613,3 +567,94 @@ step: number,
  * Least and greatest waiting among those of each bar, in seconds; empty if each bar stands for one.
  */
 least_wait: Array<number>, most_wait: Array<number>, };
+
+export type Cause = {
+/**
+ * Letters of the cause in `findings.json`.
+ */
+id: string,
+/**
+ * Index of the metric of delay costs, if the report has it.
+ */
+metric: number | null,
+/**
+ * Index of the call path, if the report has it.
+ */
+call: number | null,
+/**
+ * Regions of the call path, from the root on.
+ */
+path: Array<string>,
+/**
+ * Waits that it caused in seconds, over all locations.
+ */
+seconds: number,
+/**
+ * Share of the run.
+ */
+share: number | null,
+/**
+ * True if processes computed; false for calls, and for what was not recorded.
+ */
+computes: boolean,
+/**
+ * Sentence about the time of computing; null for calls.
+ */
+how_long: string | null,
+/**
+ * Sentence about the reasons why it computed longer than others; null if no counters were recorded.
+ */
+why_longer: string | null,
+/**
+ * Sentence about the waits that it caused.
+ */
+costs: string,
+/**
+ * Sentence about what was passed on; null if nothing was.
+ */
+passed_on: string | null,
+/**
+ * Processes that caused most.
+ */
+processes: Share[],
+/**
+ * Kind of the cause, what happens, what it costs, what to change and what that gains, in the words of the verdict.
+ */
+point: Point,
+/**
+ * For each place of `point` a call path that is called there, if the report has one.
+ */
+places: Array<number | null>,
+/**
+ * The finding that lists the waits which it made longest; null if none is listed.
+ */
+seen: Seen | null, };
+
+export type Seen = {
+/**
+ * Position in the list of findings.
+ */
+finding: number,
+/**
+ * Number of the entry.
+ */
+entry: number,
+/**
+ * Position in the entry.
+ */
+part: number, };
+
+export type WhatIf = {
+/**
+ * Description of the change.
+ */
+change: string,
+/**
+ * Length of the run as recorded and as predicted, with the bounds of the prediction, in seconds; null if it cannot be
+ * predicted.
+ */
+recorded: number | null, predicted: number | null, low: number | null, high: number | null,
+/**
+ * Reason why it cannot be predicted.
+ */
+reason: string | null, };

@@ -73,6 +73,11 @@ pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answe
             let is_whole = parameters.get("whole") == Some("1");
             json(&source::source(run, cnode(run, &parameters)?, is_whole))
         }
+        "whatif" => {
+            let cause = parameters.get("cause").unwrap_or_default();
+            let none = || Fault::Bad("there is no such cause, or the run cannot be played".into());
+            json(&run.what_if(cause).ok_or_else(none)?)
+        }
         "matrix" => json(&matrix::matrix(run, &parameters)?),
         "timeline/findings" => json(&span::findings(run, &parameters)?),
         "timeline" => timeline::answer(run, "about", &parameters),

@@ -29,6 +29,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
 mod answers;
+mod causes;
 mod compare;
 mod connections;
 mod export;
@@ -47,8 +48,10 @@ mod source;
 mod span;
 mod timeline;
 mod types;
+mod whatif;
 
 pub use export::{Exported, export};
 pub use run::Run;
 pub use server::{Addresses, Ended, Listen, Server};
 pub use source::line as source_line;
+pub use whatif::Played;

@@ -3,23 +3,21 @@
 use dwell_model::operation::Operation;
 use dwell_model::registry;
 use dwell_model::waits::Wait;
-use dwell_report::findings::causes::{Said, because};
+use dwell_report::findings::causes::because;
 use dwell_report::findings::words::{self, Often, OneWait};
 use dwell_report::findings::{self, Entry, Findings, Phase, Share, Step};
 use dwell_report::format::{grouped, seconds as seconds_text};
 use dwell_report::{Base, CnodeId, Flavour, Owner, Result, share};
 
+use crate::causes;
 use crate::run::Run;
-use crate::types::{Cause, Fact, Finding, Note, Overview, PartOfTime};
+use crate::types::{Fact, Finding, Note, Overview, PartOfTime};
 
 /// The largest number of findings that are listed.
-const LISTED: usize = 50;
+pub(crate) const LISTED: usize = 50;
 
 /// The smallest share of the time that is shown by itself.
 const LEAST_SHARE: f64 = 0.001;
-
-/// The largest number of causes that are listed. They are named by letters.
-const MOST_CAUSES: usize = 26;
 
 /// The largest number of notes that are listed.
 const MOST_NOTES: usize = 40;
@@ -72,7 +70,8 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
         more: (more - entries.len()) as u32,
         entries,
         findings,
-        causes: run.findings.as_ref().map(|it| causes(run, it)).unwrap_or_default(),
+        causes: run.findings.as_ref().map(|it| causes::causes(run, it)).unwrap_or_default(),
+        plays: run.plays(),
         notes: notes(run),
         verdict: run.findings.as_ref().map(|it| it.verdict.clone()),
     })
@@ -230,7 +229,7 @@ pub(crate) fn found(run: &Run) -> Result<Vec<Found>> {
 }
 
 /// Returns the call path of the report that findings name by its number and its steps.
-fn call_path(run: &Run, number: u32, path: &[Step]) -> Option<CnodeId> {
+pub(crate) fn call_path(run: &Run, number: u32, path: &[Step]) -> Option<CnodeId> {
     let region = path.last()?.region.as_str();
     // The number holds only for the report it was written with. Equal names are the evidence.
     let numbered = Some(CnodeId(number))
@@ -244,30 +243,6 @@ fn call_path(run: &Run, number: u32, path: &[Step]) -> Option<CnodeId> {
     let steps: Vec<(&str, Option<&str>, Option<u32>)> =
         steps.iter().map(|(region, file, line)| (&**region, file.as_deref(), *line)).collect();
     numbered.or_else(|| run.find_path(&steps))
-}
-
-/// Returns what processes did that made others wait.
-fn causes(run: &Run, document: &Findings) -> Vec<Cause> {
-    let metric = run.query.meta().find_metric("delay_costs").map(|it| it.0);
-    let cause = |it: &findings::Cause| {
-        let Said { head, how_long, why_longer, costs, passed_on } = it.said();
-        let call = it.call_path.and_then(|number| call_path(run, number, &it.path));
-        Cause {
-            id: it.id.clone(),
-            head,
-            metric,
-            call: call.map(|it| it.0),
-            path: it.path.iter().map(|step| step.region.clone()).collect(),
-            seconds: it.seconds,
-            share: it.share,
-            how_long,
-            why_longer,
-            costs,
-            passed_on,
-            processes: it.processes.clone(),
-        }
-    };
-    document.causes.iter().take(MOST_CAUSES).map(cause).collect()
 }
 
 fn finding(run: &Run, found: &findings::Finding) -> Finding {

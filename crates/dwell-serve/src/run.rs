@@ -14,6 +14,7 @@ use crate::node::Node;
 use crate::progress;
 use crate::source::Roots;
 use crate::types::CallLengths;
+use crate::whatif::Player;
 
 /// The largest `findings.json` that is read, in bytes.
 const MOST_FINDINGS: u64 = 64 << 20;
@@ -71,6 +72,8 @@ pub struct Run {
     pub(crate) nodes: OnceLock<Vec<Node>>,
     /// Lengths of calls, once a request has asked for them.
     pub(crate) lengths: Mutex<Option<CallLengths>>,
+    /// Predicts what the run would gain without one of its causes.
+    pub(crate) player: Player,
 }
 
 impl Run {
@@ -111,6 +114,7 @@ impl Run {
             trace: OnceLock::new(),
             nodes: OnceLock::new(),
             lengths: Mutex::default(),
+            player: Player::default(),
         })
     }
 

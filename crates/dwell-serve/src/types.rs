@@ -17,23 +17,27 @@ macro_rules! crossing {
             }
         )*
 
-        /// Returns the types as TypeScript.
+        /// Returns the types of this module as TypeScript.
         #[cfg(test)]
-        pub(crate) fn typescript() -> String {
+        pub(crate) fn declarations() -> String {
             use ts_rs::TS as _;
-            let mut text = String::from(
-                "// Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.\n\n\
-                 import type { Confidence, Entry, Instance, Share, Verdict } from \"./findings\";\n",
-            );
-            $(
-                text.push_str("\nexport ");
-                text.push_str(&$name::decl());
-                text.push('\n');
-            )*
-            // The generator leaves blanks at the ends of comment lines.
-            text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+            [$( format!("\nexport {}\n", $name::decl()) ),*].concat()
         }
     };
+}
+
+mod causes;
+
+pub(crate) use causes::{Cause, Seen, WhatIf};
+
+/// Returns all types as TypeScript.
+#[cfg(test)]
+pub(crate) fn typescript() -> String {
+    let head = "// Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.\n\n\
+                import type { Confidence, Entry, Instance, Point, Share, Verdict } from \"./findings\";\n";
+    let text = head.to_owned() + &declarations() + &causes::declarations();
+    // The generator leaves blanks at the ends of comment lines.
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 crossing! {
@@ -90,6 +94,8 @@ crossing! {
         findings: Vec<Finding>,
         /// What processes did that made others wait, what cost most first.
         causes: Vec<Cause>,
+        /// True if the run can be played without a cause.
+        plays: bool,
         /// Number of entries that are not listed.
         more: u32,
         /// Notes on what could not be judged, is in doubt or is damaged.
@@ -124,35 +130,6 @@ crossing! {
         finding: u32,
         seconds: f64,
         seconds_at_most: f64,
-    }
-
-    /// Something that processes did and that made others wait.
-    struct Cause {
-        /// Letters of the cause in `findings.json`.
-        id: String,
-        /// Who did what, as a sentence without a full stop.
-        head: String,
-        /// Index of the metric of delay costs, if the report has it.
-        metric: Option<u32>,
-        /// Index of the call path, if the report has it.
-        call: Option<u32>,
-        /// Regions of the call path, from the root on.
-        path: Vec<String>,
-        /// Waits that it caused in seconds, over all locations.
-        seconds: f64,
-        /// Share of the run.
-        share: Option<f64>,
-        /// Sentence about the time of computing; null for calls.
-        how_long: Option<String>,
-        /// Sentence about the reasons why it computed longer than others; null if no counters were recorded.
-        why_longer: Option<String>,
-        /// Sentence about the waits that it caused.
-        costs: String,
-        /// Sentence about what was passed on; null if nothing was.
-        passed_on: Option<String>,
-        /// Processes that caused most.
-        #[cfg_attr(test, ts(type = "Share[]"))]
-        processes: Vec<Share>,
     }
 
     /// A property of the run, such as its runtime.

@@ -5,9 +5,11 @@ import { useEffect } from "preact/hooks";
 import { isFile, useAnswer } from "../data";
 import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
 import { below, bounds, change, fileName, grouped, percent, percents, seconds, share } from "../format";
+import { isForControl } from "../keys";
 import { type Models, of, type Shown, useModels } from "../runs";
 import { chosenSpan, SpanNote } from "../span";
 import { go, link, state } from "../state";
+import { CauseCard } from "./cause";
 import type { Doing, Entry, Instance, Share, Verdict } from "../findings";
 import type { Bars, Cause, Compared, Finding, Overview, PartOfTime, TimelineFindings } from "../types";
 
@@ -40,8 +42,8 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
   // With two runs the change of every wait comes first.
   const causes = (
     <>
-      {overview.causes.length > 0 && <Causes overview={overview} models={models} run={0} of={beside && shown.names[0]} />}
-      {beside && beside.overview.causes.length > 0 && <Causes overview={beside.overview} models={models} run={1} of={shown.names[1]} />}
+      {overview.causes.length > 0 && <Causes overview={overview} models={models} run={0} id={shown.first} of={beside && shown.names[0]} />}
+      {beside && beside.overview.causes.length > 0 && <Causes overview={beside.overview} models={models} run={1} id={shown.second ?? shown.first} of={shown.names[1]} />}
     </>
   );
   return (
@@ -49,7 +51,7 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
       <div class="overview-main">
         <Headline overview={overview} beside={beside} />
         <WholeBar run={shown.first} beside={shown.second} names={shown.names} />
-        {!beside && overview.verdict && <Answer verdict={overview.verdict} />}
+        {!beside && overview.verdict && <Answer verdict={overview.verdict} causes={overview.causes} />}
         {!beside && causes}
         <section aria-labelledby="waits-title">
           <h2 id="waits-title">{beside ? <>What waits in {shown.names[0]}, and its change to {shown.names[1]}</> : "What waits, by what can be gained"}</h2>
@@ -135,27 +137,30 @@ function Facts({ overview, beside }: { overview: Overview; beside: Beside | unde
 }
 
 /** What the run loses time to, and what to change first. */
-function Answer({ verdict }: { verdict: Verdict }): JSX.Element | null {
+function Answer({ verdict, causes }: { verdict: Verdict; causes: Cause[] }): JSX.Element | null {
   if (verdict.points.length === 0) return null;
+  // The card below says the rest.
+  const isCard = (id: string) => causes.some((it) => it.id === id);
+  const isShort = verdict.points.every((it) => isCard(it.id));
   const title = (kind: string) => kind.charAt(0).toUpperCase() + kind.slice(1);
   return (
     <section class="answer" aria-labelledby="answer-title">
       <h2 id="answer-title">{verdict.head}</h2>
-      <ol class="answer-points">
+      {!isShort && <ol class="answer-points">
         {verdict.points.map((it, at) => (
           <li key={at}>
             <p class="answer-what">
               {it.id && <span class="finding-number">{it.id}</span>}
               <span><strong>{title(it.kind)}:</strong> {it.what}.</span>
             </p>
-            <dl class="finding-facts">
+            {!isCard(it.id) && <dl class="finding-facts">
               {it.cost && <><dt>Cost</dt><dd>{it.cost}</dd></>}
               {it.change && <><dt>Change</dt><dd>{it.change}</dd></>}
               {it.gain && <><dt>Gain</dt><dd>{it.gain}</dd></>}
-            </dl>
+            </dl>}
           </li>
         ))}
-      </ol>
+      </ol>}
     </section>
   );
 }
@@ -164,16 +169,18 @@ function Answer({ verdict }: { verdict: Verdict }): JSX.Element | null {
 const CAUSES = 3;
 
 /** What processes did that made others wait. */
-function Causes({ overview, models, run, of }: {
+function Causes({ overview, models, run, id, of }: {
   overview: Overview;
   models: Models | undefined;
   run: 0 | 1;
+  /** Id of the run. */
+  id: string;
   /** Name of the run, if there are two. */
   of: string | undefined;
 }): JSX.Element {
   const list = (some: Cause[], first: boolean) => (
     <ol class="findings">
-      {some.map((cause, at) => <CauseItem key={cause.id} cause={cause} models={models} run={run} open={first && at === 0} />)}
+      {some.map((cause, at) => <CauseCard key={cause.id} cause={cause} overview={overview} models={models} run={run} id={id} open={first && at === 0} />)}
     </ol>
   );
   const rest = overview.causes.slice(CAUSES);
@@ -188,50 +195,6 @@ function Causes({ overview, models, run, of }: {
         </details>
       )}
     </section>
-  );
-}
-
-function CauseItem({ cause, models, run, open }: {
-  cause: Cause;
-  models: Models | undefined;
-  run: 0 | 1;
-  open: boolean;
-}): JSX.Element {
-  const metric = cause.metric === null ? undefined : models?.metrics.list.find((_, at) => models.metrics.of[at]?.[run] === cause.metric)?.name;
-  const call = cause.call === null ? undefined : models?.calls.list[models.calls.from[run][cause.call] ?? -1]?.key;
-  const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined });
-  return (
-    <li>
-      <details class="cause" open={open}>
-        <summary class="finding-head">
-          <span class="finding-number">{cause.id}</span>
-          <span class="cause-what">{cause.head}</span>
-          <span class="finding-amount">
-            <span class="num">{seconds(cause.seconds)}</span>
-            {cause.share !== null && (
-              <span class="finding-share">
-                <span class="meter" aria-hidden="true"><span style={{ width: `${Math.min(100, 100 * cause.share)}%` }} /></span>
-                <span class="num">{percent(cause.share)}</span>
-              </span>
-            )}
-          </span>
-        </summary>
-        <div class="finding-body">
-          <dl class="finding-facts">
-            {cause.how_long && <><dt>How long</dt><dd>{cause.how_long}</dd></>}
-            {cause.why_longer && <><dt>Why longer</dt><dd>{cause.why_longer}</dd></>}
-            <dt>Costs</dt><dd>{cause.costs}</dd>
-            {cause.passed_on && <><dt>Passed on</dt><dd>{cause.passed_on}</dd></>}
-            {cause.processes.length > 1 && <><dt>Who</dt><dd><Parties list={cause.processes} /></dd></>}
-          </dl>
-          <p class="finding-links">
-            <a href={to("panes")}>Where it is</a>
-            <a href={to("calls")}>Call path and source</a>
-            <a href={to("spread")}>Which processes</a>
-          </p>
-        </div>
-      </details>
-    </li>
   );
 }
 
@@ -509,7 +472,7 @@ function Part({ finding, id, part, models, beside }: {
           <a href={link({ view: "matrix", measure: "wait", finding: id, part: part || undefined, waits: "finding", kinds: undefined, rows: undefined, columns: undefined, pair: undefined, t: undefined })}>Between whom</a>
         )}
         {finding.worst && (
-          <a href={link({ view: "timeline", finding: id, part: part || undefined, instance: undefined, t: undefined, sel: undefined, rows: undefined })}>When</a>
+          <a href={link({ view: "timeline", finding: id, part: part || undefined, instance: undefined, t: undefined, sel: "worst", pin: undefined, rows: undefined })}>When</a>
         )}
       </p>
     </>
@@ -640,8 +603,7 @@ function TimeTree({ overview, beside, models }: {
 function useFindingKeys(overview: Overview | undefined): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || !overview?.entries.length) return;
-      if ((event.target as HTMLElement).matches("input, select, textarea")) return;
+      if (isForControl(event) || !overview?.entries.length) return;
       const by = event.code === "Period" ? 1 : event.code === "Comma" ? -1 : 0;
       if (by === 0) return;
       const now = overview.entries.findIndex((it) => it.id === chosenIn(overview));

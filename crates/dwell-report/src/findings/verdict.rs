@@ -199,7 +199,7 @@ impl Findings {
 
     /// Returns everything that a verdict may name.
     fn points(&self) -> Vec<Point> {
-        let mut points: Vec<Point> = self.causes.iter().map(|it| self.of_cause(it)).collect();
+        let mut points: Vec<Point> = self.causes.iter().map(|it| self.point_of(it)).collect();
         if self.causes.is_empty() {
             let of_run = self.entries.iter().filter(|it| it.phase == Phase::Run);
             points.extend(of_run.filter_map(|it| self.of_entry(it)));
@@ -266,7 +266,8 @@ impl Findings {
         short_percents(self.part_of_run(seconds), self.part_of_run(seconds))
     }
 
-    fn of_cause(&self, it: &Cause) -> Point {
+    /// Puts one of the causes of the document into the words of the verdict.
+    pub fn point_of(&self, it: &Cause) -> Point {
         let pattern = it.waits.first().map_or("", |it| it.pattern.as_str());
         let family = Family::of(pattern);
         let ratio = it.computing_seconds.zip(it.others_seconds).map(|(own, others)| own / others);

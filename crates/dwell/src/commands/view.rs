@@ -10,10 +10,13 @@ use std::time::Duration;
 use std::{env, thread};
 
 use anyhow::Context;
+use dwell_report::findings::Findings;
 use dwell_serve::{Addresses, Ended, Listen, Run, Server};
 use otf2::Archive;
 
+use super::{analyze, whatif};
 use crate::damage;
+use crate::dependencies;
 use crate::ready;
 use crate::runs;
 use crate::terminal::{self, line};
@@ -142,7 +145,21 @@ pub(crate) fn open(path: &Path, sources: &Sources) -> anyhow::Result<Run> {
         run = run.with_source_paths(&sources.source_path)?;
     }
     run.prepare();
-    Ok(run)
+    Ok(with_player(run, &file))
+}
+
+/// Lets the page play a run without one of its causes, if that does not take long.
+fn with_player(run: Run, report: &Path) -> Run {
+    let directory = dependencies::directory(report).to_owned();
+    let is_own = report.file_name().is_some_and(|name| name == "trace.cubex");
+    let findings = is_own.then(|| damage::findings_in(&directory)).flatten();
+    let is_short = |it: &Findings| it.events <= analyze::MOST_PLAYED && !it.causes.is_empty();
+    match findings.filter(is_short) {
+        Some(findings) if directory.join(runs::ANCHOR).exists() => run.with_player(move |cause| {
+            whatif::play(&directory, &findings, cause).map_err(|it| terminal::explained(&it))
+        }),
+        _ => run,
+    }
 }
 
 /// Prints another address each time Enter is pressed.

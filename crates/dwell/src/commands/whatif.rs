@@ -3,7 +3,7 @@
 mod adviser;
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -15,6 +15,7 @@ use dwell_model::layer::Processes;
 use dwell_model::units;
 use dwell_model::waits::Wait;
 use dwell_report::findings::{Cause, Findings, Named};
+use dwell_serve::Played;
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -230,6 +231,23 @@ fn analysed(
     options.predict = predicts;
     let (_, archive, _) = input.parts();
     Ok((dwell_analyze::analyze(archive, &options, progress)?, log))
+}
+
+/// Predicts how long an analysed run would have taken without a cause, for the button of the page.
+pub(super) fn play(directory: &Path, findings: &Findings, cause: &str) -> anyhow::Result<Played> {
+    let input = Input::open(directory.to_owned())?;
+    let (analysis, log) = analysed(&input, false, &|_| ())?;
+    let place = findings.causes.iter().position(|it| it.id == cause);
+    let asked = place.and_then(|place| without_cause(findings, place));
+    let asked = asked.context("nothing is known that would remove this cause")?;
+    let prediction = predict(&analysis.what_if(log.path())?, &asked)?;
+    let of = |nanoseconds: u64| nanoseconds as f64 * 1e-9;
+    let range = |it: PredictedLength| [of(it.expected), of(it.low), of(it.high)];
+    Ok(Played {
+        change: asked.words,
+        recorded: of(prediction.recorded),
+        predicted: prediction.predicted.map(range).map_err(|why| why.to_string()),
+    })
 }
 
 fn predict(what_if: &WhatIf<'_>, asked: &Asked) -> anyhow::Result<Prediction> {

@@ -6,6 +6,7 @@ import { isFile, useAnswer } from "../../data";
 import { CLASS_NAMES } from "../../colours";
 import { percent } from "../../format";
 import { colour, findable, type Hit } from "../../canvas";
+import { isForControl } from "../../keys";
 import { type Models, of } from "../../runs";
 import { go, isDark, painted, said } from "../../state";
 import type {
@@ -288,8 +289,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
     if (exact) said.value = exact.text;
   };
   const onKey = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if ((event.target as HTMLElement).matches("input, select, textarea")) return;
+    if (isForControl(event)) return;
     const arrows: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const arrow = arrows[event.code];
     if (event.code === "KeyW") zoom(0.6, pointer.current);

@@ -130,6 +130,13 @@ function Timeline({ shown, run, about, models, beside }: {
     go({ instance: to || undefined, t: undefined, sel: `${it.location}@${middle}` });
     said.value = `Instance ${to + 1} of ${grouped(instances?.count ?? 0)}: ${seconds(it.seconds)}`;
   };
+  // The findings ask for the worst instance, whose places are known here only. A file has no rows that are pinned.
+  useEffect(() => {
+    if (state.value["sel"] !== "worst" || !instances) return;
+    if (!instance) return go({ sel: undefined }, true);
+    const pin = isFile() ? undefined : [...new Set([instance.location, instance.culprit])].join(".");
+    go({ sel: `${instance.location}@${Math.floor((instance.from + instance.to) / 2)}`, pin }, true);
+  }, [instances, state.value["sel"]]);
   const [selected, isSelected] = parseSelected(state.value["sel"]);
   const detail = useAnswer<TimelineAt>(isSelected ? of(run, "timeline/at") : undefined, isSelected ? { location: selected[0], time: selected[1] } : {}).value;
   const [table, setTable] = useState(false);
