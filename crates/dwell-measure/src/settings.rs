@@ -18,7 +18,7 @@ use crate::counters::{self, Wanted};
 use crate::filter::{Detail, Details, Filter, Groups, Selection};
 use crate::memory::Filling;
 
-pub use table::TABLE;
+pub use table::{DEVELOPERS, TABLE};
 
 /// One setting of the recorder. Users give its value as a flag of `dwell run`, in a configuration file, or in the
 /// environment.

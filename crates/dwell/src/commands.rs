@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod compile;
 pub(crate) mod compile_flags;
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod info;

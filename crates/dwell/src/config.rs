@@ -9,7 +9,7 @@ use crate::terminal::nearest;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::builder::ValueParser;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use dwell_measure::settings::{Kind, Setting, TABLE, parse_switch, read_filter};
+use dwell_measure::settings::{DEVELOPERS, Kind, Setting, TABLE, parse_switch, read_filter};
 
 /// Configuration file that is read if no other is named.
 pub(crate) const FILE: &str = "dwell.toml";
@@ -41,6 +41,7 @@ fn flag(setting: &'static Setting) -> Arg {
         .long(setting.name)
         .value_name(kind.placeholder())
         .help_heading(setting.section)
+        .hide(setting.section == DEVELOPERS)
         .help(help)
         .value_parser(ValueParser::new(check));
     flag = match kind {

@@ -41,6 +41,8 @@ struct Cli {
 enum Command {
     /// Run a program and record its calls; goes between the launcher and the program.
     Run(commands::run::Args),
+    /// Show a recording that ships with Dwell in the explorer: a first look, without MPI and a compiler.
+    Demo(commands::demo::Args),
     /// List the runs in a directory: program, processes, length, waits, when, label.
     Ls(commands::ls::Args),
     /// Print the definitions and events of an archive.
@@ -98,6 +100,7 @@ fn main() -> ExitCode {
         Command::Compile(args) => commands::compile::run(&args),
         Command::LinkFlags(args) => commands::link_flags::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Demo(args) => commands::demo::run(&args),
         Command::Ls(args) => commands::ls::run(&args),
         Command::Print(args) => commands::print::run(&args),
         Command::Info(args) => commands::info::run(&args),

@@ -12,6 +12,9 @@ const TIME_WINDOW: &str = "Time window";
 const MEASUREMENT: &str = "Measurement";
 const LIMITS: &str = "Limits";
 
+/// Section of settings for developers of Dwell, which the help text does not list.
+pub const DEVELOPERS: &str = "For developers";
+
 /// All settings of the recorder, in the order of the help text. The flags of `dwell run`, the variables of the
 /// environment and the properties of an archive are made from it.
 pub const TABLE: &[Setting] = &[
@@ -249,7 +252,7 @@ pub const TABLE: &[Setting] = &[
         letter: None,
         kind: Kind::Size,
         default: "1M",
-        section: LIMITS,
+        section: DEVELOPERS,
         help: "Size of the chunks by which event files grow, 256K to 16M",
     },
     Setting {
@@ -257,7 +260,7 @@ pub const TABLE: &[Setting] = &[
         letter: None,
         kind: Kind::Choice(Filling::WORDS),
         default: "auto",
-        section: LIMITS,
+        section: DEVELOPERS,
         help: "Where chunks are filled after the first of a thread: mapped, in the event file, or staged, in a file of \
                their own from which they are copied; auto takes what is known to be faster on the file system",
     },

@@ -77,7 +77,7 @@ pub(crate) struct Args {
     timeout: u64,
     /// Least number of events for each process of a launch; the others have nothing to do. The default is a
     /// million.
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide = true, value_name = "N")]
     events_per_rank: Option<u64>,
     /// Whether to search for the causes of waits: auto, always or never. It takes two to five times as long as
     /// finding the waits, and disk space of a third of the trace; a fifth of the trace stays for the timeline. Auto does it up to 20 million events and 10,000 locations.
@@ -89,7 +89,7 @@ pub(crate) struct Args {
     gains: When,
     /// Write what the analysis cost each process to this file, as comma-separated values: seconds, memory,
     /// reads and messages.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     costs: Option<PathBuf>,
     /// Print all findings and causes instead of the verdict, or the first N of each.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1000000", hide_possible_values = true)]

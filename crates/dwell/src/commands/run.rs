@@ -1,5 +1,7 @@
 //! `dwell run`: runs a program and records it.
 
+mod viewed;
+
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt;
@@ -8,6 +10,7 @@ use std::process::{Command, ExitCode};
 use std::{env, io};
 
 use anyhow::{Context, Result, bail};
+use clap::Args as _;
 
 use dwell_measure::counters;
 use dwell_mpi::Launch;
@@ -16,6 +19,7 @@ use crate::config::{Config, Flags, misspelt_variables};
 use crate::elf::{self, Program};
 use crate::experiment;
 use crate::library;
+use crate::terminal::nearest;
 
 /// Arguments of `dwell run`.
 #[derive(Debug, clap::Args)]
@@ -36,6 +40,9 @@ pub(crate) struct Args {
     /// Read settings from this file; dwell.toml in the current directory by default.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     config: Option<PathBuf>,
+    /// When the program has ended, open the page of the run on this machine, as `dwell view` does.
+    #[arg(long)]
+    view: bool,
     /// Print all settings with their values and origins, as a file that --config reads.
     #[arg(long)]
     list_config: bool,
@@ -69,6 +76,9 @@ fn start(args: &Args, launch: Option<&Launch>, speaks: bool) -> Result<ExitCode>
         return Ok(ExitCode::SUCCESS);
     }
     config.check()?;
+    if args.view && launch.is_none_or(Launch::is_first) && !viewed::is_awaited() {
+        return viewed::run();
+    }
     let misspelt = if speaks { misspelt_variables() } else { Vec::new() };
     for (name, near) in misspelt {
         crate::terminal::note!("{name} is set, and there is no such setting; did you mean {near}?");
@@ -77,7 +87,7 @@ fn start(args: &Args, launch: Option<&Launch>, speaks: bool) -> Result<ExitCode>
     let name = program.to_string_lossy();
     let (mut loadable, mut remark) = (true, None);
     match elf::which(&name).map(|path| elf::inspect(&path)) {
-        None => bail!("{}", elf::missing(&name)),
+        None => bail!("{}", no_option(&name, arguments).unwrap_or_else(|| elf::missing(&name))),
         Some(Ok(Program::Static)) => {
             remark = Some(format!(
                 "{name} is linked statically, so its calls cannot be recorded; link it dynamically"
@@ -128,6 +138,31 @@ fn start(args: &Args, launch: Option<&Launch>, speaks: bool) -> Result<ExitCode>
         return Err(error).with_context(|| format!("{name}: cannot be executed"));
     }
     Err(error).with_context(|| name.into_owned())
+}
+
+/// Returns what was probably meant by an unknown option in front of the program: clap takes everything from the first
+/// unknown word on for the program and its arguments. `None` if the word does not look like an option.
+fn no_option(word: &str, arguments: &[OsString]) -> Option<String> {
+    if !word.starts_with('-') {
+        return None;
+    }
+    let (option, value) = word.split_once('=').map_or((word, ""), |(option, _)| (option, "=…"));
+    let unknown = format!("{option}: dwell run has no such option");
+    let number =
+        arguments.first().and_then(|it| it.to_str()).filter(|it| it.parse::<u32>().is_ok());
+    if let ("-n" | "-np" | "--np" | "-c", Some(number)) = (option, number) {
+        let program = arguments.get(1).map_or("PROGRAM".into(), |it| it.to_string_lossy());
+        return Some(format!(
+            "{unknown}; the launcher starts the processes: mpirun -np {number} dwell run {program}"
+        ));
+    }
+    let command = Args::augment_args(clap::Command::new("run"));
+    let names = command.get_arguments().filter_map(clap::Arg::get_long);
+    let names: Vec<String> = names.map(|name| format!("--{name}")).collect();
+    Some(match nearest(option, names.iter().map(String::as_str)) {
+        Some(near) => format!("{unknown}; did you mean {near}{value}?"),
+        None => format!("{unknown}; dwell run --help lists them"),
+    })
 }
 
 /// Returns a list of the counters that this machine offers, for `--counters list`.

@@ -58,12 +58,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS:PORT")]
     expose_unencrypted_to_network: Option<SocketAddr>,
     /// End after this many minutes without a request; 0 for never.
-    #[arg(long, default_value_t = 240, value_name = "MINUTES")]
+    #[arg(long, default_value_t = IDLE, value_name = "MINUTES")]
     idle: u64,
 }
 
+/// Minutes without a request after which the server ends, unless the user says otherwise.
+const IDLE: u64 = 240;
+
 /// Directories whose source files may be shown.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Sources {
     /// Show source files below this directory only; may be given several times. The default is the directory of the
     /// report, and the parent of the experiment directory.
@@ -83,7 +86,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Args { port: Some(port), .. } => Listen::Port(*port),
         _ => Listen::Loopback,
     };
-    let server = Server::bind(runs, &listen).with_context(|| match &listen {
+    serve(runs, &listen, args.no_browser, args.idle)
+}
+
+/// Shows a run as `dwell view` does without options, for other commands.
+pub(crate) fn show(run: &Path, no_browser: bool) -> anyhow::Result<ExitCode> {
+    serve(vec![open(run, &Sources::default())?], &Listen::Loopback, no_browser, IDLE)
+}
+
+/// Serves runs until a signal arrives, or until nothing was asked for `idle` minutes.
+fn serve(runs: Vec<Run>, listen: &Listen, no_browser: bool, idle: u64) -> anyhow::Result<ExitCode> {
+    let server = Server::bind(runs, listen).with_context(|| match listen {
         Listen::Socket(path) => format!("cannot listen on {}", path.display()),
         Listen::Port(port) => format!("cannot listen on port {port}; choose another with --port"),
         Listen::Network(address) => format!("cannot listen on {address}"),
@@ -93,17 +106,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let address = addresses.next()?;
     let at_terminal = io::stdin().is_terminal();
     // In one piece: who reads the address may close the pipe then.
-    let text = format!("{address}\n{}", about(&listen, at_terminal));
+    let text = format!("{address}\n{}", about(listen, at_terminal));
     terminal::print(text)?;
-    if !args.no_browser && !matches!(listen, Listen::Socket(_)) {
+    if !no_browser && !matches!(listen, Listen::Socket(_)) {
         open_browser(&address);
     }
     if at_terminal {
         thread::spawn(move || answer_enter(&addresses));
     }
-    match server.run((args.idle > 0).then(|| Duration::from_secs(60 * args.idle)))? {
+    match server.run((idle > 0).then(|| Duration::from_secs(60 * idle)))? {
         Ended::Idle => {
-            line!("no requests for {} minutes: ended", args.idle)?;
+            line!("no requests for {idle} minutes: ended")?;
             Ok(ExitCode::SUCCESS)
         }
         // What shells say of a program that a signal has ended.

@@ -43,7 +43,7 @@ fn reference_of_commands() {
         ("Understand", &["analyze", "report", "view", "timeline", "whatif", "compare"]),
         ("Look inside, hand over", &["info", "print", "export", "mcp"]),
         ("Prepare programs", &["link-flags", "compile-flags", "instrument", "compile"]),
-        ("Others", &["synth", "completions", "man"]),
+        ("Others", &["demo", "synth", "completions", "man"]),
     ];
     let grouped: BTreeSet<&str> = groups.iter().flat_map(|it| it.1.iter().copied()).collect();
     let all: BTreeSet<&str> = top.commands.iter().map(String::as_str).collect();

@@ -15,6 +15,7 @@ fn help_says_what_each_command_does() {
     for (name, args) in [
         ("help.txt", &["--help"][..]),
         ("help-run.txt", &["run", "--help"]),
+        ("help-demo.txt", &["demo", "--help"]),
         ("help-recover.txt", &["recover", "--help"]),
         ("help-score.txt", &["score", "--help"]),
         ("help-man.txt", &["man", "--help"]),
@@ -161,6 +162,25 @@ fn analyze_finds_what_synth_made() {
     assert_eq!(first["confidence"], "by rule");
     let nothing = dwell(&["analyze", path(&directory.path().join("nowhere"))]);
     assert_eq!(nothing.status.code(), Some(2));
+}
+
+#[test]
+fn unknown_options_of_run_are_no_programs() {
+    let of = "dwell run has no such option";
+    for (words, said) in [
+        (&["--outptu", "x", "./heat"][..], format!("--outptu: {of}; did you mean --output?")),
+        (&["--labl=x", "./heat"], format!("--labl: {of}; did you mean --label=…?")),
+        (
+            &["-np", "4", "./heat", "100"],
+            format!("-np: {of}; the launcher starts the processes: mpirun -np 4 dwell run ./heat"),
+        ),
+        (&["-x", "./heat"], format!("-x: {of}; dwell run --help lists them")),
+        (&["./heat", "-n", "4"], "./heat: no such program".into()),
+    ] {
+        let output = dwell(&[&["run"][..], words].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(text(&output.stderr), format!("dwell: {said}\n"));
+    }
 }
 
 #[test]

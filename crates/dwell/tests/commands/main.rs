@@ -3,6 +3,7 @@
 mod cli;
 mod collate;
 mod config;
+mod demo;
 mod doors;
 mod earlier;
 mod export;
