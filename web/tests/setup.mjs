@@ -91,14 +91,18 @@ const servers = [];
 
 /** Serves reports; gives an address that works once. */
 export function serve(...reports) {
-  const args = ["view", reports[0], "--no-browser", ...reports.slice(1).flatMap((it) => ["--compare", it])];
+  return started(["view", reports[0], "--no-browser", ...reports.slice(1).flatMap((it) => ["--compare", it])]);
+}
+
+/** Starts a command that serves a page. */
+export function started(args) {
   const child = spawn(DWELL, args, { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
   servers.push(child);
   return new Promise((resolve, reject) => {
     let text = "";
     child.stdout.on("data", (data) => {
       text += data;
-      const found = /^(http\S+)\n/.exec(text);
+      const found = /^(http\S+)\n/m.exec(text);
       if (found) resolve({ address: found[1], pid: child.pid });
     });
     child.on("exit", () => reject(new Error(`the server ended: ${text}`)));

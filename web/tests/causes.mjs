@@ -1,0 +1,116 @@
+// Cards of causes: what, where, when and what to do, for every kind of which an archive is at hand.
+
+import assert from "node:assert/strict";
+import { cpSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { asked, dwell, go, open, root, serve, settled, started } from "./setup.mjs";
+
+/** Archives with kinds of causes that are among their first three. */
+const ARCHIVES = {
+  "armci-waits": ["missing progress", "serialised lock", "load imbalance"],
+  "shmem-and-mpi": ["late signal"],
+  "mpich-collectives": ["shared cores"],
+  "coarrays-by-source": ["slow call"],
+  "shmem-sm-gets": ["uneven exit"],
+};
+
+const card = (page, id) => page.locator("details.cause").filter({ has: page.locator(".finding-number", { hasText: new RegExp(`^${id}$`) }) }).first();
+const part = (it, name) => it.getByRole("region", { name, exact: true });
+
+/** Selects the worst wait of a card in the timeline, and goes back. */
+async function selectsTheWait(page, it, finding) {
+  await part(it, "When").getByRole("link", { name: "Show the worst in the timeline" }).click();
+  // The index may still be made.
+  await page.waitForFunction(() => /sel=\d/.test(location.hash));
+  await settled(page);
+  const state = new URLSearchParams(new URL(page.url()).hash.slice(1));
+  assert.equal(state.get("view"), "timeline");
+  assert.match(state.get("sel"), /^\d+@\d+$/);
+  const pins = state.get("pin").split(".");
+  assert.equal(pins[0], state.get("sel").split("@")[0]);
+  const side = await page.locator(".timeline-side").innerText();
+  assert.match(side, /waits in/);
+  assert.ok(side.includes(finding.worst.who), side);
+  if (finding.worst.on_whom) assert.ok(side.includes(finding.worst.on_whom), side);
+  await page.goBack();
+  await settled(page);
+}
+
+export const causes = {
+  async "cards of causes answer what, where, when and what to do"(browser, { sample }) {
+    for (const [name, kinds] of Object.entries(ARCHIVES).slice(0, sample ? 2 : undefined)) {
+      const directory = join(root, name);
+      cpSync(resolve("../tests/data/archives", name), directory, { recursive: true });
+      const { page, context, problems } = await open(browser, (await serve(directory)).address, { width: 1440, theme: sample ? "light" : "dark" });
+      await settled(page);
+      const { causes, findings, plays } = await asked(page, "runs/0/overview");
+      assert.ok(plays);
+      for (const kind of kinds) {
+        const cause = causes.find((it) => it.point.kind === kind);
+        assert.ok(cause, `${name} has ${kind}`);
+        const it = card(page, cause.id);
+        if (!(await it.evaluate((box) => box.open))) await it.locator("summary").first().click();
+        await settled(page);
+        const head = await it.locator("summary").first().innerText();
+        assert.ok(head.toLowerCase().includes(`${kind}:`) && head.includes(cause.point.what), head);
+        if (cause.call !== null) assert.ok((await part(it, "What").locator(".by-process li, .by-columns g").count()) > 1, `${name} ${kind}: a bar per process`);
+        // The archives have no source beside them: the card says so, and names the calls.
+        for (const step of cause.point.places) assert.ok((await part(it, "Where").innerText()).includes(step.region), `${name} ${kind}: ${step.region}`);
+        assert.ok((await part(it, "What to do").innerText()).includes(cause.point.change), kind);
+        await part(it, "What to do").getByRole("button", { name: `Play the run without ${cause.id}` }).click();
+        await settled(page);
+        assert.match(await part(it, "What to do").getByRole("status").innerText(), /predicted/);
+        const finding = cause.seen && findings[cause.seen.finding];
+        if (finding?.worst?.on_whom) await selectsTheWait(page, it, finding);
+      }
+      assert.deepEqual(problems, [], name);
+      await context.close();
+    }
+  },
+
+  async "the card of a recorded run has its source, and keys work after any click"(browser) {
+    const directory = join(root, "tour");
+    cpSync(resolve("../crates/dwell/demo"), directory, { recursive: true });
+    cpSync(resolve("../examples/tour/tour.c"), join(directory, "tour.c"));
+    const { page, context, problems } = await open(browser, (await serve(directory)).address, { width: 1440 });
+    await settled(page);
+    const it = card(page, "A");
+    const where = part(it, "Where");
+    assert.match(await where.locator(".here").nth(0).innerText(), /35[\s\S]*shmem_double_put[\s\S]*computing ends/);
+    assert.match(await where.locator(".here").nth(1).innerText(), /41[\s\S]*shmem_long_wait_until[\s\S]*computing begins/);
+    assert.match(await part(it, "What").locator("li.culprit").innerText(), /PE 2/);
+    await part(it, "When").locator("svg path").waitFor();
+    await it.getByRole("link", { name: "Call path and source" }).click();
+    await settled(page);
+    assert.match(await page.locator(".source .code .here").innerText(), /shmem_long_wait_until/);
+    await go(page, { view: "timeline" });
+    const keyed = async (key, view) => {
+      await page.keyboard.press(key);
+      await settled(page);
+      assert.match(page.url(), new RegExp(`view=${view}`));
+      await go(page, { view: "timeline" });
+    };
+    await page.getByLabel("Critical path").click();
+    await keyed("1", "findings");
+    const list = page.locator(".toolbar select").first();
+    await list.click();
+    await page.keyboard.press("Escape");
+    await keyed("4", "matrix");
+    // A list that was reached by the keyboard keeps its keys.
+    await page.locator(".toolbar select").first().focus();
+    await page.keyboard.press("4");
+    await settled(page);
+    assert.match(page.url(), /view=timeline/);
+    assert.deepEqual(problems, []);
+    await context.close();
+  },
+
+  async "the demo opens the recording"(browser) {
+    const { page, context, problems } = await open(browser, (await started(["demo", join(root, "demo"), "--no-browser"])).address);
+    await settled(page);
+    assert.match(await page.locator("details.cause").first().innerText(), /PE 2 computes/);
+    assert.ok(dwell("ls", root).includes("demo"));
+    assert.deepEqual(problems, []);
+    await context.close();
+  },
+};
