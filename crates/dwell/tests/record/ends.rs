@@ -140,3 +140,17 @@ fn a_process_that_is_not_measured_is_not_waited_for() {
         assert!(left.into_iter().all(|it| !it.file_name().to_string_lossy().starts_with("dwell-")));
     }
 }
+
+/// The command serves until it is ended, which takes the exit code of the launcher; so only what is printed counts.
+#[test]
+fn the_page_of_a_run_opens_when_the_program_has_ended() {
+    let Some(lab) = Lab::open() else { return };
+    let program = lab.compile("examples/tour/tour.c", &[]);
+    let dwell = OsStr::new(env!("CARGO_BIN_EXE_dwell"));
+    let words = ["run", "--view", "--output", "experiment"].map(OsStr::new);
+    let command = [&[dwell], &words[..], &[program.as_os_str()]].concat();
+    let run = lab.oshrun_until(2, &[], &command, |printed| printed.contains("/#code="));
+    assert!(run.stdout.starts_with("20 steps of 2 PEs\nhttp://127.0.0.1:"), "{run:?}");
+    assert!(run.stderr.contains("not analysed yet; analysing"), "{run:?}");
+    assert!(lab.experiment().join("findings.json").exists());
+}
