@@ -5,8 +5,9 @@
 //! one needs the result of another; with so little computing in between it often does not.
 //!
 //! A completion is *repeated* if exactly one operation lies between it and the previous completion on the same call
-//! path, no other call synchronises in between, and the computing in between takes no longer than the previous
-//! operation and its completion together.
+//! path, no other call synchronises in between, and the computing since then, before and after the operation, takes no
+//! longer than the calls of the previous operation and its completion. Computing between an operation and its completion
+//! overlaps with the transfer, which is what a program ought to do.
 
 use dwell_trace::ids::ProcessNumber;
 use dwell_trace::time::{Duration, Time};
@@ -33,8 +34,9 @@ pub(crate) struct Sequence {
     /// Number of operations issued so far, and their number at the last completion.
     operations: u64,
     completed: u64,
-    /// Start of the last operation.
+    /// Start and end of the call of the last operation.
     enter: Time,
+    leave: Time,
     /// Latest start of an operation that is still in a row with the last one.
     until: Time,
     /// Length of the longest operation in the row.
@@ -49,8 +51,9 @@ pub(crate) struct Sequence {
 struct Completion {
     /// Path of the call, or [`Path::TOP`] if there was none.
     path: Path,
-    begin: Time,
     end: Time,
+    /// Length of both calls together.
+    length: Duration,
 }
 
 impl Sequence {
@@ -67,7 +70,7 @@ impl Sequence {
     ) {
         let (length, until) = (leave - enter, self.until);
         self.operations += 1;
-        self.enter = enter;
+        (self.enter, self.leave) = (enter, leave);
         if end == OperationEnd::Later {
             self.until = Time::BEGIN;
             return;
@@ -94,11 +97,15 @@ impl Sequence {
     pub(crate) fn complete(&mut self, Span { begin: enter, end: leave }: Span, path: Path) -> bool {
         let before = self.completion;
         let operations = self.operations - self.completed;
-        let begin = if operations > 0 { self.enter } else { enter };
-        let again = operations == 1
-            && before.path == path
-            && begin.since(before.end) <= before.end - before.begin;
-        self.completion = Completion { path, begin, end: leave };
+        let operation = if operations > 0 {
+            Span { begin: self.enter, end: self.leave }
+        } else {
+            Span { begin: enter, end: enter }
+        };
+        let computing = operation.begin.since(before.end) + enter.since(operation.end);
+        let again = operations == 1 && before.path == path && computing <= before.length;
+        let length = (operation.end - operation.begin) + (leave - enter);
+        self.completion = Completion { path, end: leave, length };
         (self.completed, self.until) = (self.operations, Time::BEGIN);
         again
     }
@@ -106,12 +113,12 @@ impl Sequence {
     /// Adds a call that takes a lock for the operations that follow. If the operation before had a lock of its own, the
     /// new lock is part of the row.
     pub(crate) fn lock(&mut self, Span { begin: enter, end: leave }: Span) {
-        let took = self.completion.end - self.completion.begin;
-        if self.operations > self.completed || enter.since(self.completion.end) > took {
+        if self.operations > self.completed
+            || enter.since(self.completion.end) > self.completion.length
+        {
             return self.interrupt();
         }
         self.completion.end = leave.max(self.completion.end);
-        self.completion.begin = self.completion.end.earlier_by(took);
         self.until = Time::BEGIN;
     }
 
