@@ -55,8 +55,8 @@ pub(crate) fn report_findings(cubex: &Path) {
 }
 
 /// Returns the damage of the trace or profile from which a report was made: what the findings beside the report list,
-/// what was noted about the profile, and an archive that cannot be opened. A report without both, such as one of another tool, says nothing about its
-/// origin. Links are not followed, because one could lead to something private.
+/// what was noted about the profile, and an archive that cannot be opened. A report without both, such as one of another
+/// tool, says nothing about its origin. Links are not followed, because one could lead to something private.
 pub(crate) fn of_report(cubex: &Path) -> Vec<String> {
     let directory = cubex.parent().filter(|it| !it.as_os_str().is_empty());
     let Ok(folder) = Folder::open(directory.unwrap_or(Path::new("."))) else { return Vec::new() };
@@ -94,8 +94,9 @@ pub(crate) fn of_archive(directory: &Path) -> Option<String> {
         let is_lost = directory.join(definitions).exists() && !unfinished;
         return is_lost.then(|| format!("{}: the file is missing", anchor.display()));
     }
-    let is_lost =
-        |error: &otf2::Error| error.is_damage() || matches!(error.kind(), ErrorKind::Missing);
+    let is_lost = |error: &otf2::Error| {
+        error.is_damage() || matches!(error.kind(), ErrorKind::Missing | ErrorKind::NotAnAnchor)
+    };
     let opened = Archive::open(directory).and_then(|archive| archive.global_definitions());
     opened.err().filter(is_lost).map(|error| error.to_string())
 }

@@ -61,11 +61,13 @@ fn exported(home: &Home, files: &[&str], more: &[&str]) -> (Vec<Result<String, S
 
 fn case() -> Home {
     let home = Home::new();
+    fs::create_dir(home.path("case")).unwrap();
+    // An experiment directory has an archive.
+    let made = home.dwell(&["synth", "ring", "--ranks", "2", "-o", "case/run"]);
+    assert!(made.status.success(), "{}", said(&made));
     for folder in ["case/run/deep", "case/src", "private/deep"] {
         fs::create_dir_all(home.path(folder)).unwrap();
     }
-    // An experiment directory has an archive.
-    fs::write(home.path("case/run/traces.otf2"), "").unwrap();
     for (file, line) in [
         ("case/run/beside.c", "beside the report"),
         ("case/run/deep/inner.f90", "further below"),
