@@ -6,7 +6,7 @@
 //! and the predicted change and the error bar, in per cent of the run before the remedy.
 //!
 //! A prediction is good if its sign is right, and if it is off by at most [`WITHIN`] of the run or the measured change lies
-//! inside the error bar. Other programs that use the cores make the figures worthless; the load is printed with them.
+//! inside an error bar that is not wider than [`WIDEST`]. Other programs that use the cores make the figures worthless; the load is printed with them.
 
 mod pairs;
 
@@ -24,6 +24,9 @@ use crate::workspace::Workspace;
 
 /// Largest error of a good prediction, as a part of the run before the remedy.
 const WITHIN: f64 = 0.15;
+
+/// Widest error bar that makes a prediction good, as a part of the run before the remedy.
+const WIDEST: f64 = 0.30;
 
 /// Changes smaller than this part of the run count as none, so that their sign says nothing.
 const NO_CHANGE: f64 = 0.03;
@@ -143,6 +146,7 @@ impl Tools {
     ) -> Result<f64> {
         let mut command = Command::new("timeout");
         command.args(["-k", "3", LIMIT]).args(pair.runtime.launcher());
+        command.args(["-np", &pair.processes.to_string()]);
         if let Some(experiment) = experiment {
             command.arg(&self.dwell).args(["run", "-o"]).arg(experiment);
             command.env("DWELL_LIBRARY", &self.library);
@@ -222,7 +226,8 @@ fn row(answer: Answer, before: f64, after: f64, predicted: &Answered) -> String 
     let (predicted, low, high) = (change(it.predicted), change(it.low), change(it.high));
     let none = measured.abs() < NO_CHANGE || predicted.abs() < NO_CHANGE;
     let sign = none || (measured < 0.0) == (predicted < 0.0);
-    let size = (predicted - measured).abs() <= WITHIN || (low..=high).contains(&measured);
+    let within_bar = high - low <= WIDEST && (low..=high).contains(&measured);
+    let size = (predicted - measured).abs() <= WITHIN || within_bar;
     let good = sign && size && answer == Answer::Time;
     let [predicted, low, high] = [predicted, low, high].map(|it| 100.0 * it);
     let verdict = if good { "good" } else { "FAILS" };
@@ -258,8 +263,10 @@ mod tests {
         assert!(of(Answer::Time, 1.2, close).ends_with("-45.0% (-45.0 to -45.0): good"));
         let far = Ok(prediction(2.0, 2.0, 2.0));
         assert!(of(Answer::Time, 1.2, far).ends_with("FAILS"));
+        let ranging = Ok(prediction(2.0, 1.6, 2.1));
+        assert!(of(Answer::Time, 1.2, ranging).ends_with("good"));
         let vague = Ok(prediction(2.0, 1.6, 2.4));
-        assert!(of(Answer::Time, 1.2, vague).ends_with("good"));
+        assert!(of(Answer::Time, 1.2, vague).ends_with("FAILS"));
         let wrong = Ok(prediction(2.6, 2.5, 2.7));
         assert!(of(Answer::Time, 1.8, wrong).ends_with("FAILS"));
         let cannot = || Err(String::from("others"));
