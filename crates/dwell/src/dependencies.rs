@@ -30,7 +30,7 @@ pub(crate) fn open(path: &Path, locations: usize) -> anyhow::Result<DependencyLo
         Ok(log) if log.locations() as usize == locations => return Ok(log),
         _ => {}
     }
-    let archive = Archive::open_keeping(path, crate::machine::open_files())?;
+    let archive = Archive::open_keeping(path, crate::machine::open_files())?.by_region();
     let definitions = archive.definitions()?;
     let events = definitions.locations().map(|it| it.number_of_events).sum();
     note!("the archive is analysed once more, to see when processes waited");

@@ -4,6 +4,7 @@
 //! merged. A reader holds a window of its file and lends each record until the next one is asked for.
 
 mod archive;
+mod contexts;
 mod events;
 mod index;
 mod local;

@@ -3,6 +3,7 @@
 mod active_messages;
 mod brute_force;
 mod brute_force_mpi;
+mod calling_contexts;
 mod causes;
 mod closed_forms;
 mod completions;

@@ -14,7 +14,8 @@ use otf2::enums::{
     ParameterType, RecorderKind, RegionFlag, RegionRole, RmaSyncLevel, RmaWinFlag, Type,
 };
 use otf2::event::{
-    Enter, Leave, Metric, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking, RmaPut, RmaWaitChange,
+    CallingContextEnter, CallingContextLeave, Enter, Leave, Metric, RmaCollectiveEnd, RmaGet,
+    RmaOpCompleteBlocking, RmaPut, RmaWaitChange,
 };
 use otf2::id::{
     AttributeRef, CallingContextRef, CartDimensionRef, CartTopologyRef, CommRef, GroupRef,
@@ -174,22 +175,47 @@ pub(crate) struct World<'w> {
     pub(crate) latency: [u64; 2],
     /// Cores that each process may use. Empty if the archive does not record them.
     pub(crate) cores: &'w [&'w str],
+    /// Set if calls are enters and leaves of calling contexts, as tools write them that unwind the stack.
+    pub(crate) by_context: bool,
 }
 
 /// Id of the first further group.
 pub(crate) const FIRST_GROUP: u32 = 2;
 
+/// Id of the calling context of the first region, if there are any.
+const FIRST_CONTEXT: u32 = 16;
+
+/// Returns an event as one of a calling context, if it enters or leaves a region.
+fn of_context(event: Event<'static>) -> Event<'static> {
+    let context = |region: RegionRef| CallingContextRef(FIRST_CONTEXT + region.0);
+    match event {
+        Event::Enter(it) => {
+            CallingContextEnter { calling_context: context(it.region), unwind_distance: 1 }.into()
+        }
+        Event::Leave(it) => CallingContextLeave { calling_context: context(it.region) }.into(),
+        other => other,
+    }
+}
+
 impl<'w> World<'w> {
     /// Returns an archive of processes on a node each, without further groups and facts.
     pub(crate) fn new(regions: &'w [(&'w str, &'w str)], processes: &'w [Vec<Thread>]) -> Self {
-        Self { regions, processes, per_node: 1, groups: &[], latency: [0; 2], cores: &[] }
+        Self {
+            regions,
+            processes,
+            per_node: 1,
+            groups: &[],
+            latency: [0; 2],
+            cores: &[],
+            by_context: false,
+        }
     }
 
     /// Writes the archive to a directory of its own, which has to be kept as long as the archive.
     pub(crate) fn open(&self) -> (TempDir, Archive) {
         let directory = tempfile::tempdir().unwrap();
         self.write(directory.path());
-        let archive = Archive::open(directory.path()).unwrap();
+        let archive = Archive::open(directory.path()).unwrap().by_region();
         (directory, archive)
     }
 
@@ -217,8 +243,8 @@ impl<'w> World<'w> {
                     })
                     .collect();
                 let (time, attributes) = (*time, attributes.as_slice());
-
-                writer.write_with(Time(time), List::from(attributes), *event).unwrap();
+                let event = if self.by_context { of_context(*event) } else { *event };
+                writer.write_with(Time(time), List::from(attributes), event).unwrap();
                 length = length.max(time);
             }
             counts.push(writer.finish().unwrap().events);
@@ -283,6 +309,11 @@ impl<'w> World<'w> {
             let value = AttributeValue::Uint32(value);
             let (calling_context, name) = (id, column);
             defs.write(def::CallingContextProperty { calling_context, name, value }).unwrap();
+        }
+        for number in (0..self.regions.len() as u32).filter(|_| self.by_context) {
+            let (id, region) = (CallingContextRef(FIRST_CONTEXT + number), RegionRef(number));
+            let (source_code_location, parent) = (place, CallingContextRef::UNDEFINED);
+            defs.write(def::CallingContext { id, region, source_code_location, parent }).unwrap();
         }
         let parameter = def::Parameter {
             id: ParameterRef(0),

@@ -45,7 +45,7 @@ impl Trace {
     /// If there is no archive, or its definitions cannot be read.
     pub fn open(directory: &Path, files: usize) -> Result<Self> {
         let failed = |error: otf2::Error| Error::Trace(directory.to_owned(), error);
-        let archive = Archive::open_keeping(directory, files).map_err(failed)?;
+        let archive = Archive::open_keeping(directory, files).map_err(failed)?.by_region();
         let definitions = archive.definitions().map_err(failed)?;
         let layout = Layout::of(&definitions);
         let counters = samples::counters(&definitions);

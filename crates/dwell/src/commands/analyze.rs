@@ -269,7 +269,7 @@ impl Input {
 
 /// Opens an archive so that its event files stay open as far as the system allows.
 fn open(path: &Path) -> otf2::Result<Archive> {
-    Archive::open_keeping(path, machine::open_files())
+    Archive::open_keeping(path, machine::open_files()).map(Archive::by_region)
 }
 
 /// Returns the archive that was named or is the newest, after it has got the names of its call sites.

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use crate::anchor::{self, Anchor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::LocationRef;
+use crate::read::contexts::Regions;
 use crate::read::events::EventReader;
 use crate::read::index::Definitions;
 use crate::read::local::LocalTables;
@@ -45,6 +46,10 @@ pub struct Archive {
     anchor: Arc<Anchor>,
     /// Number of events that the definition of each location states, once the definitions were read.
     stated: Arc<OnceLock<HashMap<LocationRef, u64>>>,
+    /// Regions of calling contexts, once the definitions were read.
+    regions: Arc<OnceLock<Regions>>,
+    /// Set if events of calling contexts are read as those of their regions.
+    by_region: bool,
 }
 
 /// Finds the archive that a path names.
@@ -93,7 +98,21 @@ impl Archive {
             Anchor::read(&bytes)
         };
         let anchor = read().map_err(|error| error.at(store.describe(FileKind::Anchor)))?;
-        Ok(Self { store, anchor: Arc::new(anchor), stated: Arc::default() })
+        Ok(Self {
+            store,
+            anchor: Arc::new(anchor),
+            stated: Arc::default(),
+            regions: Arc::default(),
+            by_region: false,
+        })
+    }
+
+    /// Makes readers give enters and leaves of calling contexts as [`Enter`](crate::event::Enter) and
+    /// [`Leave`](crate::event::Leave) of their regions, as libotf2 does for readers that know no calling contexts. Tools write the former if
+    /// they unwind the stack. It takes effect once [`Archive::definitions`] was called.
+    #[must_use]
+    pub fn by_region(self) -> Self {
+        Self { by_region: true, ..self }
     }
 
     /// Returns the contents of the anchor file, which were read when the archive was opened.
@@ -136,6 +155,9 @@ impl Archive {
     pub fn definitions(&self) -> Result<Definitions> {
         let definitions = Definitions::read(self.global_definitions()?);
         self.stated.get_or_init(|| stated(&definitions));
+        if self.by_region {
+            self.regions.get_or_init(|| Regions::of(&definitions));
+        }
         Ok(definitions)
     }
 
@@ -196,7 +218,8 @@ impl Archive {
         window: usize,
     ) -> Result<EventReader> {
         let stream = self.stream(FileKind::Events(location), window)?;
-        Ok(EventReader::new(location, stream, tables, self.stated(location)))
+        let regions = self.regions.get().filter(|_| self.by_region).cloned().unwrap_or_default();
+        Ok(EventReader::new(location, stream, tables, self.stated(location)).by_region(regions))
     }
 
     /// Opens a reader that merges the events of several locations by time and takes about `memory` bytes in all, but at

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::id::{EventNumber, LocationRef, Time};
 use crate::map::Maps;
+use crate::read::contexts::Regions;
 use crate::read::local::LocalTables;
 use crate::read::stamped::{Plain, ROOM, Stamped, call, event_single, plain, tagged};
 use crate::read::stream::{Frame, Stream};
@@ -47,6 +48,7 @@ struct Show<'v, V> {
     time: Time,
     number: EventNumber,
     clock: Option<&'v Clock>,
+    regions: &'v Regions,
 }
 
 impl<'a, V: Visitor> Then<Event<'a>> for Show<'_, V> {
@@ -55,6 +57,7 @@ impl<'a, V: Visitor> Then<Event<'a>> for Show<'_, V> {
     #[inline(always)]
     fn then(self, mut event: Event<'a>) -> ControlFlow<()> {
         correct_flush(self.clock, &mut event);
+        self.regions.translate(&mut event);
         let Self { time, number, .. } = self;
         self.visitor.event(EventRecord { time, number, attributes: List::default(), event })
     }
@@ -96,6 +99,7 @@ pub struct EventReader {
     records: Stamped,
     maps: Option<Arc<Maps>>,
     clock: Option<Clock>,
+    regions: Regions,
 }
 
 impl EventReader {
@@ -113,7 +117,13 @@ impl EventReader {
             records,
             maps: (!tables.maps.is_empty()).then(|| Arc::clone(&tables.maps)),
             clock: (!tables.clock.is_identity()).then(|| tables.clock.clone()),
+            regions: Regions::default(),
         }
+    }
+
+    /// Makes the reader give events of these calling contexts as those of their regions.
+    pub(crate) fn by_region(self, regions: Regions) -> Self {
+        Self { regions, ..self }
     }
 
     /// Makes the reader fail after the last event if the location has another number of events than `stated`. Readers
@@ -256,7 +266,8 @@ impl EventReader {
                 _ => Time(raw),
             };
             let clock = if TABLES { self.clock.as_ref() } else { None };
-            let show = Show { visitor, time, number: EventNumber(number), clock };
+            let (number, regions) = (EventNumber(number), &self.regions);
+            let show = Show { visitor, time, number, clock, regions };
             let input = Input::before(found.body, rest.len(), ByteOrder::Little, maps);
             match Event::read_then(Scope::Global, found.id, input, show) {
                 Ok(ControlFlow::Continue(())) => {}
@@ -304,6 +315,7 @@ impl EventReader {
             let input = Input::new(bytes, frame.start, frame.end, order, maps);
             let mut event = Event::read(Scope::Global, frame.id, input)?;
             correct_flush(self.clock.as_ref(), &mut event);
+            self.regions.translate(&mut event);
             Ok(EventRecord { time, number, attributes, event })
         });
         record.map(Some).map_err(|fault| self.records.fault(frame, fault))
@@ -347,6 +359,7 @@ impl EventReader {
         let mut record =
             EventRecord { time, number: EventNumber(self.records.number), attributes, event };
         correct_flush(self.clock.as_ref(), &mut record.event);
+        self.regions.translate(&mut record.event);
         Ok(record)
     }
 

@@ -32,7 +32,7 @@ pub(super) fn run(path: &Path, to: &Path, with_events: bool) -> anyhow::Result<E
 pub(super) fn open(path: &Path) -> anyhow::Result<Run> {
     let directory = directory(path);
     let report = directory.join("trace.cubex");
-    let archive = Archive::open_keeping(path, crate::machine::open_files())?;
+    let archive = Archive::open_keeping(path, crate::machine::open_files())?.by_region();
     ready::analysis(path)?;
     let query = Query::open(&report)?;
     let file = directory.join("findings.json");
