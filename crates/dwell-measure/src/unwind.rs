@@ -10,16 +10,18 @@
 //! * The state of the program's own unwinding is not touched: exceptions are as they were.
 //!
 //! # Limits
-//! A frame that the tables describe by an expression (a signal handler's) ends the walk. So does one whose code was
-//! made at run time. Rules of a library that was closed, and in whose place another was loaded, are those of the old
+//! A frame that the tables describe by an expression (a signal handler's) ends the walk, unless the expression is one of
+//! those that the [processor](arch) knows: compilers write a few, always in the same way. Code that was made at run time
+//! ends it too. Rules of a library that was closed, and in whose place another was loaded, are those of the old
 //! one: what is found then may be wrong, but nothing else is read than the stack.
 #![allow(unsafe_code)] // The stack and the tables of loaded modules are reached by address.
 
 use std::io;
 
 use gimli::{
-    BaseAddresses, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Pointer, Register, RegisterRule,
-    UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
+    BaseAddresses, EhFrame, EhFrameHdr, EndianSlice, Expression, NativeEndian, Pointer, Register,
+    RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression, UnwindSection,
+    UnwindTableRow,
 };
 
 use crate::arch;
@@ -45,8 +47,11 @@ pub(crate) struct Rules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rule(u32);
 
-/// The walk ends here.
+/// The walk ends here, because no rule can express how to leave the frame.
 const STOP: Rule = Rule(1 << 31);
+
+/// The program or a thread begins here, or no module has the code.
+const END: Rule = Rule(1 << 31 | 1);
 
 /// The stack that a thread was on last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,6 +79,7 @@ impl Stack {
 
 impl Rules {
     pub(crate) fn new() -> io::Result<Self> {
+        modules::prepare();
         Ok(Self { known: Sites::new()?, turn: Lock::new(()) })
     }
 
@@ -83,43 +89,43 @@ impl Rules {
     }
 
     /// The return addresses of the frames from a place on, the innermost first. Returns how many there are. One that
-    /// nobody returns to, where the program or a thread begins, is not among them.
+    /// nobody returns to, where the program or a thread begins, is not among them unless it is the first.
     pub(crate) fn walk(&self, mut place: Place, stack: &mut Stack, into: &mut [usize]) -> usize {
         stack.find(place.stack);
         let mut count = 0;
         for to in into.iter_mut() {
-            let next = self.leave(place, stack);
-            if next.is_none() && count > 0 {
+            let rule = self.rule(place.address);
+            if rule == END && count > 0 {
                 break;
             }
             *to = place.address;
             count += 1;
-            let Some(next) = next else { break };
+            let Some(next) = leave(rule, place, stack) else { break };
             place = next;
         }
         count
-    }
-
-    /// The caller's place.
-    fn leave(&self, place: Place, stack: &Stack) -> Option<Place> {
-        let rule = self.rule(place.address);
-        if rule == STOP {
-            return None;
-        }
-        let next = arch::leave(rule.0, place, |at| read(stack, at))?;
-        // Upwards only: whatever is there, the way has an end.
-        (next.stack > place.stack && next.address > 4096).then_some(next)
     }
 
     fn rule(&self, address: usize) -> Rule {
         if let Some(rule) = self.known.find(address) {
             return Rule(rule);
         }
-        let look_up = || look_up(address).unwrap_or(STOP);
+        let look_up = || look_up(address).unwrap_or(END);
         let rule = stack::apart(stack::FOR_A_THREAD, look_up);
         self.turn.with(|()| self.known.add_numbered(address, || Some(rule.0)));
         rule
     }
+}
+
+/// The caller's place.
+#[inline]
+fn leave(rule: Rule, place: Place, stack: &Stack) -> Option<Place> {
+    if rule.0 & STOP.0 != 0 {
+        return None;
+    }
+    let next = arch::leave(rule.0, place, |at| read(stack, at))?;
+    // Upwards only: whatever is there, the way has an end.
+    (next.stack > place.stack && next.address > 4096).then_some(next)
 }
 
 /// A word of the stack.
@@ -136,21 +142,18 @@ impl UnwindContextStorage<usize> for Room {
     type Stack = [UnwindTableRow<usize, Self>; 4];
 }
 
-/// Looks up the rule for a return address in the tables of its module.
+/// Looks up the rule for a return address in the tables of its module. Returns `None` if there is no module.
 #[cold]
 #[inline(never)]
 fn look_up(address: usize) -> Option<Rule> {
     // The call is before it, and may be the last instruction of its function.
     let at = address.checked_sub(1)?;
     let mut found = None;
-    modules::each(|module| {
-        if !module.whole().contains(at) {
-            return false;
-        }
-        // SAFETY: the module is loaded while the loader lists it.
-        found = unsafe { module.frame_tables() }
+    modules::find(at, |module| {
+        // SAFETY: the module is loaded while the loader finds it, since the thread is on its way back to it.
+        let rule = unsafe { module.frame_tables() }
             .and_then(|(header, header_at)| rule_of(header, header_at, at));
-        true
+        found = Some(rule.unwrap_or(STOP));
     });
     found
 }
@@ -177,7 +180,14 @@ fn rule_of(header: &'static [u8], header_at: usize, address: usize) -> Option<Ru
             EhFrame::cie_from_offset,
         )
         .ok()?;
-    arch::rule(row).map(Rule)
+    if row.register(arch::RETURN) == Some(RegisterRule::Undefined) {
+        return Some(END);
+    }
+    let expression = |it: UnwindExpression<usize>| {
+        let found: Expression<EndianSlice<'_, NativeEndian>> = it.get(&frames).ok()?;
+        Some(found.0.slice())
+    };
+    arch::rule(row, expression).map(Rule)
 }
 
 /// The mapping that an address is in, by what the kernel says. Allocates nothing.

@@ -9,7 +9,9 @@
 use std::ffi::c_void;
 use std::sync::atomic::AtomicUsize;
 
-use gimli::{CfaRule, Register, RegisterRule, UnwindContextStorage, UnwindTableRow, Vendor};
+use gimli::{
+    CfaRule, Register, RegisterRule, UnwindContextStorage, UnwindExpression, UnwindTableRow, Vendor,
+};
 
 use super::{Place, words_of};
 use crate::entry::Words;
@@ -249,13 +251,30 @@ const RETURN_AT: u32 = 0xff;
 /// Whose extensions the tables for exceptions use: that return addresses are signed, for one.
 pub(crate) const TABLES: Vendor = Vendor::AArch64;
 
-/// Makes the rule from a row of the tables for exceptions. Returns `None` if no rule can express it.
-pub(crate) fn rule<S>(row: &UnwindTableRow<usize, S>) -> Option<u32>
+/// Returns the place at which a signal has interrupted a thread.
+///
+/// # Safety
+/// `context` is what the kernel passed to the handler.
+pub(crate) unsafe fn interrupted(context: *const libc::ucontext_t) -> Place {
+    // SAFETY: as promised.
+    let registers = unsafe { &(*context).uc_mcontext };
+    let frame = registers.regs.get(29).map_or(0, |it| *it as usize);
+    Place { address: registers.pc as usize, stack: registers.sp as usize, frame }
+}
+
+/// Register of the return address.
+pub(crate) const RETURN: Register = Register(30);
+
+/// Makes the rule from a row of the tables for exceptions. Returns `None` if no rule can express it. Expressions are not
+/// known here.
+pub(crate) fn rule<'a, S>(
+    row: &UnwindTableRow<usize, S>,
+    _: impl Fn(UnwindExpression<usize>) -> Option<&'a [u8]>,
+) -> Option<u32>
 where
     S: UnwindContextStorage<usize>,
 {
     const FRAME: Register = Register(29);
-    const RETURN: Register = Register(30);
     const STACK: Register = Register(31);
     let CfaRule::RegisterAndOffset { register, offset: length } = *row.cfa() else { return None };
     let from = match register {

@@ -4,7 +4,9 @@
 use std::ffi::c_void;
 use std::sync::atomic::AtomicUsize;
 
-use gimli::{CfaRule, Register, RegisterRule, UnwindContextStorage, UnwindTableRow, Vendor};
+use gimli::{
+    CfaRule, Register, RegisterRule, UnwindContextStorage, UnwindExpression, UnwindTableRow, Vendor,
+};
 
 use super::{Place, words_of};
 use crate::entry::Words;
@@ -152,6 +154,21 @@ pub(crate) unsafe fn frame_of(stack: usize, _: usize) -> usize {
     unsafe { (stack as *const usize).sub(1).read() }
 }
 
+/// Returns the place at which a signal has interrupted a thread.
+///
+/// # Safety
+/// `context` is what the kernel passed to the handler.
+pub(crate) unsafe fn interrupted(context: *const libc::ucontext_t) -> Place {
+    // SAFETY: as promised.
+    let registers = unsafe { &(*context).uc_mcontext.gregs };
+    let register = |number: i32| registers.get(number as usize).map_or(0, |it| *it as usize);
+    Place {
+        address: register(libc::REG_RIP),
+        stack: register(libc::REG_RSP),
+        frame: register(libc::REG_RBP),
+    }
+}
+
 /// Rule by which a frame is left, in one number.
 ///
 /// | bits | meaning |
@@ -160,47 +177,98 @@ pub(crate) unsafe fn frame_of(stack: usize, _: usize) -> usize {
 /// | 30 | the end is counted from the frame pointer, not from the stack pointer |
 /// | 8 … 29 | number of words from there to the end |
 /// | 0 … 7 | number of words before the end at which the frame pointer was stored; 0 if it was not |
+///
+/// No end is 0 words away, so that number marks two kinds of frames that tables describe by expressions:
+///
+/// * With bit 30, the frame of a function that aligns its stack. Bits 0 to 7 are the number of words below the frame
+///   pointer where the address of the end is stored; the caller's frame pointer is stored at the frame pointer.
+/// * Without it, an entry of the procedure linkage table. Bits 0 to 7 are the offset in the entry from which on it has
+///   pushed a word.
 const FROM_FRAME: u32 = 1 << 30;
 const FURTHEST: u32 = (1 << 22) - 1;
 const STORED: u32 = 0xff;
 
+const FRAME: Register = Register(6);
+const STACK: Register = Register(7);
+
+/// Register of the return address.
+pub(crate) const RETURN: Register = Register(16);
+
 /// Whose extensions the tables for exceptions use.
 pub(crate) const TABLES: Vendor = Vendor::Default;
 
-/// Makes the rule from a row of the tables for exceptions. Returns `None` if no rule can express it.
-pub(crate) fn rule<S>(row: &UnwindTableRow<usize, S>) -> Option<u32>
+/// Makes the rule from a row of the tables for exceptions. Returns `None` if no rule can express it. `bytes` returns those
+/// of an expression.
+pub(crate) fn rule<'a, S>(
+    row: &UnwindTableRow<usize, S>,
+    bytes: impl Fn(UnwindExpression<usize>) -> Option<&'a [u8]>,
+) -> Option<u32>
 where
     S: UnwindContextStorage<usize>,
 {
-    const FRAME: Register = Register(6);
-    const STACK: Register = Register(7);
-    const RETURN: Register = Register(16);
-    let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
+    if row.register(RETURN) != Some(RegisterRule::Offset(-8)) {
+        return None;
+    }
+    let (register, offset) = match *row.cfa() {
+        CfaRule::RegisterAndOffset { register, offset } => (register, offset),
+        CfaRule::Expression(end) => {
+            let frame = match row.register(FRAME) {
+                Some(RegisterRule::Expression(it)) => Some(bytes(it)?),
+                None | Some(RegisterRule::SameValue) => None,
+                _ => return None,
+            };
+            return rule_of_expressions(bytes(end)?, frame);
+        }
+    };
     let from = match register {
         STACK => 0,
         FRAME => FROM_FRAME,
         _ => return None,
     };
-    if row.register(RETURN) != Some(RegisterRule::Offset(-8)) {
-        return None;
-    }
     let stored = match row.register(FRAME) {
         None | Some(RegisterRule::SameValue) => 0,
         Some(RegisterRule::Offset(offset)) => words_of(-offset, STORED)?,
         _ => return None,
     };
-    Some(from | words_of(offset, FURTHEST)? << 8 | stored)
+    let words = words_of(offset, FURTHEST).filter(|it| *it > 0)?;
+    Some(from | words << 8 | stored)
+}
+
+/// Makes the rule for a frame whose end, and perhaps whose caller's frame pointer, is the result of an expression.
+fn rule_of_expressions(end: &[u8], frame: Option<&[u8]>) -> Option<u32> {
+    match (end, frame) {
+        // The word at the frame pointer and a number below 0 in one byte; the frame pointer is stored where it points.
+        ([0x76, below @ 0x40..0x80, 0x06], Some([0x76, 0])) => {
+            let words = words_of(i64::from(0x80 - *below), STORED)?;
+            Some(FROM_FRAME | words)
+        }
+        // The same with a number in two bytes.
+        ([0x76, low @ 0x80..=0xff, high @ 0x40..0x80, 0x06], Some([0x76, 0])) => {
+            let below = 0x4000 - (i64::from(*low & 0x7f) | i64::from(*high) << 7);
+            Some(FROM_FRAME | words_of(below, STORED)?)
+        }
+        // A word above the stack pointer, and one more from an offset of the instruction in 16 bytes on.
+        ([0x77, 8, 0x80, 0, 0x3f, 0x1a, offset @ 0x30..0x40, 0x2a, 0x33, 0x24, 0x22], None) => {
+            Some(u32::from(offset - 0x30))
+        }
+        _ => None,
+    }
 }
 
 /// Leaves a frame by its rule. `read` returns a word of the stack, or `None` where it cannot be read.
 #[inline]
 pub(crate) fn leave(
     rule: u32,
-    Place { stack, frame, .. }: Place,
+    place: Place,
     read: impl Fn(usize) -> Option<usize>,
 ) -> Option<Place> {
+    let Place { stack, frame, .. } = place;
+    let words = (rule >> 8 & FURTHEST) as usize;
+    if words == 0 {
+        return leave_by_expression(rule, place, read);
+    }
     let base = if rule & FROM_FRAME != 0 { frame } else { stack };
-    let end = base.checked_add((rule >> 8 & FURTHEST) as usize * 8)?;
+    let end = base.checked_add(words * 8)?;
     let address = read(end.checked_sub(8)?)?;
     let frame = match (rule & STORED) as usize {
         0 => frame,
@@ -209,8 +277,65 @@ pub(crate) fn leave(
     Some(Place { address, stack: end, frame })
 }
 
+/// Leaves a frame that the tables describe by an expression.
+#[cold]
+fn leave_by_expression(
+    rule: u32,
+    Place { address, stack, frame }: Place,
+    read: impl Fn(usize) -> Option<usize>,
+) -> Option<Place> {
+    let number = (rule & STORED) as usize;
+    if rule & FROM_FRAME != 0 {
+        let end = read(frame.checked_sub(8 * number)?)?;
+        return Some(Place {
+            address: read(end.checked_sub(8)?)?,
+            stack: end,
+            frame: read(frame)?,
+        });
+    }
+    let end = stack.checked_add(if address & 15 >= number { 16 } else { 8 })?;
+    Some(Place { address: read(end.checked_sub(8)?)?, stack: end, frame })
+}
+
 /// Returns a return address from the stack as it is: they are not signed here.
 #[inline(always)]
 pub(crate) fn plain(address: usize) -> usize {
     address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stack of which each word is a number of its own.
+    fn word(at: usize) -> Option<usize> {
+        Some(0x10_0000 + at)
+    }
+
+    #[test]
+    fn functions_that_align_their_stack_have_a_rule() {
+        // The address of the end is stored 24 bytes below the frame pointer, and 1,000 bytes below it.
+        let near = rule_of_expressions(&[0x76, 0x68, 0x06], Some(&[0x76, 0])).unwrap();
+        let far = rule_of_expressions(&[0x76, 0x98, 0x78, 0x06], Some(&[0x76, 0])).unwrap();
+        let place = Place { address: 0x4000, stack: 0x800, frame: 0x1000 };
+        for (rule, below) in [(near, 24), (far, 1000)] {
+            let end = 0x10_1000 - below;
+            let left = leave(rule, place, word).unwrap();
+            assert_eq!((left.stack, left.address), (end, 0x10_0000 + end - 8));
+            assert_eq!(left.frame, 0x10_1000);
+        }
+        assert_eq!(rule_of_expressions(&[0x76, 0x68, 0x06], None), None);
+        // Above the frame pointer.
+        assert_eq!(rule_of_expressions(&[0x76, 0x18, 0x06], Some(&[0x76, 0])), None);
+    }
+
+    #[test]
+    fn entries_of_the_linkage_table_have_a_rule() {
+        let table = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
+        let rule = rule_of_expressions(&table, None).unwrap();
+        for (address, end) in [(0x4010, 0x808), (0x401a, 0x808), (0x401b, 0x810)] {
+            let left = leave(rule, Place { address, stack: 0x800, frame: 7 }, word).unwrap();
+            assert_eq!((left.stack, left.address, left.frame), (end, 0x10_0000 + end - 8, 7));
+        }
+    }
 }

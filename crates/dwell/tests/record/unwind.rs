@@ -123,3 +123,23 @@ fn the_way_to_a_call_in_c_and_fortran() {
     let barrier = found.get("main/unwound/outer/outer/outer/inner/MPI_Barrier");
     assert_eq!(barrier, Some(&2.0), "{found:?}");
 }
+
+#[test]
+fn the_way_through_functions_that_align_their_stack() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    for (compiler, options) in [("gcc", &["-O3", "-flto"][..]), ("clang", &["-O3"])] {
+        if !needs::tools("CLANG", &[compiler]) {
+            continue;
+        }
+        let lab = Lab::bare();
+        let program = lab.path("realigned");
+        let mut command = Command::new(mpi.compiler());
+        command.env("OMPI_CC", compiler).env("MPICH_CC", compiler);
+        command.args(options).arg("-g").arg(source("realigned.c"));
+        let output = command.arg("-o").arg(&program).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let found = measured(&mpi, &lab, &program, &FLAGS);
+        let barrier = found.get("main/solver/kernel/inner/MPI_Barrier");
+        assert_eq!(barrier, Some(&20.0), "{compiler}: {found:?}");
+    }
+}
