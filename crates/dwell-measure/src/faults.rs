@@ -53,6 +53,8 @@ entries! {
     Meet = "meet",
     /// The part of a comparison of clocks that concerns this process alone.
     Sample = "sample",
+    /// The end of an interval after which a thread is sampled.
+    Tick = "tick",
     /// The end of a thread of the program.
     ThreadEnd = "thread-end",
     /// The end of a recording, which all processes take part in.

@@ -19,6 +19,7 @@
 //! | [`mpi`] | the calls of MPI and of layers over it: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
 //! | [`stack`] | a stack of the recorder's own, for rare work that needs room | the thread stays the same; unwinding passes |
 //! | `reentrancy` | which thread uses the state of a thread, and the switch | checked with models of the memory: `tests/all/models.rs` |
+//! | [`samples`] | where threads compute, on their processor clocks | nothing in a busy thread; no lock of the loader |
 //! | `slot` | a place of a table that threads read without a lock | checked with models of the memory, too |
 //! | [`process`] | the state that all threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
@@ -70,6 +71,7 @@ mod recorder_collectives;
 mod reentrancy;
 mod report;
 pub mod run;
+pub mod samples;
 pub mod settings;
 mod silence;
 mod sites;

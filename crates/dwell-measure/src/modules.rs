@@ -2,8 +2,11 @@
 #![allow(unsafe_code)] // The loader's list is reached through a callback with raw pointers.
 
 use std::any::Any;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Modules that are kept in mind.
 pub(crate) const MOST: usize = 256;
@@ -172,6 +175,91 @@ pub(crate) fn each(visit: impl FnMut(&Loaded<'_>) -> bool) {
     walk(&mut all);
     if let Some(payload) = all.panic {
         panic::resume_unwind(payload);
+    }
+}
+
+/// Result of `_dl_find_object`, of which the C library has more fields on some processors.
+#[repr(C)]
+struct Object {
+    flags: u64,
+    start: *const c_void,
+    end: *const c_void,
+    link: *const LinkMap,
+    frames: *const c_void,
+    rest: [u64; 8],
+}
+
+/// The fields of `struct link_map` that the C library promises.
+#[repr(C)]
+struct LinkMap {
+    bias: usize,
+    name: *const c_char,
+}
+
+type FindObject = unsafe extern "C" fn(*const c_void, *mut Object) -> c_int;
+
+/// The function of the C library that finds the module of an address without a lock; null if it has none.
+static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// Looks up how modules are found without the lock of the loader, which takes that lock itself.
+pub(crate) fn prepare() {
+    // SAFETY: the name ends in zero.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+    FIND_OBJECT.store(found, Ordering::Relaxed);
+}
+
+/// Returns `true` if [`find`] takes no lock.
+pub(crate) fn can_find() -> bool {
+    !FIND_OBJECT.load(Ordering::Relaxed).is_null()
+}
+
+/// Calls `visit` with the module that contains an address, if there is one. With glibc 2.35 and later it takes no lock, so
+/// that a signal handler may call it, too.
+pub(crate) fn find(address: usize, mut visit: impl FnMut(&Loaded<'_>)) {
+    let function = FIND_OBJECT.load(Ordering::Relaxed);
+    if function.is_null() {
+        return each(|module| {
+            let is_here = module.whole().contains(address);
+            if is_here {
+                visit(module);
+            }
+            is_here
+        });
+    }
+    // SAFETY: it has this type since it exists.
+    let function = unsafe { std::mem::transmute::<*mut c_void, FindObject>(function) };
+    let mut object = MaybeUninit::<Object>::zeroed();
+    // SAFETY: there is room for the result.
+    if unsafe { function(address as *const c_void, object.as_mut_ptr()) } != 0 {
+        return;
+    }
+    // SAFETY: the function has filled it in.
+    let object = unsafe { object.assume_init() };
+    // SAFETY: an address of the module, so the module is loaded.
+    if let Some(info) = unsafe { object.described() } {
+        visit(&Loaded { info: &info });
+    }
+}
+
+impl Object {
+    /// Returns the description that `dl_iterate_phdr` would give.
+    ///
+    /// # Safety
+    /// The module is loaded.
+    unsafe fn described(&self) -> Option<libc::dl_phdr_info> {
+        // SAFETY: a module begins with a mapped page, and the loader keeps its description as long as it is loaded.
+        let (header, link) =
+            unsafe { (self.start.cast::<libc::Elf64_Ehdr>().as_ref()?, self.link.as_ref()?) };
+        if !header.e_ident.starts_with(b"\x7fELF") {
+            return None;
+        }
+        // SAFETY: zeros are a description of nothing.
+        let mut info: libc::dl_phdr_info = unsafe { MaybeUninit::zeroed().assume_init() };
+        info.dlpi_addr = link.bias as u64;
+        info.dlpi_name = link.name;
+        info.dlpi_phdr = self.start.wrapping_byte_add(header.e_phoff as usize).cast();
+        info.dlpi_phnum = header.e_phnum;
+        Some(info)
     }
 }
 

@@ -174,6 +174,8 @@ pub struct Plan<'p> {
     pub profile: bool,
     /// Number of frames of the program that are recorded above a call; 0 for none.
     pub unwind: usize,
+    /// Set if threads are sampled.
+    pub samples: bool,
     /// Filter and groups that select the calls to record.
     pub selection: Selection,
     /// Beginning and end of the recording, in nanoseconds after [`Process::begin`].
@@ -221,7 +223,7 @@ impl Process {
             pid: std::process::id(),
             clock: Clock::start(plan.clock),
             unwind: plan.unwind.min(unwind::DEPTH),
-            rules: if plan.unwind > 0 { Some(Rules::new()?) } else { None },
+            rules: if plan.unwind > 0 || plan.samples { Some(Rules::new()?) } else { None },
             selection: plan.selection.clone(),
             short: match plan.selection.overhead {
                 0 => 0,
@@ -547,6 +549,7 @@ pub(crate) mod tests {
             trace: true,
             profile: false,
             unwind: 0,
+            samples: false,
             selection: Selection::default(),
             window: (0, u64::MAX),
         }

@@ -17,13 +17,13 @@ use dwell_model::profile::{
 };
 use otf2::enums::Type;
 use otf2::event::{
-    Enter, Leave, MeasurementOnOff, Metric, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv,
-    MpiIrecvRequest, MpiIsend, MpiIsendComplete, MpiRecv, MpiRequestCancelled, MpiSend,
-    NonBlockingCollectiveComplete, NonBlockingCollectiveRequest, ParameterInt, ParameterString,
-    ParameterUnsignedInt, RmaAcquireLock, RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet,
-    RmaGroupSync, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut,
-    RmaReleaseLock, RmaRequestLock, RmaSync, RmaTryLock, RmaWaitChange, RmaWinCreate,
-    RmaWinDestroy,
+    CallingContextSample, Enter, Leave, MeasurementOnOff, Metric, MpiCollectiveBegin,
+    MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend, MpiIsendComplete, MpiRecv,
+    MpiRequestCancelled, MpiSend, NonBlockingCollectiveComplete, NonBlockingCollectiveRequest,
+    ParameterInt, ParameterString, ParameterUnsignedInt, RmaAcquireLock, RmaAtomic,
+    RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaGroupSync, RmaOpCompleteBlocking,
+    RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync,
+    RmaTryLock, RmaWaitChange, RmaWinCreate, RmaWinDestroy,
 };
 
 use otf2::id::{Rank, RmaWinRef};
@@ -126,7 +126,7 @@ macro_rules! counts_nothing {
 }
 
 counts_nothing! {
-    Enter, Leave, MeasurementOnOff, MpiCollectiveBegin, MpiIrecvRequest, MpiIsendComplete,
+    CallingContextSample, Enter, Leave, MeasurementOnOff, MpiCollectiveBegin, MpiIrecvRequest, MpiIsendComplete,
     Metric<'_>, MpiRequestCancelled, NonBlockingCollectiveRequest, ParameterInt, ParameterString,
     ParameterUnsignedInt, RmaAcquireLock, RmaCollectiveBegin,
     RmaGroupSync, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote,

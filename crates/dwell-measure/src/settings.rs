@@ -62,6 +62,8 @@ pub enum Kind {
     Text,
     /// A switch, which is on or off.
     Switch,
+    /// A switch that may be a number of times in a second instead, at most [`MOST_SAMPLES`].
+    Rate,
     /// One of these words, spelled exactly as here.
     Choice(&'static [&'static str]),
 }
@@ -80,6 +82,7 @@ impl Kind {
             Self::Count(_) => "N",
             Self::Text => "TEXT",
             Self::Switch => "on|off",
+            Self::Rate => "HZ",
             Self::Choice(_) => "WORD",
         }
     }
@@ -109,6 +112,8 @@ impl Kind {
             Self::Text if text.contains(['\n', '\r', '\0']) => Err("expected one line".into()),
             Self::Text => Ok(()),
             Self::Switch => parse_switch(text).map(drop).ok_or("expected on or off".into()),
+            Self::Rate if parse_rate(text).is_some() || parse_switch(text) == Some(false) => Ok(()),
+            Self::Rate => Err(format!("expected a number from 1 to {MOST_SAMPLES}, on or off")),
             Self::Choice(words) if words.contains(&text.trim()) => Ok(()),
             Self::Choice(words) => Err(format!("expected one of {}", words.join(", "))),
         }
@@ -190,6 +195,8 @@ pub(crate) struct Settings {
     pub(crate) paused: bool,
     /// Number of frames of the program that are recorded above a call.
     pub(crate) unwind: usize,
+    /// Samples of each thread in a second of processor time, if it is sampled.
+    pub(crate) samples: Option<u32>,
     /// Counters to sample.
     pub(crate) counters: Wanted,
     /// Settings that have a value, as the archive states them: name of the property, and value.
@@ -314,6 +321,7 @@ impl Settings {
             window: (start, end),
             paused: values.is_on("paused"),
             unwind: values.text("unwind").and_then(|text| text.trim().parse().ok()).unwrap_or(0),
+            samples: values.text("sample").and_then(parse_rate),
             counters: counters.unwrap_or_default(),
             directory: values.path("output"),
             next: values.is_on("next"),
@@ -371,6 +379,20 @@ fn parse_share(text: &str) -> Option<u32> {
     let percent: f64 = text.trim().strip_suffix('%')?.trim_end().parse().ok()?;
     let parts = (percent * 100.0).round();
     (1.0..=10_000.0).contains(&parts).then_some(parts as u32)
+}
+
+/// Greatest number of samples in a second: the system's clock of processor time has no more ticks.
+pub const MOST_SAMPLES: u32 = 1000;
+
+/// Number of samples in a second if none is given.
+const SAMPLES: u32 = 100;
+
+/// Returns the number of samples in a second, or `None` for none and for a text that is no such number.
+fn parse_rate(text: &str) -> Option<u32> {
+    match text.trim().parse() {
+        Ok(rate) => (1..=MOST_SAMPLES).contains(&rate).then_some(rate),
+        Err(_) => parse_switch(text).filter(|on| *on).map(|_| SAMPLES),
+    }
 }
 
 /// Parses the value of a switch: `on`, `yes`, `true` and `1`, or `off`, `no`, `false` and `0`, in any case and with

@@ -16,6 +16,7 @@
 //! | `mute_and_profile` | calls that write nothing, the profile, counters |
 //! | `operations` | one-sided operations that may be outstanding, and their windows |
 //! | `aggregate_short` | aggregation of short calls |
+//! | `samples` | what the thread computes when its timer ends |
 //! | `user` | what the program reports itself |
 //!
 //! # Busy
@@ -47,6 +48,7 @@ mod leave;
 mod location;
 mod mute_and_profile;
 mod operations;
+mod samples;
 mod user;
 
 use std::cell::UnsafeCell;
@@ -71,6 +73,7 @@ use crate::modulo::Modulo;
 use crate::process::Process;
 use crate::profile::{Counted, Profile};
 use crate::reentrancy::{Flag, Taken};
+use crate::samples::Timer;
 use crate::silence::SILENT;
 use crate::spent;
 use crate::unwind::Stack;
@@ -94,6 +97,7 @@ pub use leave::Call;
 pub use location::Closed;
 use location::{FilePath, register};
 pub(crate) use operations::AtTarget;
+pub(crate) use samples::{stop_timer, stop_timers, tick};
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
     enter_reported, handler_event, leave_function, leave_named, leave_phase, leave_reported, set,
@@ -125,6 +129,8 @@ pub(crate) struct Location {
     broken: AtomicBool,
     /// Number of calls that bypassed the recorder because they came while the thread was busy.
     bypassed: AtomicU64,
+    /// Timer at whose end a sample is taken, if there are samples.
+    timer: Timer,
     thread: UnsafeCell<Thread>,
 }
 
@@ -254,6 +260,8 @@ pub(crate) struct Thread {
     clock: Clock,
     /// Time of the last event.
     time: u64,
+    /// Processor time at the end of the last interval of the timer.
+    sampled_at: u64,
     depth: usize,
     flags: Flags,
     /// Time at which a window of recording begins or ends next.

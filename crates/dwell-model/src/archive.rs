@@ -92,6 +92,14 @@ use crate::table::{Row, Table};
 /// [`Address`] describes the region.
 pub const CALL_SITE: &str = "DWELL::CALL_SITE";
 
+/// Attribute of a sample, an unsigned number: the processor time of the thread since the sample before, in nanoseconds. It
+/// is the weight of the sample.
+pub const PROCESSOR_TIME: &str = "DWELL::PROCESSOR_TIME";
+
+/// Property of an archive with samples, without the prefix: the mean processor time from one sample to the next, in
+/// nanoseconds.
+pub const SAMPLES: &str = "SAMPLES";
+
 /// Property of a calling context, a string: the functions into which its function was inlined there, the nearest first,
 /// as `advance (heat.c:88) < main (heat.c:140)`.
 pub const INLINED_INTO: &str = "DWELL::INLINED_INTO";

@@ -1,6 +1,7 @@
 //! `libdwell.so`: the library that `dwell run` preloads into a program.
 //!
-//! It has a hook for every function of every table, and exports no other names but those of `dwell.h`, `dwell-link` the header for GASNet, and GASP.
+//! It has a hook for every function of every table, and exports no other names but those of `dwell.h`,
+//! `dwell-link`, the header for GASNet and GASP, and of functions of the C library that `dlsym`, `exec` and `signals` need.
 //! It links no runtime: the real functions are looked up when they are first called. The crate [`dwell_measure`]
 //! records what a call does; this crate only leads from the program to the recorder and back.
 //!
@@ -22,6 +23,7 @@
 //! | `control` | pausing and resuming, for programs |
 //! | `regions` | layers whose calls are recorded as regions only, such as UCX |
 //! | `user` | code of the program: instrumented functions, regions of `dwell.h` |
+//! | `signals` | signal handlers and stacks of the program that samples make way for |
 //! | `exec` | keeping the library in a program that becomes another one |
 //! | `loading` | loading and unloading of the library |
 #![allow(unsafe_code)] // Every hook is called from C and calls C.
@@ -45,5 +47,6 @@ mod over_mpi;
 mod real;
 mod regions;
 mod shmem;
+mod signals;
 mod topology;
 mod user;

@@ -11,6 +11,7 @@ extern "C" fn loaded() {
     guarded(Entry::Load, || {
         dwell_measure::clock::prepare();
         crate::exec::prepare();
+        crate::signals::prepare();
         // A library may test for functions of MPI before MPI is initialised.
         crate::mpi::hide_absent();
     });

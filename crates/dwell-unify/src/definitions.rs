@@ -9,14 +9,14 @@ use dwell_model::archive::{self, Meaning};
 use dwell_model::cores::Cores;
 use dwell_model::layer::{Layer, Processes, Ranks};
 use otf2::enums::{
-    Base, CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, MetricMode,
-    MetricOccurrence, MetricType, Paradigm, ParadigmClass, ParadigmProperty, ParameterType,
-    RecorderKind, RegionFlag, RegionRole, RmaWinFlag, SystemTreeDomain, Type,
+    Base, CommFlag, GroupFlag, GroupType, InterruptGeneratorMode, LocationGroupType, LocationType,
+    MetricMode, MetricOccurrence, MetricType, Paradigm, ParadigmClass, ParadigmProperty,
+    ParameterType, RecorderKind, RegionFlag, RegionRole, RmaWinFlag, SystemTreeDomain, Type,
 };
 use otf2::id::{
-    AttributeRef, CallingContextRef, CommRef, GroupRef, LocationGroupRef, LocationRef,
-    MetricMemberRef, MetricRef, ParameterRef, RegionRef, RmaWinRef, SourceCodeLocationRef,
-    StringRef, SystemTreeNodeRef,
+    AttributeRef, CallingContextRef, CommRef, GroupRef, InterruptGeneratorRef, LocationGroupRef,
+    LocationRef, MetricMemberRef, MetricRef, ParameterRef, RegionRef, RmaWinRef,
+    SourceCodeLocationRef, StringRef, SystemTreeNodeRef,
 };
 use otf2::write::DefWriter;
 use otf2::{Attribute, AttributeValue, List, def};
@@ -42,6 +42,7 @@ pub mod attribute {
     pub const TIME_IN_CALLS: AttributeRef = AttributeRef(9);
     pub const BYTES_IN_CALLS: AttributeRef = AttributeRef(10);
     pub const OWNER: AttributeRef = AttributeRef(11);
+    pub const PROCESSOR_TIME: AttributeRef = AttributeRef(12);
 }
 
 /// Attribute that marks a leave event which the program did not make, because its process or thread ended inside the
@@ -68,6 +69,10 @@ pub const ATTRIBUTES: [(&str, Type, &str); 12] = [
     (archive::OWNER, Type::Uint64, "Rank of the process whose memory it waits for"),
 ];
 
+/// Attribute of samples, which archives without any do not have.
+const WEIGHT: (&str, Type, &str) =
+    (archive::PROCESSOR_TIME, Type::Uint64, "Processor time since the sample before");
+
 /// Writes all global definitions of a run. `begin_realtime` is the time of day at which the run began, in nanoseconds
 /// since 1970. The same definitions give the same bytes, whether the run ended well or was recovered.
 ///
@@ -91,6 +96,7 @@ pub fn write(global: &Global, begin_realtime: u64, defs: &mut DefWriter) -> otf2
     writer.paradigms()?;
     writer.system()?;
     writer.attributes()?;
+    writer.samples()?;
     writer.regions()?;
     writer.sites()?;
     writer.windows()?;
@@ -225,11 +231,32 @@ impl Writer<'_> {
     }
 
     fn attributes(&mut self) -> otf2::Result<()> {
-        for (id, (name, kind, description)) in (0..).zip(ATTRIBUTES) {
+        let weight = self.interval().map(|_| WEIGHT);
+        for (id, (name, kind, description)) in (0..).zip(ATTRIBUTES.into_iter().chain(weight)) {
             let (name, description) = (self.defs.string(name)?, self.defs.string(description)?);
             self.defs.write(def::Attribute { id: AttributeRef(id), name, kind, description })?;
         }
         Ok(())
+    }
+
+    /// Returns the mean processor time from one sample to the next in nanoseconds, if threads were sampled.
+    fn interval(&self) -> Option<u64> {
+        let mut properties = self.global.shared().properties().iter();
+        properties.find(|it| it.name == archive::SAMPLES)?.value.parse().ok()
+    }
+
+    /// Writes what samples refer to, if there are any.
+    fn samples(&mut self) -> otf2::Result<()> {
+        let Some(period) = self.interval() else { return Ok(()) };
+        let name = self.defs.string("processor time of the thread")?;
+        self.defs.write(def::InterruptGenerator {
+            id: InterruptGeneratorRef(0),
+            name,
+            interrupt_generator_mode: InterruptGeneratorMode::Time,
+            base: Base::Decimal,
+            exponent: -9,
+            period,
+        })
     }
 
     fn regions(&mut self) -> otf2::Result<()> {

@@ -47,7 +47,9 @@ fn flag(setting: &'static Setting) -> Arg {
     flag = match kind {
         Kind::Directory => flag.value_hint(clap::ValueHint::DirPath),
         Kind::Filter => flag.value_hint(clap::ValueHint::FilePath),
-        Kind::Switch => flag.num_args(0..=1).require_equals(true).default_missing_value("on"),
+        Kind::Switch | Kind::Rate => {
+            flag.num_args(0..=1).require_equals(true).default_missing_value("on")
+        }
         // A group may have a minus before it.
         Kind::Groups => flag.allow_hyphen_values(true),
         Kind::Choice(words) => return named(flag.value_parser(words.to_vec()), setting),

@@ -280,11 +280,8 @@ impl Process {
         }
         let Some(place) = modules.get_mut(*module_count) else { return Ok(()) };
         let mut result = Ok(());
-        modules::each(|module| {
+        modules::find(address, |module| {
             let range = module.whole();
-            if !range.contains(address) {
-                return false;
-            }
             *place = range;
             let path = module.path();
             result = stream.append(&Fact::Module {
@@ -296,7 +293,6 @@ impl Process {
                 build_id: module.build_id().bytes(),
             });
             *module_count += 1;
-            true
         });
         result
     }

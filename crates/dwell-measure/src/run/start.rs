@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use dwell_model::archive;
 use dwell_unify::deadline::{Deadline, Step};
 use dwell_unify::experiment;
 use dwell_unify::facts::Fact;
@@ -26,6 +27,7 @@ use crate::process::{self, Plan, Process};
 use crate::processor_time;
 use crate::recorder_collectives;
 use crate::report;
+use crate::samples;
 use crate::settings::Settings;
 use crate::silence::{Silent, silently};
 use crate::sync;
@@ -222,6 +224,7 @@ fn begin(
         trace: settings.trace,
         profile: settings.profile,
         unwind: settings.unwind,
+        samples: settings.samples.is_some() && settings.trace,
         selection: settings.selection.clone(),
         window: settings.window,
     })?;
@@ -245,6 +248,17 @@ fn begin(
             process.sample_counters(counting)?;
         }
     }
+    let rate = settings.samples.filter(|_| settings.trace);
+    let interval = match rate.map(samples::prepare) {
+        Some(Ok(interval)) => interval.to_string(),
+        Some(Err(complaint)) => {
+            if rank == 0 {
+                report::say(complaint);
+            }
+            String::new()
+        }
+        None => String::new(),
+    };
     let shift = agreement.shift().to_string();
     let ahead = agreement.ahead.to_string();
     let mut properties = vec![
@@ -256,6 +270,7 @@ fn begin(
         ("CLOCK_SHIFT", shift),
         ("CLOCK_AHEAD", ahead),
         ("CORES", report::cores()),
+        (archive::SAMPLES, interval),
     ];
     properties.extend(report::environment());
     for (name, value) in &properties {

@@ -71,6 +71,15 @@ pub const TABLE: &[Setting] = &[
         help: "Record every call as events; this is the default unless --profile is given",
     },
     Setting {
+        name: "sample",
+        letter: None,
+        kind: Kind::Rate,
+        default: "",
+        section: EVENTS,
+        help: "Sample where processes compute, 100 times a second of processor time or HZ times, so that causes of waits name \
+               the function and the line",
+    },
+    Setting {
         name: "counters",
         letter: None,
         kind: Kind::Counters,

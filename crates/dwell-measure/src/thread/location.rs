@@ -30,6 +30,7 @@ use crate::memory::{self, Memory};
 use crate::process::{self, Process};
 use crate::profile::{self, Profile};
 use crate::reentrancy::Flag;
+use crate::samples::{self, Timer};
 use crate::stack;
 use crate::text::Text;
 use crate::unwind::Stack;
@@ -74,6 +75,8 @@ pub(super) fn register(now: *const Anchor) -> Option<*const Anchor> {
     let location = keeping_errno(|| stack::apart(stack::FOR_A_THREAD, create))?;
     process.locations.at_thread_end(location, thread_ended);
     words.location.set(location);
+    // SAFETY: it is the location of this thread now, and is never unmapped.
+    unsafe { Location::of(location) }.timer.start();
     Some(location)
 }
 
@@ -122,6 +125,7 @@ impl Location {
             stack: Stack::default(),
             clock: process.clock,
             time: 0,
+            sampled_at: 0,
             depth: 0,
             flags: Flags {
                 unwinds: process.unwind > 0,
@@ -167,6 +171,7 @@ impl Location {
             busy: Flag::new(),
             broken: AtomicBool::new(false),
             bypassed: AtomicU64::new(0),
+            timer: Timer::NONE,
             thread: UnsafeCell::new(thread),
         };
         // SAFETY: the memory is large enough, aligned to a page, and not shared.
@@ -179,6 +184,7 @@ impl Location {
     /// # Safety
     /// The location is that of the calling thread, which makes no more calls.
     unsafe fn ended(&'static self) {
+        self.timer.stop();
         words().location.set(ptr::null());
         // SAFETY: it is the location of the calling thread.
         let Some(mut thread) = (unsafe { Busy::take(self) }) else {
@@ -189,6 +195,7 @@ impl Location {
             thread.leave_all();
         }
         thread.readings.hand_over();
+        thread.sampled_at = 0;
         let process = thread.process;
         thread.release();
         // SAFETY: it was taken from that list, and its thread, which ends, has released it.
@@ -307,6 +314,7 @@ impl Process {
     /// Ends the recording of all threads and closes their files. Waits a while for threads that are
     /// inside the recorder. Returns the figures of each location, or the error with which it could not be closed.
     pub fn end(&self) -> Vec<io::Result<Closed>> {
+        samples::end();
         self.switch_off();
         if let Err(error) = guard::check_memory() {
             self.fail("no memory for the recorder", &error);
