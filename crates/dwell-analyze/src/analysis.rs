@@ -24,6 +24,7 @@ use crate::output::notes::{self, NotComputed};
 use crate::output::pairs::{self, Pair};
 use crate::output::sections::OwnLocations;
 use crate::part::Part;
+use crate::samples;
 use crate::whatif::{Change, Selection, WhatIf};
 
 /// Result of [`analyze`](crate::analyze): ranked findings, sums over the run, and everything that could not be judged.
@@ -240,6 +241,13 @@ impl Analysis {
         let program = findings::ProgramTotals::new(defs, world, tree);
         self.iterations = iterations::find(&program, log, (self.times().run, *threads))?;
         Ok(())
+    }
+
+    /// Finds out which functions the processes computed in that others waited for, if the archive has samples.
+    pub(crate) fn explain(&mut self, archive: &Archive, log: &Path) -> Result<(), Error> {
+        let Part { defs, world, tree, threads, .. } = &self.part;
+        let program = findings::ProgramTotals::new(defs, world, tree);
+        samples::explain(&program, archive, (log, *threads), &mut self.lists.causes)
     }
 
     /// Predicts what the run would gain without its longest waits, and the efficiencies that need a prediction.

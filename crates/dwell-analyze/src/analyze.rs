@@ -157,6 +157,7 @@ fn replay_on(
             };
             if let Some(log) = log.filter(|_| options.causes) {
                 analysis.find_iterations(log)?;
+                analysis.explain(archive, log)?;
             }
             if let Some(log) = log.filter(|_| options.predict) {
                 analysis.foresee(log)?;

@@ -31,6 +31,7 @@ mod output;
 mod part;
 mod patterns;
 mod protocol;
+mod samples;
 mod whatif;
 
 pub use analysis::Analysis;
@@ -57,6 +58,7 @@ pub use output::findings::{
 pub use output::notes::NotComputed;
 pub use output::pairs::Pair;
 pub use output::profile::{Calls, Profile};
+pub use samples::{Computed, Sampled};
 pub use whatif::{
     Change, Network, PredictError, Prediction, Range as PredictedLength, Selection,
     UnknownSelection, WhatIf,

@@ -31,7 +31,7 @@ pub(crate) use balance::meets;
 use forward_log::Customs;
 pub(crate) use forward_log::{ForwardLog, Stretch, is_loop};
 pub(crate) use rules::PathRule;
-pub(crate) use scenario::signatures;
+pub(crate) use scenario::{CauseStretches, signatures};
 pub use scenario::{Change, Network, Selection, UnknownSelection};
 use scenario::{Compiled, Names};
 use simulate::{Assumptions, Played, Shortest, Simulation};

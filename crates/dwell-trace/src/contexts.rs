@@ -131,6 +131,16 @@ impl Contexts {
         !self.of.is_empty()
     }
 
+    /// Returns the functions that a context is in, the innermost first, each with its position there.
+    pub fn frames(
+        &self,
+        context: CallingContextRef,
+    ) -> impl Iterator<Item = (RegionRef, SourceCodeLocationRef)> {
+        let above = |it: &Context| self.get(it.parent);
+        let frames = std::iter::successors(self.get(context), above).take(LONGEST);
+        frames.map(|it| (it.region, it.place))
+    }
+
     /// Returns the functions that lead to a call from this site, the outermost first, each with the site it was called
     /// from.
     pub fn way(&self, site: CallingContextRef) -> Vec<(RegionRef, CallingContextRef)> {

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 
 use dwell_model::archive;
 use otf2::enums::ParameterType;
-use otf2::id::{CallingContextRef, ParameterRef, RegionRef, RmaWinRef, StringRef};
+use otf2::id::{
+    CallingContextRef, ParameterRef, RegionRef, RmaWinRef, SourceCodeLocationRef, StringRef,
+};
 use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition, id::Id};
 
@@ -101,16 +103,21 @@ pub fn window(defs: &Definitions, number: u16) -> Option<String> {
     }
 }
 
+/// Returns file and line of a position in the source, if the archive defines it.
+pub fn line(defs: &Definitions, id: SourceCodeLocationRef) -> Option<(String, u32)> {
+    match defs.find(SourceCodeLocationRef::KIND, id.raw()) {
+        Some(Definition::SourceCodeLocation(it)) => {
+            Some((defs.string(it.file)?.to_string(), it.line_number))
+        }
+        _ => None,
+    }
+}
+
 /// Returns a call site without column and position, if the archive defines it.
 pub fn site(defs: &Definitions, id: CallingContextRef) -> Option<Site> {
     let context = defs.calling_context(id)?;
     let place = context.source_code_location;
-    let found = defs.find(otf2::id::SourceCodeLocationRef::KIND, place.raw());
-    let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
-    let (file, line) = match found {
-        Some(Definition::SourceCodeLocation(place)) => (text(place.file), place.line_number),
-        _ => (String::new(), 0),
-    };
+    let (file, line) = line(defs, place).unwrap_or_default();
     let function = region(defs, context.region);
     Some(Site { function, file, line, column: 0, nth: None })
 }

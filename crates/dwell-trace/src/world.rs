@@ -117,6 +117,8 @@ pub struct Attributes {
     pub bytes_in_calls: Option<AttributeRef>,
     /// Attribute of a wait for a change with the rank of the process whose memory it is.
     pub owner: Option<AttributeRef>,
+    /// Attribute of a sample with the processor time since the sample before, in nanoseconds.
+    pub processor_time: Option<AttributeRef>,
 }
 
 impl Attributes {
@@ -138,6 +140,7 @@ impl Attributes {
                 Some(archive::TIME_IN_CALLS) => found.time_in_calls = Some(attribute.id),
                 Some(archive::BYTES_IN_CALLS) => found.bytes_in_calls = Some(attribute.id),
                 Some(archive::OWNER) => found.owner = Some(attribute.id),
+                Some(archive::PROCESSOR_TIME) => found.processor_time = Some(attribute.id),
                 Some(archive::SKIPPED) => found.skipped = Some(attribute.id),
                 _ => {}
             }

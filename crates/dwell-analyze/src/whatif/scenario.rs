@@ -273,6 +273,24 @@ pub(crate) fn signatures(program: &ProgramTotals<'_>) -> Vec<u64> {
     list
 }
 
+/// The computing of a cause.
+pub(crate) struct CauseStretches(Selected);
+
+impl CauseStretches {
+    /// Finds the computing of the cause at this place in the list.
+    pub(crate) fn of(program: &ProgramTotals<'_>, causes: &[Cause], place: usize) -> Self {
+        let causes = causes.get(place).map(std::slice::from_ref).unwrap_or_default();
+        let names = Names::of(program, causes);
+        let computing = names.causes.into_iter().flatten().collect();
+        Self(Selected { computing, ..Selected::default() })
+    }
+
+    /// Returns `true` if a stretch of computing is one of the cause.
+    pub(crate) fn has(&self, rules: &[PathRule], stretch: &Stretch) -> bool {
+        self.0.has(rules, stretch)
+    }
+}
+
 impl Names {
     pub(crate) fn of(program: &ProgramTotals<'_>, causes: &[Cause]) -> Self {
         let branches = signatures(program);

@@ -23,6 +23,7 @@ use crate::engine::location::Location;
 use crate::engine::paths::Path;
 use crate::engine::tally::{self, Counts};
 use crate::output::tree::Fold;
+use crate::samples::Sampled;
 
 /// Least part of the run that makes a cause worth listing: one in this many.
 const LEAST: u64 = 1000;
@@ -50,7 +51,7 @@ pub enum Activities {
 }
 
 /// Something that processes did and that made others wait. All times are in nanoseconds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
     /// Activity of the processes.
     pub what: Activities,
@@ -82,6 +83,10 @@ pub struct Cause {
     pub counters: Option<Counters>,
     /// Waits that it caused, the longest first. The list has at most [`LISTED`] elements.
     pub waits: Vec<Caused>,
+    /// Process that caused most.
+    pub(crate) worst: Option<ProcessNumber>,
+    /// Functions that take the processor time of that computing, if the archive has samples.
+    pub sampled: Option<Sampled>,
     /// Predicted gain of the remedy, or `None` if it was not predicted.
     pub gain: Option<Result<Gain, Unpredictable>>,
 }
@@ -457,6 +462,8 @@ fn one(program: &ProgramTotals<'_>, key: &Key, sum: &Sum) -> Cause {
         computing,
         counters,
         waits,
+        worst: sum.worst.map(|it| it.1.0),
+        sampled: None,
         gain: None,
     }
 }

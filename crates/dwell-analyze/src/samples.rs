@@ -1,0 +1,325 @@
+//! Which functions compute in the stretches that others waited for, from samples of the recorder.
+//!
+//! A sample says where a thread was on its core, and its weight is the processor time since the sample before. The weights
+//! in the stretches of a cause add up to the processor time of these stretches, and divide it among functions. What the
+//! culprit computes there more than the others do is the difference of two such sums, so it has a margin: twice the
+//! deviation of a binomial distribution, of which each sample is a draw. A function whose difference may be 0 is not named.
+//!
+//! The innermost function with a source line is the program's, unless the file is one of a distribution's library, whose
+//! path is relative. Functions inside it are those of libraries.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use dwell_log::read::{DependencyLog, LogError};
+use dwell_model::archive::SAMPLES;
+use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
+use dwell_trace::names;
+use dwell_trace::time::Time;
+use dwell_trace::world::{World, number};
+use otf2::id::{CallingContextRef, RegionRef, SourceCodeLocationRef};
+use otf2::read::{EventRecord, Visitor};
+use otf2::{Archive, Event};
+
+use crate::causes::failure;
+use crate::engine::workers::map_on;
+use crate::error::Error;
+use crate::output::findings::{Activities, Cause, Culprits, ProgramTotals};
+use crate::whatif::{CauseStretches, open_unchanged};
+
+/// Greatest number of causes that are explained.
+const MOST_CAUSES: usize = 8;
+
+/// Least number of samples of the culprit from which a function is told.
+pub(crate) const FEWEST: u64 = 20;
+
+/// Greatest number of functions that are listed.
+const MOST_PARTS: usize = 5;
+
+/// Processor time of the stretches of a cause, as samples divide it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sampled {
+    /// Number of samples of the processes that stand out, and of all others.
+    pub samples: (u64, u64),
+    /// Processor time of such a process in nanoseconds, and the mean of the others, if there are any.
+    pub on_core: (f64, Option<f64>),
+    /// Functions that take longer there than at the others, the greatest difference first.
+    pub parts: Vec<Computed>,
+}
+
+/// A function that computes in the stretches of a cause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Computed {
+    /// Name of the function.
+    pub function: String,
+    /// Source file of the line with most samples; empty if it is not known.
+    pub file: String,
+    /// Line with most samples; 0 if it is not known.
+    pub line: u32,
+    /// Function of a library that was called there, if most of the time was spent inside one.
+    pub inside: Option<String>,
+    /// Processor time that it takes more than at the others, in nanoseconds; all of it if there are no others.
+    pub nanoseconds: f64,
+    /// By how much that may be wrong, with a probability of 5 %.
+    pub margin: f64,
+    /// Number of samples of the processes that stand out.
+    pub samples: u64,
+}
+
+/// A position in the program, with the function of a library that was called there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Spot {
+    function: RegionRef,
+    line: SourceCodeLocationRef,
+    inside: Option<RegionRef>,
+}
+
+/// Number and weight of samples at each position.
+#[derive(Debug, Default)]
+struct Sums {
+    spots: BTreeMap<Spot, (u64, u64)>,
+    locations: u64,
+}
+
+impl Sums {
+    fn join(&mut self, more: &BTreeMap<Spot, (u64, u64)>) {
+        for (spot, (count, weight)) in more {
+            let sum = self.spots.entry(*spot).or_default();
+            *sum = (sum.0 + count, sum.1 + weight);
+        }
+        self.locations += 1;
+    }
+
+    fn count(&self) -> u64 {
+        self.spots.values().map(|it| it.0).sum()
+    }
+
+    /// Returns the mean weight of a location.
+    fn mean(&self) -> f64 {
+        self.spots.values().map(|it| it.1).sum::<u64>() as f64 / self.locations.max(1) as f64
+    }
+
+    /// Returns the part of the weight that falls to a function.
+    fn part(&self, function: RegionRef) -> f64 {
+        let all: u64 = self.spots.values().map(|it| it.1).sum();
+        let own = self.spots.iter().filter(|it| it.0.function == function).map(|it| it.1.1);
+        own.sum::<u64>() as f64 / all.max(1) as f64
+    }
+}
+
+/// Divides the computing of causes among functions, if the archive has samples.
+///
+/// # Errors
+/// Returns an error if the dependency log cannot be read.
+pub(crate) fn explain(
+    program: &ProgramTotals<'_>,
+    archive: &Archive,
+    (log, threads): (&Path, usize),
+    causes: &mut [Cause],
+) -> Result<(), Error> {
+    if archive.anchor().property(&format!("DWELL::{SAMPLES}")).is_none() {
+        return Ok(());
+    }
+    let wanted: Vec<usize> = (0..causes.len())
+        .filter(|it| causes.get(*it).is_some_and(|it| it.what == Activities::Computing))
+        .take(MOST_CAUSES)
+        .collect();
+    let found = find(program, archive, (log, threads), (causes, &wanted));
+    let found = found.map_err(|error: LogError| failure(&error))?;
+    for (place, [own, others]) in wanted.into_iter().zip(found) {
+        if let Some(cause) = causes.get_mut(place) {
+            cause.sampled = Some(divided(program, &own, &others));
+        }
+    }
+    Ok(())
+}
+
+/// Sums up the samples of each cause, those of the processes that stand out and those of all others.
+fn find(
+    program: &ProgramTotals<'_>,
+    archive: &Archive,
+    (log, threads): (&Path, usize),
+    (causes, wanted): (&[Cause], &[usize]),
+) -> Result<Vec<[Sums; 2]>, LogError> {
+    let log = DependencyLog::open(log)?;
+    let stretches: Vec<CauseStretches> =
+        wanted.iter().map(|it| CauseStretches::of(program, causes, *it)).collect();
+    let of_location = |location: LocationNumber| {
+        let samples = Samples::read(archive, program, location);
+        let mut sums = vec![BTreeMap::new(); stretches.len()];
+        let mut computes = vec![false; stretches.len()];
+        let (mut forward, rules) = open_unchanged(program, &log, location)?;
+        let mut rest = samples.list.as_slice();
+        let mut stretch = crate::whatif::Stretch::default();
+        let is_call = |path: usize| rules.get(path).is_some_and(|it| it.is_call);
+        while forward.next(is_call, &mut stretch)? {
+            let before = rest.partition_point(|it| it.time.0 < stretch.begin);
+            let (_, from) = rest.split_at(before);
+            let (inside, behind) =
+                from.split_at(from.partition_point(|it| it.time.0 < stretch.end));
+            rest = behind;
+            let all = stretches.iter().zip(sums.iter_mut().zip(&mut computes));
+            for (_, (sums, computes)) in all.filter(|it| it.0.has(&rules, &stretch)) {
+                *computes = true;
+                for sample in inside {
+                    let Some(spot) = samples.spots.get(&sample.context) else { continue };
+                    let sum: &mut (u64, u64) = sums.entry(*spot).or_default();
+                    *sum = (sum.0 + 1, sum.1 + sample.weight);
+                }
+            }
+        }
+        Ok::<_, LogError>((program.world.process(location), sums, computes))
+    };
+    let locations = (0..log.locations()).map(LocationNumber);
+    let mut all: Vec<[Sums; 2]> = wanted.iter().map(|_| Default::default()).collect();
+    for found in map_on(threads, locations, &of_location) {
+        let (process, sums, computes) = found?;
+        let parts = all.iter_mut().zip(wanted).zip(sums.iter().zip(computes));
+        for ((both, place), (sums, _)) in parts.filter(|it| it.1.1) {
+            let is_own =
+                causes.get(*place).is_some_and(|it| stands_out(program.world, it, process));
+            let [own, others] = both;
+            (if is_own { own } else { others }).join(sums);
+        }
+    }
+    Ok(all)
+}
+
+/// Returns `true` if a process is one of those that a cause names.
+fn stands_out(world: &World, cause: &Cause, process: ProcessNumber) -> bool {
+    match &cause.culprits {
+        Culprits::Processes => cause.worst == Some(process),
+        Culprits::Node(name) => {
+            let node = world.system.processes.get(process.index()).map(|it| it.node);
+            node.and_then(|it| world.system.nodes.get(it.index())) == Some(name)
+        }
+        Culprits::Spread => true,
+    }
+}
+
+/// Divides the processor time of the processes that stand out, beside that of the others.
+fn divided(program: &ProgramTotals<'_>, own: &Sums, others: &Sums) -> Sampled {
+    let has_others = others.locations > 0;
+    let (here, there) = (own.mean(), if has_others { others.mean() } else { 0.0 });
+    let mut sampled = Sampled {
+        samples: (own.count(), others.count()),
+        on_core: (here, has_others.then_some(there)),
+        parts: Vec::new(),
+    };
+    if sampled.samples.0 < FEWEST {
+        return sampled;
+    }
+    let mut functions: Vec<RegionRef> = own.spots.keys().map(|it| it.function).collect();
+    functions.dedup();
+    for function in functions {
+        let (p, q) = (own.part(function), others.part(function));
+        let deviation = |time: f64, part: f64, count: u64| {
+            time * time * part * (1.0 - part) / count.max(1) as f64
+        };
+        let variance =
+            deviation(here, p, sampled.samples.0) + deviation(there, q, sampled.samples.1);
+        let (nanoseconds, margin) = (here * p - there * q, 1.96 * variance.sqrt());
+        if nanoseconds > margin {
+            sampled.parts.push(computed(program, own, function, (nanoseconds, margin)));
+        }
+    }
+    sampled.parts.sort_by(|a, b| b.nanoseconds.total_cmp(&a.nanoseconds));
+    sampled.parts.truncate(MOST_PARTS);
+    sampled
+}
+
+/// Describes a function by the line with most of its samples.
+fn computed(
+    program: &ProgramTotals<'_>,
+    own: &Sums,
+    function: RegionRef,
+    (nanoseconds, margin): (f64, f64),
+) -> Computed {
+    let mut lines: BTreeMap<SourceCodeLocationRef, u64> = BTreeMap::new();
+    let mut insides: BTreeMap<RegionRef, u64> = BTreeMap::new();
+    let (mut samples, mut weight) = (0, 0);
+    for (spot, of) in own.spots.iter().filter(|it| it.0.function == function) {
+        *lines.entry(spot.line).or_default() += of.1;
+        if let Some(inside) = spot.inside {
+            *insides.entry(inside).or_default() += of.1;
+        }
+        (samples, weight) = (samples + of.0, weight + of.1);
+    }
+    let line = lines.iter().max_by_key(|it| it.1).map(|it| *it.0);
+    let (file, line) = line.and_then(|it| names::line(program.defs, it)).unwrap_or_default();
+    let inside = insides.iter().max_by_key(|it| it.1).filter(|it| 2 * it.1 >= weight);
+    Computed {
+        function: names::region(program.defs, function),
+        file,
+        line,
+        inside: inside.map(|it| names::region(program.defs, *it.0)),
+        nanoseconds,
+        margin,
+        samples,
+    }
+}
+
+/// A sample of a location.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    time: Time,
+    context: CallingContextRef,
+    weight: u64,
+}
+
+/// Samples of a location in the order of time, and the positions of their contexts.
+struct Samples<'p> {
+    program: &'p ProgramTotals<'p>,
+    list: Vec<Sample>,
+    spots: HashMap<CallingContextRef, Spot>,
+}
+
+impl<'p> Samples<'p> {
+    /// Reads the samples of a location. What is behind damage is left out, which the analysis reports.
+    fn read(archive: &Archive, program: &'p ProgramTotals<'p>, location: LocationNumber) -> Self {
+        let mut samples = Self { program, list: Vec::new(), spots: HashMap::new() };
+        let id = program.world.system.places.get(location.index()).map(|it| it.id);
+        if let Some(mut reader) = id.and_then(|it| archive.events(it).ok()) {
+            let _ = reader.visit_dyn(&mut samples);
+        }
+        samples
+    }
+}
+
+impl Visitor for Samples<'_> {
+    fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()> {
+        if let Event::CallingContextSample(it) = record.event {
+            let (context, world) = (it.calling_context, self.program.world);
+            let weight = number(record.attributes, world.attributes.processor_time).unwrap_or(0);
+            self.list.push(Sample { time: world.clock.time(record.time), context, weight });
+            if !self.spots.contains_key(&context)
+                && let Some(spot) = spot(self.program, context)
+            {
+                self.spots.insert(context, spot);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Returns the position of the program in a context. Without a line of the program it is the innermost with a line, or the
+/// innermost of all.
+fn spot(program: &ProgramTotals<'_>, context: CallingContextRef) -> Option<Spot> {
+    let (mut inside, mut other) = (None, None::<Spot>);
+    for (function, line) in program.world.contexts.frames(context) {
+        let spot = Spot { function, line, inside };
+        if let Some((file, _)) = names::line(program.defs, line) {
+            // Distributions build with paths relative to the source of the package.
+            if !file.starts_with("./") && !file.starts_with("../") {
+                return Some(spot);
+            }
+            if other.is_none_or(|it| it.line.is_undefined()) {
+                other = Some(spot);
+            }
+        }
+        other.get_or_insert(Spot { inside: None, ..spot });
+        inside = Some(function);
+    }
+    other
+}
