@@ -21,6 +21,7 @@ pub mod gain;
 mod ids;
 mod iterations;
 mod read;
+mod samples;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -30,6 +31,7 @@ pub use evidence::Evidence;
 pub use ids::Named;
 pub use iterations::{IterationChange, IterationChangeKind, IterationTimes, Iterations};
 pub use read::Unreadable;
+pub use samples::{Computed, Sampled};
 pub use verdict::{Kind, Loss, Point, Verdict};
 
 use serde::{Deserialize, Serialize};
@@ -203,6 +205,8 @@ objects! {
         path: Vec<Step>,
         /// Processes that caused most, most first; at most 5.
         processes: Vec<Share>,
+        /// Functions that take that computing; null for calls, and if the run was not recorded with samples.
+        sampled: Option<Sampled>,
         /// Waits that it caused, over all locations.
         seconds: f64,
         /// The waits as a part of `run_seconds`, from 0 to 1; null for a run without time.

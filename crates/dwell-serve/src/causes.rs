@@ -15,7 +15,7 @@ const MOST_CAUSES: usize = 26;
 pub(crate) fn causes(run: &Run, document: &Findings) -> Vec<Cause> {
     let metric = run.query.meta().find_metric("delay_costs").map(|it| it.0);
     let cause = |it: &findings::Cause| {
-        let Said { head: _, how_long, why_longer, costs, passed_on } = it.said();
+        let Said { head: _, how_long, why_longer, inside, costs, passed_on } = it.said();
         let call = it.call_path.and_then(|number| call_path(run, number, &it.path));
         let point = document.point_of(it);
         Cause {
@@ -28,6 +28,7 @@ pub(crate) fn causes(run: &Run, document: &Findings) -> Vec<Cause> {
             computes: it.what == Activity::Computing,
             how_long,
             why_longer,
+            inside,
             costs,
             passed_on,
             processes: it.processes.clone(),

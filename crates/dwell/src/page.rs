@@ -36,12 +36,15 @@ impl Page {
     /// Makes an empty page for the terminal, or for a file or pipe if standard output is none.
     pub(crate) fn for_output() -> Self {
         Self {
-            text: String::new(),
-            width: super::listing::width().clamp(60, 120),
             room: super::listing::room(),
-            styles: Vec::new(),
-            counted: (0, 0),
+            ..Self::of_width(super::listing::width().clamp(60, 120))
         }
+    }
+
+    /// Makes an empty page of a width.
+    pub(crate) fn of_width(width: usize) -> Self {
+        let (text, styles) = Default::default();
+        Self { text, width, room: width, styles, counted: (0, 0) }
     }
 
     fn mark_next(&mut self, mark: Mark) {

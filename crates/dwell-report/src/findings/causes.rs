@@ -14,6 +14,8 @@ pub struct Said {
     pub how_long: Option<String>,
     /// Why it computed longer than others, if counters say so.
     pub why_longer: Option<String>,
+    /// Functions in which it computed longer, if there are samples.
+    pub inside: Option<String>,
     /// At which calls processes waited because of it.
     pub costs: String,
     /// Sentence that says how much of the cost was passed on by processes that had to wait themselves, if any was.
@@ -51,6 +53,7 @@ impl Cause {
                 .counters
                 .as_ref()
                 .and_then(|it| counters::said(self.computing_seconds?, self.others_seconds?, it)),
+            inside: self.inside(),
             costs: costs.join("; "),
             passed_on: (passed_on > 0.5e-9).then(|| {
                 let passed_on = seconds(passed_on);

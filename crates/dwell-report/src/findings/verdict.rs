@@ -53,8 +53,12 @@ objects! {
         gain: String,
         /// Number or letter of the finding or cause; empty for other points.
         id: String,
+        /// Functions that take the time, as a sentence without a full stop; empty without samples.
+        inside: String,
         /// Kind of the point, in the words of the field.
         kind: Kind,
+        /// Line that takes most of it, if samples tell it; otherwise null.
+        line: Option<Step>,
         /// Calls at which to look at the source: the two around a stretch of computing, or the call that the point is about;
         /// empty if there is none.
         places: Vec<Step>,
@@ -325,6 +329,8 @@ impl Findings {
         let what = it.happens(kind, ratio);
         Point {
             id: it.id.clone(),
+            inside: it.inside().unwrap_or_default(),
+            line: it.line(),
             what,
             cost,
             change,

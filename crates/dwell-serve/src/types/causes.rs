@@ -24,6 +24,8 @@ crossing! {
         how_long: Option<String>,
         /// Sentence about the reasons why it computed longer than others; null if no counters were recorded.
         why_longer: Option<String>,
+        /// Functions in which it computed longer, if there are samples.
+        inside: Option<String>,
         /// Sentence about the waits that it caused.
         costs: String,
         /// Sentence about what was passed on; null if nothing was.

@@ -58,12 +58,15 @@ fn memory(run: &Run) -> BTreeMap<u64, u64> {
 fn said(lab: &Lab) -> (String, String) {
     let experiment = lab.experiment();
     lab.accepted_by_otf2_print(&experiment);
-    let of = |command: &str| {
-        let output = lab.dwell(&[OsStr::new(command), experiment.as_os_str()]);
+    let of = |words: &[&str]| {
+        let words = words.iter().map(OsStr::new);
+        let output = lab.dwell(&words.chain([experiment.as_os_str()]).collect::<Vec<_>>());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    (of("analyze"), of("info"))
+    let verdict = of(&["analyze"]);
+    assert!(verdict.contains("\n   missing   "), "{verdict}");
+    (of(&["analyze", "--full"]), of(&["info"]))
 }
 
 fn recorded(lab: &Lab) -> u64 {

@@ -57,6 +57,7 @@ mod pcaf;
 mod polling;
 mod profile;
 mod same;
+mod samples;
 mod select;
 mod sites;
 mod stacked;

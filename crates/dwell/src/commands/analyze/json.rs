@@ -1,9 +1,9 @@
 //! Converts an analysis to the document `findings.json`, whose format [`dwell_report::findings`] describes.
 
 use dwell_analyze::{
-    Activities, Analysis, Cause, Caused, Counters, Crowd, Culprits, Doing, Efficiency, Entry,
-    Finding, Gain, Inefficiency, Instance, Meanwhile, Phase, Polling, ProgramPhase, Serves, Share,
-    Step, Unexplained, Unpredictable,
+    Activities, Analysis, Cause, Caused, Computed, Counters, Crowd, Culprits, Doing, Efficiency,
+    Entry, Finding, Gain, Inefficiency, Instance, Meanwhile, Phase, Polling, ProgramPhase, Sampled,
+    Serves, Share, Step, Unexplained, Unpredictable,
 };
 use dwell_report::findings;
 use dwell_report::findings::counters::reasons;
@@ -104,6 +104,28 @@ fn phase(it: Phase) -> findings::Phase {
     }
 }
 
+/// Returns the functions that compute in the stretches of a cause.
+fn sampled(it: &Sampled) -> findings::Sampled {
+    let seconds = |nanoseconds: f64| nanoseconds / 1e9;
+    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let part = |it: &Computed| findings::Computed {
+        file: known(&it.file),
+        function: it.function.clone(),
+        inside: it.inside.clone(),
+        line: (it.line > 0).then_some(it.line),
+        margin_seconds: seconds(it.margin),
+        samples: it.samples,
+        seconds: seconds(it.nanoseconds),
+    };
+    findings::Sampled {
+        on_core_seconds: seconds(it.on_core.0),
+        others_on_core_seconds: it.on_core.1.map(seconds),
+        others_samples: it.samples.1,
+        parts: it.parts.iter().map(part).collect(),
+        samples: it.samples.0,
+    }
+}
+
 fn cause(it: &Cause, run: u64) -> findings::Cause {
     let step = |it: &Option<Step>| it.iter().flat_map(|it| path(std::slice::from_ref(it))).next();
     findings::Cause {
@@ -126,6 +148,7 @@ fn cause(it: &Cause, run: u64) -> findings::Cause {
         others_seconds: it.computing.and_then(|it| it.1).map(in_seconds),
         path: path(&it.path),
         processes: shares(&it.processes),
+        sampled: it.sampled.as_ref().map(sampled),
         seconds: in_seconds(it.cost()),
         share: share(it.cost(), Phase::Run, run),
         spread: it.culprits == Culprits::Spread,

@@ -185,6 +185,7 @@ fn causes(page: &mut Page, analysis: &Analysis, document: &Findings, top: usize)
         let facts = [
             ("how long", said.how_long),
             ("longer", said.why_longer),
+            ("where", said.inside),
             ("costs", Some(said.costs)),
             ("passed on", said.passed_on),
             ("who", (of.processes.len() > 1).then(|| format!("most: {}", shares(&of.processes)))),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dwell_model::units::{grouped, short_seconds};
 use dwell_report::findings::words::counted;
-use dwell_report::findings::{Findings, Point, Step};
+use dwell_report::findings::{Activity, Findings, Point, Step};
 
 use crate::page::Page;
 use crate::terminal::visible;
@@ -15,7 +15,11 @@ const LINES: usize = 24;
 
 /// Returns the verdict as a page for the terminal. `directory` has the results.
 pub(super) fn page(path: &Path, directory: &Path, document: &Findings) -> Page {
-    let mut page = Page::for_output();
+    on(Page::for_output(), path, directory, document)
+}
+
+/// Adds the verdict to an empty page.
+fn on(mut page: Page, path: &Path, directory: &Path, document: &Findings) -> Page {
     let verdict = &document.verdict;
     page.heading_of(
         &format!(
@@ -59,14 +63,33 @@ pub(super) fn page(path: &Path, directory: &Path, document: &Findings) -> Page {
     for it in document.damage.iter().take(1) {
         page.say(&format!("damaged: {}", visible(it)), 2);
     }
-    let more = document.damage.len().saturating_sub(1) + document.not_computed.len();
+    // Notes about all waits and no number of calls are about events that the archive does not have.
+    let missing = document.not_computed.iter().find(|it| it.pattern == "all" && it.calls == 0);
+    if let Some(it) = missing {
+        page.tell_some("missing", &visible(&it.reason), 2);
+    }
+    let more = document.damage.len().saturating_sub(1) + document.not_computed.len()
+        - usize::from(missing.is_some());
     if more > 0 {
         let more = counted(more as u64, "more note", "more notes");
         page.say(&format!("{more} with --full"), 2);
     }
     let directory = directory.display();
     page.say(&format!("next: dwell view {directory}, or --full for all that was found"), 2);
+    if ends_at_computing(document) {
+        page.say(
+            "with dwell run --sample it would name the function and the line that computes",
+            2,
+        );
+    }
     page
+}
+
+/// Returns `true` if the most expensive cause is computing, and nothing says in which function.
+fn ends_at_computing(document: &Findings) -> bool {
+    let first = document.verdict.points.first();
+    let cause = first.and_then(|point| document.causes.iter().find(|it| it.id == point.id));
+    cause.is_some_and(|it| it.what == Activity::Computing && it.sampled.is_none())
 }
 
 /// Says which time is not part of the run.
@@ -86,7 +109,11 @@ fn main_point(page: &mut Page, directory: &Path, it: &Point) {
     if !it.cost.is_empty() {
         page.tell_some("cost", &visible(&it.cost), 2);
     }
-    for line in it.places.iter().take(2).filter_map(|step| source(directory, step)) {
+    if !it.inside.is_empty() {
+        page.tell_some("where", &visible(&format!("{}.", it.inside)), 2);
+    }
+    let places = it.line.as_ref().map_or(it.places.as_slice(), std::slice::from_ref);
+    for line in places.iter().take(2).filter_map(|step| source(directory, step)) {
         page.line(&visible(&line));
     }
     if !it.change.is_empty() {
@@ -107,6 +134,8 @@ fn source(directory: &Path, step: &Step) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use dwell_report::findings::NotComputed;
+
     use super::*;
 
     #[test]
@@ -117,12 +146,18 @@ mod tests {
             what: long.clone(),
             cost: long.clone(),
             change: long.clone(),
+            inside: long.clone(),
             gain: long.clone(),
             places: vec![Step::default()],
             ..Point::default()
         };
         let mut document = Findings {
             damage: vec!["7.evt ends early".into(); 3],
+            not_computed: vec![NotComputed {
+                pattern: "all".into(),
+                reason: long.clone(),
+                ..NotComputed::default()
+            }],
             startup_seconds: 1.0,
             time_seconds: 4.0,
             ..Findings::default()
@@ -132,7 +167,7 @@ mod tests {
                                  unexplained 0.5 %, polling, partly in these, 2.0 %."
                 .into();
         document.verdict.points = vec![point(), point(), point()];
-        let text = page(Path::new("run"), Path::new("run"), &document).text;
+        let text = on(Page::of_width(80), Path::new("run"), Path::new("run"), &document).text;
         // Two lines of source come on top.
         assert!(text.lines().count() <= LINES - 2, "{text}");
         assert!(text.lines().all(|it| it.chars().count() <= 80), "{text}");

@@ -1,0 +1,175 @@
+//! Sentences about the functions that compute in the stretches that others waited for.
+
+use dwell_model::units::short_seconds;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cause, Step};
+
+objects! {
+    /// Processor time of the computing of a cause, as samples of the recorder divide it.
+    Sampled {
+        /// Processor time of the process that caused most, or the mean over `node`.
+        on_core_seconds: f64,
+        /// Mean processor time of the other locations; null if no other computes there.
+        others_on_core_seconds: Option<f64>,
+        /// Number of samples of the other locations.
+        others_samples: u64,
+        /// Functions that take longer there than at the others, most first; at most 5. Those whose difference may be chance are
+        /// left out.
+        parts: Vec<Computed>,
+        /// Number of samples of the processes that stand out.
+        samples: u64,
+    }
+
+    /// A function that computes in the stretches of a cause.
+    Computed {
+        /// Source file; null if it is not known.
+        file: Option<String>,
+        /// Name of the function.
+        function: String,
+        /// Function of a library in which it spent most of that time; null if there is none.
+        inside: Option<String>,
+        /// Line with most samples, counted from 1; null if it is not known.
+        line: Option<u32>,
+        /// By how much `seconds` may be wrong, with a probability of 5 %.
+        margin_seconds: f64,
+        /// Number of samples of the processes that stand out.
+        samples: u64,
+        /// Processor time that it takes more than at the others; all of it if there are no others.
+        seconds: f64,
+    }
+}
+
+/// Least number of samples from which a function is told.
+const FEWEST: u64 = 20;
+
+/// Greatest number of functions in a sentence.
+const NAMED: usize = 3;
+
+/// Margin from which on no time is told, as a part of what is explained.
+const ROUGH: f64 = 0.2;
+
+impl Cause {
+    /// Says which functions take the time that others waited for, as a sentence without a full stop. `None` without samples.
+    pub fn inside(&self) -> Option<String> {
+        let sampled = self.sampled.as_ref()?;
+        let own = self.computing_seconds?;
+        if sampled.samples < FEWEST {
+            let samples = super::words::counted(sampled.samples, "sample", "samples");
+            return Some(format!("{samples} there: too few to tell the line; raise --sample"));
+        }
+        let (whole, kind) = match self.others_seconds {
+            Some(others) if others < own && !self.spread => (own - others, " more"),
+            _ => (own, ""),
+        };
+        let off = whole - (sampled.on_core_seconds - sampled.others_on_core_seconds.unwrap_or(0.0));
+        let off = off.min(whole);
+        let off = (off > whole / 4.0).then(|| {
+            format!(
+                "{} of the {}{kind} are not on a core",
+                short_seconds(off),
+                short_seconds(whole)
+            )
+        });
+        let mut said: Vec<String> = Vec::new();
+        match sampled.parts.first() {
+            Some(first) if first.margin_seconds > ROUGH * whole => {
+                let samples = super::words::counted(first.samples, "sample", "samples");
+                said.push(format!("most of it in {} ({samples})", first.place()));
+            }
+            Some(first) => {
+                let (part, whole) = (short_seconds(first.seconds), short_seconds(whole));
+                said.push(format!("about {part} of the {whole}{kind} are in {}", first.place()));
+                let rest = sampled.parts.iter().take(NAMED).skip(1);
+                let clear = rest.filter(|it| it.margin_seconds < it.seconds / 2.0);
+                said.extend(
+                    clear.map(|it| format!("{} in {}", short_seconds(it.seconds), it.place())),
+                );
+            }
+            None if off.is_none() => said.push("no function takes clearly more of it".into()),
+            None => {}
+        }
+        said.extend(off);
+        Some(said.join("; "))
+    }
+
+    /// Returns the line that takes most of the time that others waited for, if samples tell it.
+    pub(super) fn line(&self) -> Option<Step> {
+        let first = self.sampled.as_ref()?.parts.first()?;
+        let Computed { file, line, function, .. } = first;
+        line.map(|_| Step {
+            region: function.clone(),
+            file: file.clone(),
+            line: *line,
+            ..Step::default()
+        })
+    }
+}
+
+impl Computed {
+    /// Names the function with its line.
+    fn place(&self) -> String {
+        let file = self.file.as_deref().map(|it| it.rsplit('/').next().unwrap_or(it));
+        let place = match (file, self.line) {
+            (Some(file), Some(line)) => format!("{} at {file}:{line}", self.function),
+            _ => self.function.clone(),
+        };
+        match &self.inside {
+            Some(inside) => format!("{inside}, called by {place}"),
+            None => place,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(function: &str, seconds: f64, margin_seconds: f64) -> Computed {
+        Computed {
+            function: function.into(),
+            file: Some("src/heat.c".into()),
+            line: Some(88),
+            seconds,
+            margin_seconds,
+            samples: 40,
+            ..Computed::default()
+        }
+    }
+
+    fn cause(sampled: Sampled) -> Cause {
+        Cause {
+            computing_seconds: Some(0.612),
+            others_seconds: Some(0.220),
+            sampled: Some(sampled),
+            ..Cause::default()
+        }
+    }
+
+    #[test]
+    fn the_function_with_the_difference_is_named() {
+        let copies = Computed { inside: Some("memcpy".into()), ..part("pack", 0.015, 0.004) };
+        let sampled = Sampled {
+            samples: 60,
+            on_core_seconds: 0.610,
+            others_on_core_seconds: Some(0.220),
+            parts: vec![part("relax", 0.370, 0.030), copies],
+            ..Sampled::default()
+        };
+        let said = cause(sampled.clone()).inside().unwrap();
+        assert_eq!(
+            said,
+            "about 370 ms of the 392 ms more are in relax at heat.c:88; \
+             15 ms in memcpy, called by pack at heat.c:88"
+        );
+        let rough = Sampled { parts: vec![part("relax", 0.370, 0.130)], ..sampled.clone() };
+        let said = cause(rough).inside().unwrap();
+        assert_eq!(said, "most of it in relax at heat.c:88 (40 samples)");
+        let few = Sampled { samples: 1, ..sampled.clone() };
+        assert!(cause(few).inside().unwrap().starts_with("1 sample there: too few"));
+        let asleep = Sampled { on_core_seconds: 0.230, parts: Vec::new(), ..sampled };
+        assert_eq!(cause(asleep).inside().unwrap(), "382 ms of the 392 ms more are not on a core");
+        assert_eq!(Cause::default().inside(), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! Samples name the function and the line that compute where others wait, and change nothing else.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::lab::Lab;
+use crate::mpi::{Mpi, analysed, lines};
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/samples.c")
+}
+
+/// Returns the number of the line with a mark.
+fn line(mark: &str) -> u64 {
+    let text = fs::read_to_string(source()).unwrap();
+    let mark = format!("/* {mark} */");
+    text.lines().position(|line| line.contains(&mark)).unwrap() as u64 + 1
+}
+
+fn compile(mpi: &Mpi, lab: &Lab) -> PathBuf {
+    let program = lab.path("samples");
+    let mut command = Command::new(mpi.compiler());
+    command.args(["-O1", "-g", "-w"]).arg(source()).arg("-o").arg(&program);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// Runs a mode without and with samples, which must have the same output, and returns what Dwell said and found.
+fn sampled(mpi: &Mpi, lab: &Lab, program: &Path, mode: &str) -> (String, Value) {
+    let words = [program.as_os_str(), OsStr::new(mode)];
+    let plain = mpi.run(lab, 2, &words);
+    assert_eq!(plain.code, Some(0), "{plain:?}");
+    let run = mpi.measured(lab, 2, &[&[OsStr::new("--sample")], &words[..]].concat());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(lines(&plain.stdout), lines(&run.stdout), "{mode}");
+    lab.accepted_by_otf2_print(&lab.experiment());
+    analysed(lab, &lab.experiment());
+    let findings = fs::read(lab.experiment().join("findings.json")).unwrap();
+    (run.stderr, serde_json::from_slice(&findings).unwrap())
+}
+
+/// Returns the functions that are named for the first cause that is computing.
+fn parts(findings: &Value) -> Vec<(String, u64, f64)> {
+    let causes = findings["causes"].as_array().unwrap();
+    let cause = causes.iter().find(|it| it["what"] == "computing").unwrap();
+    let parts = cause["sampled"]["parts"].as_array().unwrap().iter();
+    let part = |it: &Value| {
+        let name = it["function"].as_str().unwrap().to_owned();
+        (name, it["line"].as_u64().unwrap_or(0), it["seconds"].as_f64().unwrap())
+    };
+    parts.map(part).collect()
+}
+
+#[test]
+fn the_line_that_computes_longer_is_named() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let program = compile(&mpi, &lab);
+    let (_, findings) = sampled(&mpi, &lab, &program, "late");
+    let found = parts(&findings);
+    let Some((function, at, _)) = found.first() else { panic!("{findings:#}") };
+    assert_eq!((function.as_str(), at.abs_diff(line("RELAX")) <= 1), ("relax", true), "{found:?}");
+    assert!(found.iter().all(|it| it.0 != "flux"), "{found:?}");
+    let verdict = &findings["verdict"]["points"][0];
+    assert!(verdict["inside"].as_str().unwrap().contains("relax at samples.c"), "{verdict:#}");
+
+    // Memory is copied by the C library, which the program called.
+    let (_, findings) = sampled(&mpi, &lab, &program, "copies");
+    let found = parts(&findings);
+    let (function, at) = found.first().map(|it| (it.0.as_str(), it.1)).unwrap();
+    assert_eq!(function, "pack", "{found:?}");
+    assert!(at.abs_diff(line("PACK")) <= 1, "{found:?}");
+
+    // Nobody computes longer, but one sleeps.
+    let (_, findings) = sampled(&mpi, &lab, &program, "sleeps");
+    let said = findings["verdict"]["points"][0]["inside"].as_str().unwrap();
+    assert!(said.contains("not on a core"), "{said}");
+}
+
+#[test]
+fn the_program_keeps_its_handlers_and_stacks() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let program = compile(&mpi, &lab);
+    // The signal that the program sends to itself is the only one that its handler gets.
+    let (said, _) = sampled(&mpi, &lab, &program, "handler");
+    assert!(said.contains("the program handles SIGURG itself"), "{said}");
+    let (said, _) = sampled(&mpi, &lab, &program, "stack");
+    assert!(said.contains("threads without samples: 1"), "{said}");
+}
