@@ -46,7 +46,7 @@ type Results = BTreeMap<String, Vec<u8>>;
 /// Commands that are run one after the other with the path of the archive. Each writes to a directory there or not at
 /// all.
 const COMMANDS: &[(&str, &[&str])] = &[
-    ("analyze", &["--top", "1000", "--threads", "2", "--causes", "always"]),
+    ("analyze", &["--full=1000", "--threads", "2", "--causes", "always"]),
     ("timeline", &[]),
     ("export", &["--events", "--parquet", "tables"]),
     ("export", &["--perfetto", "perfetto"]),

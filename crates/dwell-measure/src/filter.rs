@@ -341,8 +341,6 @@ impl Groups {
 pub(crate) enum Decision {
     /// All calls are recorded.
     Record,
-    /// Some calls of each call site are recorded.
-    Sample,
     /// Calls are recorded if they are long, and aggregated if they are short.
     Aggregate,
     /// Calls are followed and not written: their effects on requests, communicators and numbers of collectives matter
@@ -397,8 +395,6 @@ pub struct Selection {
     pub filter: Filter,
     /// Groups of calls that are recorded. Calls of other groups are followed or bypassed.
     pub groups: Groups,
-    /// Sampling rate: of each call site, one call in this number is recorded. 0 and 1 mean all.
-    pub every: u32,
     /// Part of the time that recording may take, in parts of 10,000, or 0 if there is no bound. To keep it, short calls are
     /// aggregated where no other process depends on each of them.
     pub overhead: u32,
@@ -419,10 +415,9 @@ impl Selection {
         }
         let name = row.name();
         if self.groups.has(operation) && !self.filter.excludes(None, name, name) {
-            return match self.every {
-                2.. => Decision::Sample,
-                _ if self.overhead > 0 && concerns_nobody(layer, row) => Decision::Aggregate,
-                _ => Decision::Record,
+            return match self.overhead > 0 && concerns_nobody(layer, row) {
+                true => Decision::Aggregate,
+                false => Decision::Record,
             };
         }
         let alone = match operation {

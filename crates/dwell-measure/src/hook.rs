@@ -14,8 +14,7 @@ use crate::filter::Decision;
 use crate::word::Seen;
 
 const FOLLOWED: u8 = 1;
-const SAMPLED: u8 = 2;
-const AGGREGATED: u8 = 3;
+const AGGREGATED: u8 = 2;
 
 /// A hooked function: its row in the table of its runtime, and the region that events know it by. Hooks are static; the
 /// recorder changes them only through atomics.
@@ -24,7 +23,7 @@ const AGGREGATED: u8 = 3;
 pub struct Hook {
     /// Not 0 if calls bypass the hook.
     bypass: AtomicU8,
-    /// Not 0 if only some calls are recorded, or none and all are followed, or short ones are aggregated.
+    /// Not 0 if no call is recorded and all are followed, or short ones are aggregated.
     partial: AtomicU8,
     /// Layer of the table that the function is in.
     pub layer: Layer,
@@ -64,7 +63,6 @@ impl Hook {
     pub(crate) fn settle(&self, decision: Decision) {
         let partial = match decision {
             Decision::Record => 0,
-            Decision::Sample => SAMPLED,
             Decision::Aggregate => AGGREGATED,
             Decision::Follow | Decision::Bypass => FOLLOWED,
         };
@@ -76,11 +74,6 @@ impl Hook {
     #[inline(always)]
     pub(crate) fn is_partial(&self) -> bool {
         self.partial.load(Ordering::Relaxed) != 0
-    }
-
-    /// Returns `true` if some calls are recorded and others are not.
-    pub(crate) fn is_sampled(&self) -> bool {
-        self.partial.load(Ordering::Relaxed) == SAMPLED
     }
 
     /// Returns `true` if no call is recorded, and calls are only followed.

@@ -442,8 +442,8 @@ impl Process {
             self.head.loses_calls_uncounted();
         }
         let what = match error.kind() {
-            _ if over_budget => "the size given by --max-size or --max-total is used up",
-            io::ErrorKind::OutOfMemory if errno == 0 => "--max-memory is too small for one thread",
+            _ if over_budget => "the size given by --max-size is used up",
+            io::ErrorKind::OutOfMemory if errno == 0 => "--memory is too small for one thread",
             _ => what,
         };
         self.keep(Failure { what, errno });

@@ -4,6 +4,7 @@
 //! environment that the recorder reads, the names in a configuration file, the list of them all, and the properties by
 //! which an archive says how it was recorded.
 
+mod layers;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -15,10 +16,11 @@ use dwell_model::units::{parse_duration, parse_size};
 
 use crate::clock::{Skew, Source};
 use crate::counters::{self, Wanted};
-use crate::filter::{Detail, Details, Filter, Groups, Selection};
+use crate::filter::{Filter, Groups, Selection};
 use crate::memory::Filling;
+use layers::Layers;
 
-pub use table::{DEVELOPERS, TABLE};
+pub use table::{EVERYDAY, SETTINGS_ONLY, TABLE};
 
 /// One setting of the recorder. Users give its value as a flag of `dwell run`, in a configuration file, or in the
 /// environment.
@@ -32,7 +34,7 @@ pub struct Setting {
     pub kind: Kind,
     /// Default value as text; empty if there is none.
     pub default: &'static str,
-    /// Heading under which the help text lists the setting.
+    /// Heading under which the help text lists the setting. Those of [`SETTINGS_ONLY`] have no flag.
     pub section: &'static str,
     /// Description of the setting for the help text.
     pub help: &'static str,
@@ -44,6 +46,10 @@ pub struct Setting {
 pub enum Kind {
     /// A number of bytes with an optional unit, as in `64M`.
     Size,
+    /// A number of bytes for all processes together, as in `4G`, or for each, as in `64M/process`.
+    Budget,
+    /// A list of layers and how each is recorded, as in `ucx=on,mpi-inner=all`.
+    Layers,
     /// Path of a directory.
     Directory,
     /// Path of a filter file, whose rules decide which calls are recorded.
@@ -72,7 +78,8 @@ impl Kind {
     /// Returns the word that stands for a value of this type in a help text, such as `SIZE`.
     pub const fn placeholder(self) -> &'static str {
         match self {
-            Self::Size => "SIZE",
+            Self::Size | Self::Budget => "SIZE",
+            Self::Layers => "NAME=WORD",
             Self::Directory => "DIR",
             Self::Filter => "FILE",
             Self::Groups => "GROUPS",
@@ -94,6 +101,10 @@ impl Kind {
     pub fn check(self, text: &str) -> Result<(), String> {
         match self {
             Self::Size => parse_size(text).map(drop).ok_or("expected a size such as 64M".into()),
+            Self::Budget => Budget::parse(text)
+                .map(drop)
+                .ok_or("expected a size such as 4G, or 64M/process".into()),
+            Self::Layers => Layers::parse(text).map(drop),
             Self::Directory | Self::Filter => Ok(()),
             Self::Groups => Groups::parse(text).map(drop),
             Self::Counters if text.trim() == counters::LIST => Ok(()),
@@ -136,12 +147,6 @@ impl Setting {
         format!("DWELL_{}", self.word())
     }
 
-    /// Returns `true` if the environment variable of a switch turns it on. A variable that is missing or cannot be read
-    /// as a switch counts as off.
-    pub fn is_on(&self) -> bool {
-        env::var(self.variable()).ok().and_then(|text| parse_switch(&text)).unwrap_or(false)
-    }
-
     /// Returns the name of the property in which an archive states the value, without the prefix that all properties of
     /// Dwell have.
     pub fn property(&self) -> String {
@@ -170,10 +175,8 @@ pub(crate) struct Settings {
     chunk: u64,
     /// Memory in which chunks are filled after the first of a thread.
     pub(crate) filling: Filling,
-    /// Largest size of the events of one process, in bytes.
-    budget: u64,
-    /// Largest size of the events of all processes together, in bytes.
-    total: u64,
+    /// Largest size of the events.
+    budget: Budget,
     /// Largest amount of memory that recording may take in one process, in bytes.
     pub(crate) memory: u64,
     /// Error to add to the clock of each process, multiplied by its rank; for tests.
@@ -260,20 +263,16 @@ impl Values {
             complaints.push(format!("{error}; nothing is filtered"));
             Filter::default()
         });
+        let layers = self.text("layer").and_then(|it| Layers::parse(it).ok()).unwrap_or_default();
         Selection {
             filter,
             groups: self
                 .text("calls")
                 .and_then(|text| Groups::parse(text).ok())
                 .unwrap_or_default(),
-            every: self.text("every").and_then(|text| text.trim().parse().ok()).unwrap_or(1),
             overhead: self.text("overhead").and_then(parse_share).unwrap_or(0),
-            counts_inner: self.text("inner-calls") != Some("all"),
-            details: Details {
-                handlers: Detail::of(self.text("handlers")),
-                locks: Detail::of(self.text("handler-locks")),
-                counts_shared: self.text("shared-transfers") == Some("count"),
-            },
+            counts_inner: layers.counts_inner,
+            details: layers.gasnet,
         }
     }
 }
@@ -331,9 +330,8 @@ impl Settings {
                 .text("chunks")
                 .and_then(|it| Filling::parse(it.trim()))
                 .unwrap_or_default(),
-            budget: values.size("max-size").unwrap_or(u64::MAX),
-            total: values.size("max-total").unwrap_or(u64::MAX),
-            memory: values.size("max-memory").unwrap_or(u64::MAX),
+            budget: values.text("max-size").and_then(Budget::parse).unwrap_or_default(),
+            memory: values.size("memory").unwrap_or(u64::MAX),
             effective: values
                 .list
                 .iter()
@@ -345,9 +343,10 @@ impl Settings {
 
     /// Returns the largest size of the events of each process, in bytes, in a run of `processes`.
     pub(crate) fn budget(&self, processes: u64) -> u64 {
-        match self.total {
-            u64::MAX => self.budget,
-            total => self.budget.min(total / processes.max(1)),
+        match self.budget {
+            Budget::Unlimited => u64::MAX,
+            Budget::Together(total) => total / processes.max(1),
+            Budget::Each(size) => size,
         }
     }
 
@@ -361,6 +360,33 @@ impl Settings {
     pub(crate) fn from_environment() -> (Self, Vec<String>) {
         Self::read(|name| env::var(name).ok())
     }
+}
+
+/// Largest size of the events of a run, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Budget {
+    #[default]
+    Unlimited,
+    /// Of all processes together; each gets an equal share.
+    Together(u64),
+    /// Of each process.
+    Each(u64),
+}
+
+impl Budget {
+    fn parse(text: &str) -> Option<Self> {
+        match text.trim().strip_suffix("/process") {
+            Some(size) => parse_size(size).map(Self::Each),
+            None => parse_size(text).map(Self::Together),
+        }
+    }
+}
+
+/// Returns `true` if the calls of a layer of this name are recorded: all but those of UCX, unless the environment asks for
+/// them.
+pub fn records_layer(name: &str) -> bool {
+    let asked = || Layers::parse(&env::var("DWELL_LAYER").ok()?).ok();
+    name != "ucx" || asked().is_some_and(|layers| layers.ucx)
 }
 
 /// Reads and parses a filter file.

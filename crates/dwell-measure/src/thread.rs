@@ -333,9 +333,8 @@ impl std::fmt::Debug for Thread {
 struct Place {
     return_address: usize,
     region: u32,
-    /// Number of calls since the last recorded one, if every Nth call is recorded; number of all calls, if short ones are
-    /// aggregated.
-    skipped: u32,
+    /// Number of calls, if short ones are aggregated.
+    seen: u32,
     /// Row of the call in the profile, valid if the call around it has the row `parent`.
     row: u32,
     parent: u32,
@@ -350,7 +349,7 @@ struct Place {
 const NO_PLACE: Place = Place {
     return_address: 0,
     region: 0,
-    skipped: 0,
+    seen: 0,
     row: 0,
     parent: 0,
     polls: false,

@@ -116,7 +116,7 @@ impl fmt::Display for Error {
             Self::Late { step, seconds } => write!(
                 out,
                 "not all processes came to `{step}` within {seconds} s; one may have failed, be stopped or be out of \
-                 reach (--timeout allows more time)"
+                 reach (DWELL_PEER_TIMEOUT=30m allows more time)"
             ),
             Self::Apart { step, rank } => {
                 let other = rank.map_or("another one".into(), |rank| format!("rank {rank}"));

@@ -1,13 +1,13 @@
 //! Layers whose calls are recorded as regions only, such as UCX below OpenSHMEM and MPI.
 //!
-//! Everything about them is in their tables. A layer that has a setting of its name is recorded only if the setting is
-//! on; all others are recorded always.
+//! Everything about them is in their tables. UCX is recorded only if the setting `layer` says so; all others are recorded
+//! always.
 
 use std::sync::OnceLock;
 
 use dwell_measure::guard::{self, guarded};
 use dwell_measure::hook::Hook;
-use dwell_measure::settings::Setting;
+use dwell_measure::settings::records_layer;
 
 use crate::entry::Entry;
 use crate::over_mpi::{REGIONS, State, Words, end};
@@ -41,7 +41,6 @@ fn begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
 
 /// Returns `true` if calls of a layer are recorded now. `wanted` keeps the answer of the settings.
 fn is_on(layer: &'static str, wanted: &OnceLock<bool>) -> bool {
-    let find = || Setting::find(layer).is_none_or(Setting::is_on);
-    let ask = || guarded(guard::Entry::Before, find).unwrap_or(false);
+    let ask = || guarded(guard::Entry::Before, || records_layer(layer)).unwrap_or(false);
     dwell_measure::entry::is_on() && *wanted.get_or_init(ask)
 }

@@ -5,11 +5,14 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use crate::renamed;
 use crate::terminal::nearest;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::builder::ValueParser;
-use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use dwell_measure::settings::{DEVELOPERS, Kind, Setting, TABLE, parse_switch, read_filter};
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
+use dwell_measure::settings::{
+    EVERYDAY, Kind, SETTINGS_ONLY, Setting, TABLE, parse_switch, read_filter,
+};
 
 /// Configuration file that is read if no other is named.
 pub(crate) const FILE: &str = "dwell.toml";
@@ -22,11 +25,41 @@ pub(crate) struct Flags(Vec<(&'static Setting, String)>);
 
 impl clap::Args for Flags {
     fn augment_args(command: Command) -> Command {
-        TABLE.iter().fold(command, |command, setting| command.arg(flag(setting)))
+        let has_flag = |setting: &&Setting| setting.section != SETTINGS_ONLY;
+        let command =
+            TABLE.iter().filter(has_flag).fold(command, |command, it| command.arg(flag(it)));
+        let set = Arg::new(SET).long(SET).value_name("NAME=VALUE").help_heading("Settings");
+        let set = set.action(ArgAction::Append).value_parser(ValueParser::new(named_value));
+        command.arg(set.help(
+            "Change a setting that has no option of its own, such as clock=system; --list-config lists them. May be given \
+             several times",
+        ))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
+    }
+}
+
+/// Name of the flag for settings that have none.
+const SET: &str = "set";
+
+/// Parses `NAME=VALUE` into a setting and its value.
+fn named_value(text: &str) -> Result<(&'static Setting, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as clock=system")?;
+    let setting = Setting::find(name).ok_or_else(|| unknown(name))?;
+    setting.kind.check(value)?;
+    Ok((setting, value.to_owned()))
+}
+
+/// Returns the message for a setting that does not exist, with the name that was probably meant.
+fn unknown(name: &str) -> String {
+    if let Some(gone) = renamed::setting(name) {
+        return gone;
+    }
+    match nearest(name, TABLE.iter().map(|setting| setting.name)) {
+        Some(near) => format!("unknown setting {name}; did you mean {near}?"),
+        None => format!("unknown setting {name}; see dwell run --list-config"),
     }
 }
 
@@ -37,11 +70,11 @@ fn flag(setting: &'static Setting) -> Arg {
     if !setting.default.is_empty() {
         help += &format!(" [default: {}]", setting.default);
     }
+    let heading = (setting.section != EVERYDAY).then_some(setting.section);
     let mut flag = Arg::new(setting.name)
+        .help_heading(heading)
         .long(setting.name)
         .value_name(kind.placeholder())
-        .help_heading(setting.section)
-        .hide(setting.section == DEVELOPERS)
         .help(help)
         .value_parser(ValueParser::new(check));
     flag = match kind {
@@ -50,6 +83,7 @@ fn flag(setting: &'static Setting) -> Arg {
         Kind::Switch | Kind::Rate => {
             flag.num_args(0..=1).require_equals(true).default_missing_value("on")
         }
+        Kind::Layers => flag.action(ArgAction::Append),
         // A group may have a minus before it.
         Kind::Groups => flag.allow_hyphen_values(true),
         Kind::Choice(words) => return named(flag.value_parser(words.to_vec()), setting),
@@ -68,9 +102,13 @@ fn named(flag: Arg, setting: &Setting) -> Arg {
 impl FromArgMatches for Flags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let given = |setting: &'static Setting| {
-            matches.get_one::<String>(setting.name).map(|value| (setting, value.clone()))
+            // Settings without a flag are no arguments of the command.
+            let values = matches.try_get_many::<String>(setting.name).ok()??;
+            Some((setting, values.map(String::as_str).collect::<Vec<_>>().join(",")))
         };
-        Ok(Self(TABLE.iter().filter_map(given).collect()))
+        let mut given: Vec<_> = TABLE.iter().filter_map(given).collect();
+        given.extend(matches.get_many(SET).into_iter().flatten().cloned());
+        Ok(Self(given))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -176,7 +214,11 @@ impl Config {
             text += &format!("\n# {help}.\n");
             let placeholder = kind.placeholder();
             let variable = setting.variable();
-            text += &format!("# --{name} {placeholder}, {variable}; {from}\n");
+            let flag = match setting.section {
+                SETTINGS_ONLY => format!("--set {name}={placeholder}"),
+                _ => format!("--{name} {placeholder}"),
+            };
+            text += &format!("# {flag}, {variable}; {from}\n");
             // What has no value is shown as a comment, to be filled in.
             let comment = if value.is_empty() { "# " } else { "" };
             text += &format!("{comment}{name} = {}\n", toml::Value::String(value.clone()));
@@ -185,20 +227,25 @@ impl Config {
     }
 }
 
-/// Returns the variables of the environment that are probably meant as settings and misspelt, each with the variable that
-/// exists.
-pub(crate) fn misspelt_variables() -> Vec<(String, String)> {
+/// Returns remarks about variables of the environment that are probably meant as settings: misspelt ones, and settings that
+/// have another name now.
+pub(crate) fn misspelt_variables() -> Vec<String> {
     let known: Vec<String> = TABLE.iter().map(Setting::variable).collect();
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let mut unknown: Vec<String> =
         names.filter(|name| name.starts_with("DWELL_") && !known.contains(name)).collect();
     unknown.sort_unstable();
     let likely = |name: String| {
+        let setting = name.strip_prefix("DWELL_").unwrap_or(&name);
+        if let Some(gone) = renamed::setting(&setting.to_ascii_lowercase().replace('_', "-")) {
+            return Some(format!("{name} is set and ignored: {gone}"));
+        }
         let near = known
             .iter()
             .max_by(|a, b| strsim::jaro(&name, a).total_cmp(&strsim::jaro(&name, b)))?;
         let distance = strsim::damerau_levenshtein(&name, near);
-        (distance <= 2).then(|| (name, near.clone()))
+        (distance <= 2)
+            .then(|| format!("{name} is set, and there is no such setting; did you mean {near}?"))
     };
     unknown.into_iter().filter_map(likely).collect()
 }
@@ -224,11 +271,7 @@ fn read(file: &Path) -> Result<Vec<(&'static Setting, String)>> {
     let mut list = Vec::new();
     for (name, value) in table {
         let Some(setting) = Setting::find(&name) else {
-            let names = TABLE.iter().map(|setting| setting.name);
-            match nearest(&name, names) {
-                Some(near) => bail!("unknown setting {name}; did you mean {near}?"),
-                None => bail!("unknown setting {name}; see dwell run --list-config"),
-            }
+            bail!("{}", unknown(&name));
         };
         let value = as_text(&value).with_context(|| {
             format!("{name}: expected a string, a number, true, false or a list")

@@ -19,12 +19,13 @@ mod page;
 mod profile;
 mod progress;
 mod ready;
+mod renamed;
 mod runs;
 mod sites;
 mod terminal;
 
-use std::io;
 use std::process::ExitCode;
+use std::{env, io};
 
 use clap::{CommandFactory, Parser, Subcommand};
 use dwell_mpi::Launch;
@@ -92,7 +93,14 @@ fn main() -> ExitCode {
     if Launch::detect().is_some() {
         console::set_colors_enabled(false);
     }
-    let result = match Cli::parse().command {
+    let cli = Cli::try_parse().unwrap_or_else(|error| match renamed::answer(env::args_os()) {
+        Some(text) if error.use_stderr() => {
+            terminal::note!("{text}");
+            std::process::exit(2)
+        }
+        _ => error.exit(),
+    });
+    let result = match cli.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Recover(args) => commands::recover::run(&args),
         Command::CompileFlags(args) => commands::compile_flags::run(&args),

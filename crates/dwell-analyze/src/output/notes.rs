@@ -183,7 +183,7 @@ pub(crate) fn collect(
     if let (Some(calls), Some(layer)) = (property(archive::INNER_CALLS), world.layer) {
         let reason = format!(
             "calls of {layer} inside calls of other layers were counted, and not recorded one by one; record them with \
-             --inner-calls all"
+             --layer mpi-inner=all"
         );
         add("all", calls, &reason);
     }

@@ -38,7 +38,6 @@ impl Process {
                     "{}",
                     match decision {
                         Decision::Record => "",
-                        Decision::Sample => archive::SAMPLED,
                         Decision::Aggregate => archive::SUMMED_UP,
                         Decision::Follow | Decision::Bypass => archive::LEFT_OUT,
                     }

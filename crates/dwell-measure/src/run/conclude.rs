@@ -115,7 +115,7 @@ impl Conclusion<'_> {
         let mut missing = None;
         let mut has_memory = Some(unified);
         if settings.memory < collate::MEMORY {
-            let text = format!("--max-memory leaves less than {} MiB", collate::MEMORY >> 20);
+            let text = format!("--memory leaves less than {} MiB", collate::MEMORY >> 20);
             missing = Some(io::Error::other(text));
             has_memory = None;
         }

@@ -1,7 +1,6 @@
 //! The table of all settings.
 
 use super::{Kind, Setting};
-use crate::filter::Detail;
 use crate::memory::Filling;
 use crate::unwind;
 
@@ -9,11 +8,13 @@ const OUTPUT: &str = "Output";
 const EVENTS: &str = "Events";
 const FILTERS: &str = "Filters";
 const TIME_WINDOW: &str = "Time window";
-const MEASUREMENT: &str = "Measurement";
 const LIMITS: &str = "Limits";
 
-/// Section of settings for developers of Dwell, which the help text does not list.
-pub const DEVELOPERS: &str = "For developers";
+/// Section of the settings that most runs need. The help text lists their flags first.
+pub const EVERYDAY: &str = "Everyday";
+
+/// Section of settings that few runs need. They have no flag of their own: `dwell run --set NAME=VALUE` sets them.
+pub const SETTINGS_ONLY: &str = "Settings without an option";
 
 /// All settings of the recorder, in the order of the help text. The flags of `dwell run`, the variables of the
 /// environment and the properties of an archive are made from it.
@@ -23,9 +24,44 @@ pub const TABLE: &[Setting] = &[
         letter: Some('o'),
         kind: Kind::Directory,
         default: "",
-        section: OUTPUT,
+        section: EVERYDAY,
         help: "Experiment directory; it must be empty, and is created if necessary. The default is \
                dwell-PROGRAM-JOB in the current directory, with the time if there is no batch job",
+    },
+    Setting {
+        name: "label",
+        letter: None,
+        kind: Kind::Text,
+        default: "",
+        section: EVERYDAY,
+        help: "A few words about this run, which dwell ls and dwell info show",
+    },
+    Setting {
+        name: "profile",
+        letter: None,
+        kind: Kind::Switch,
+        default: "off",
+        section: EVERYDAY,
+        help: "Sum up calls by call path while the program runs: visits, time, bytes, operations, partners. \
+               Replaces the trace, unless --trace is given too",
+    },
+    Setting {
+        name: "overhead",
+        letter: None,
+        kind: Kind::Share,
+        default: "",
+        section: EVERYDAY,
+        help: "Largest share of the time that recording may take, such as 2%. To keep it, short calls are summed up if no \
+               wait of another process is judged by them; long ones are recorded as always",
+    },
+    Setting {
+        name: "max-size",
+        letter: None,
+        kind: Kind::Budget,
+        default: "",
+        section: EVERYDAY,
+        help: "Largest size of the events on disk, such as 4G: all processes together, of which each gets an equal \
+               share, or with 64M/process each of them. A process stops recording when it is used up",
     },
     Setting {
         name: "next",
@@ -36,14 +72,6 @@ pub const TABLE: &[Setting] = &[
         help: "If the directory of --output is not empty, record into the next free one: DIR-2, DIR-3 and so on",
     },
     Setting {
-        name: "label",
-        letter: None,
-        kind: Kind::Text,
-        default: "",
-        section: OUTPUT,
-        help: "A few words about this run, which dwell ls and dwell info show",
-    },
-    Setting {
         name: "scratch",
         letter: None,
         kind: Kind::Directory,
@@ -52,15 +80,6 @@ pub const TABLE: &[Setting] = &[
         help: "Write to this directory of each node while the program runs, and move the files to the \
                experiment directory at the end. Faster on slow shared file systems; after a crash the files \
                must be collected from the nodes",
-    },
-    Setting {
-        name: "profile",
-        letter: None,
-        kind: Kind::Switch,
-        default: "off",
-        section: EVENTS,
-        help: "Sum up calls by call path while the program runs: visits, time, bytes, operations, partners. \
-               Replaces the trace, unless --trace is given too",
     },
     Setting {
         name: "trace",
@@ -90,6 +109,15 @@ pub const TABLE: &[Setting] = &[
                core. With `--counters list`, dwell prints what this machine offers and ends",
     },
     Setting {
+        name: "unwind",
+        letter: None,
+        kind: Kind::Count(unwind::DEPTH as u32),
+        default: "",
+        section: EVENTS,
+        help: "Unwind the call stack at each call, up to N functions of the program and at most 64, and show \
+               them in the call tree; for programs whose functions are not instrumented. Every call costs more",
+    },
+    Setting {
         name: "filter",
         letter: None,
         kind: Kind::Filter,
@@ -109,67 +137,14 @@ pub const TABLE: &[Setting] = &[
                and other",
     },
     Setting {
-        name: "every",
+        name: "layer",
         letter: None,
-        kind: Kind::Count(u32::MAX),
-        default: "1",
-        section: FILTERS,
-        help: "Record only every Nth call of each call site and thread",
-    },
-    Setting {
-        name: "ucx",
-        letter: None,
-        kind: Kind::Switch,
-        default: "off",
-        section: FILTERS,
-        help: "Also record calls of UCX, inside those of OpenSHMEM and MPI, which show what a slow put consists \
-               of. Traces become several times as large",
-    },
-    Setting {
-        name: "handlers",
-        letter: None,
-        kind: Kind::Choice(Detail::WORDS),
-        default: "regions",
-        section: FILTERS,
-        help: "Handlers of active messages of GASNet: as regions, as events at which they begin, or off. Without them no \
-               wait for a message or a reply is found",
-    },
-    Setting {
-        name: "handler-locks",
-        letter: None,
-        kind: Kind::Choice(Detail::WORDS),
-        default: "regions",
-        section: FILTERS,
-        help: "Handler-safe locks of GASNet: as regions, as events at which they are acquired and released, or off. Waits \
-               for them are found in regions only",
-    },
-    Setting {
-        name: "shared-transfers",
-        letter: None,
-        kind: Kind::Choice(&["events", "count"]),
-        default: "events",
-        section: FILTERS,
-        help: "Puts, gets and atomic operations of GASNet that go through shared memory: each of them as events, or only \
-               the count of them and their bytes, by call path. They take nanoseconds, and their events take longer",
-    },
-    Setting {
-        name: "inner-calls",
-        letter: None,
-        kind: Kind::Choice(&["first", "all"]),
-        default: "first",
-        section: FILTERS,
-        help: "Calls of MPI that another runtime makes inside one of its own calls: the first from each place, with a count \
-               of the others and their bytes, or all. Waits are judged at the outer call, unless dwell analyze --layer \
-               chooses another layer",
-    },
-    Setting {
-        name: "overhead",
-        letter: None,
-        kind: Kind::Share,
+        kind: Kind::Layers,
         default: "",
         section: FILTERS,
-        help: "Largest share of the time that recording may take, such as 2%. To keep it, short calls are summed up if no \
-               wait of another process is judged by them; long ones are recorded as always",
+        help: "How the calls of a layer are recorded, such as ucx=on, which adds the calls of UCX inside those of \
+               OpenSHMEM and MPI, or mpi-inner=all: all calls of MPI inside calls of other runtimes, and not only the first \
+               from each place. Also gasnet-handlers, gasnet-locks and gasnet-transfers",
     },
     Setting {
         name: "start-after",
@@ -196,35 +171,19 @@ pub const TABLE: &[Setting] = &[
         help: "Record nothing until the program calls dwell_resume, MPI_Pcontrol(1) or shmem_pcontrol(1)",
     },
     Setting {
-        name: "max-size",
+        name: "memory",
         letter: None,
         kind: Kind::Size,
         default: "",
         section: LIMITS,
-        help: "Stop recording in a process whose events reach this size on disk, such as 4G",
-    },
-    Setting {
-        name: "max-total",
-        letter: None,
-        kind: Kind::Size,
-        default: "",
-        section: LIMITS,
-        help: "Limit the events of all processes together to this size; each process gets an equal share",
-    },
-    Setting {
-        name: "max-memory",
-        letter: None,
-        kind: Kind::Size,
-        default: "",
-        section: LIMITS,
-        help: "Memory that recording may use in each process; threads that would exceed it are not recorded",
+        help: "Memory limit of recording in each process, such as 64M; threads that would exceed it are not recorded",
     },
     Setting {
         name: "clock",
         letter: None,
         kind: Kind::Choice(&["auto", "counter", "system"]),
         default: "auto",
-        section: MEASUREMENT,
+        section: SETTINGS_ONLY,
         help: "Source of time stamps: the processor's time stamp counter, CLOCK_MONOTONIC of the system, or the \
                counter if its rate is constant (auto)",
     },
@@ -233,7 +192,7 @@ pub const TABLE: &[Setting] = &[
         letter: None,
         kind: Kind::Duration,
         default: "10s",
-        section: MEASUREMENT,
+        section: SETTINGS_ONLY,
         help: "Compare the clocks of different nodes about this often while the program runs, in barriers and \
                other collectives of all processes. With 0 they are compared only at the beginning and at the \
                end",
@@ -243,25 +202,16 @@ pub const TABLE: &[Setting] = &[
         letter: None,
         kind: Kind::Duration,
         default: "60s",
-        section: MEASUREMENT,
+        section: SETTINGS_ONLY,
         help: "Longest wait for other processes when recording starts, when it ends, and when clocks are \
                compared. After that the program continues, and dwell recover makes the archive",
-    },
-    Setting {
-        name: "unwind",
-        letter: None,
-        kind: Kind::Count(unwind::DEPTH as u32),
-        default: "",
-        section: MEASUREMENT,
-        help: "Unwind the call stack at each call, up to N functions of the program and at most 64, and show \
-               them in the call tree; for programs whose functions are not instrumented. Every call costs more",
     },
     Setting {
         name: "chunk-size",
         letter: None,
         kind: Kind::Size,
         default: "1M",
-        section: DEVELOPERS,
+        section: SETTINGS_ONLY,
         help: "Size of the chunks by which event files grow, 256K to 16M",
     },
     Setting {
@@ -269,7 +219,7 @@ pub const TABLE: &[Setting] = &[
         letter: None,
         kind: Kind::Choice(Filling::WORDS),
         default: "auto",
-        section: DEVELOPERS,
+        section: SETTINGS_ONLY,
         help: "Where chunks are filled after the first of a thread: mapped, in the event file, or staged, in a file of \
                their own from which they are copied; auto takes what is known to be faster on the file system",
     },

@@ -32,7 +32,7 @@ fn the_environment_is_checked() {
     assert_eq!(settings.chunk, otf2::chunk::MIN_SIZE);
     assert_eq!(settings.budget(2), u64::MAX);
     assert_eq!(settings.scratch, None);
-    let expected = "DWELL_MAX_SIZE=plenty: expected a size such as 64M; ignored";
+    let expected = "DWELL_MAX_SIZE=plenty: expected a size such as 4G, or 64M/process; ignored";
     assert_eq!(complaints, [expected]);
     for (name, value) in [("CONFIG::OUTPUT", "/tmp/run"), ("CONFIG::CHUNK_SIZE", "1")] {
         let known = settings.effective.iter().find(|known| known.0 == name);
@@ -43,20 +43,16 @@ fn the_environment_is_checked() {
 
 #[test]
 fn a_budget_is_shared_and_has_room_for_a_chunk() {
-    let of = |size: &str, total: &str, processes| {
-        let get = |name: &str| match name {
-            "DWELL_MAX_SIZE" => Some(size.to_owned()),
-            "DWELL_MAX_TOTAL" => Some(total.to_owned()),
-            _ => None,
-        };
+    let of = |size: &str, processes| {
+        let get = |name: &str| (name == "DWELL_MAX_SIZE").then(|| size.to_owned());
         let settings = Settings::read(get).0;
         (settings.budget(processes), settings.chunk(processes))
     };
-    assert_eq!(of("", "", 3), (u64::MAX, 1 << 20));
-    assert_eq!(of("4M", "", 3), (4 << 20, 1 << 20));
-    assert_eq!(of("1M", "", 3), (1 << 20, (1 << 20) - 4096));
-    assert_eq!(of("4M", "6M", 3), (2 << 20, 1 << 20));
-    assert_eq!(of("0", "", 3), (0, otf2::chunk::MIN_SIZE));
+    assert_eq!(of("", 3), (u64::MAX, 1 << 20));
+    assert_eq!(of("4M/process", 3), (4 << 20, 1 << 20));
+    assert_eq!(of("1M/process", 3), (1 << 20, (1 << 20) - 4096));
+    assert_eq!(of("6M", 3), (2 << 20, 1 << 20));
+    assert_eq!(of("0", 3), (0, otf2::chunk::MIN_SIZE));
 }
 
 #[test]

@@ -215,8 +215,8 @@ impl Thread {
         if place.return_address != site || place.region != region {
             *place = Place { return_address: site, region, ..NO_PLACE };
         }
-        place.skipped = place.skipped.saturating_add(1);
-        place.skipped > FIRST
+        place.seen = place.seen.saturating_add(1);
+        place.seen > FIRST
     }
 
     /// Opens a call that is aggregated if it is short. Nothing is written for now.
@@ -397,10 +397,10 @@ impl Thread {
             && !self.flags.off;
         let place = self.sites.modulo_mut(place_of(return_address));
         let known = place.return_address == return_address && place.region == region;
-        if !usual || !known || place.skipped < FIRST {
+        if !usual || !known || place.seen < FIRST {
             return None;
         }
-        place.skipped = place.skipped.saturating_add(1);
+        place.seen = place.seen.saturating_add(1);
         Some(region)
     }
 

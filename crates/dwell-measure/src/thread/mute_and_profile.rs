@@ -115,31 +115,11 @@ impl Thread {
             }
             return self.open(time, frame).into();
         }
-        let muted = self.flags.off || !hook.is_sampled() || self.skips(region, site);
-        if muted && hook.is_bypassed() {
+        if hook.is_bypassed() {
             self.left_out += 1;
             return Opened::No;
         }
-        self.open(time, Frame { muted, ..frame }).into()
-    }
-
-    /// Returns `true` if this call of a function of which every Nth call is recorded is not recorded.
-    #[cold]
-    #[inline(never)]
-    fn skips(&mut self, region: u32, return_address: usize) -> bool {
-        let every = self.process.selection.every;
-        let place = self.sites.modulo_mut(place_of(return_address));
-        if place.return_address != return_address || place.region != region {
-            // A place that is called for the first time is recorded then.
-            *place = Place { return_address, region, ..NO_PLACE };
-            return false;
-        }
-        place.skipped += 1;
-        if place.skipped < every {
-            return true;
-        }
-        place.skipped = 0;
-        false
+        self.open(time, Frame { muted: true, ..frame }).into()
     }
 
     /// Writes that recording was paused or resumed, for whatever reason, and opens or closes the time window if it is

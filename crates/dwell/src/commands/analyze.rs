@@ -44,7 +44,8 @@ what the run loses time to, and what to change first. What could not be computed
 Exit code: 0 if all was analysed, 1 if something in the archive is damaged, 2 if it cannot be read.
 
 Started by a launcher such as mpirun or srun, all processes analyse together, over the MPI library of \
-the launcher; the result is the same.
+the launcher (DWELL_MPI_LIBRARY names another one); the result is the same. They wait for each other up to
+600 s in each step, or as long as DWELL_PEER_TIMEOUT says.
 
 Examples:
   dwell analyze                          the latest run here
@@ -55,6 +56,22 @@ Examples:
 pub(crate) struct Args {
     /// The archive: its directory, or its `.otf2` file. Without it, the newest run here.
     archive: Option<PathBuf>,
+    /// Print all findings and causes instead of the verdict, or the first N of each.
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1000000", hide_possible_values = true)]
+    full: Option<usize>,
+    /// Print JSON: what findings.json holds.
+    #[arg(long)]
+    json: bool,
+    /// Whether to search for the causes of waits: auto, always or never. It takes two to five times as long as finding the
+    /// waits, and disk space of a third of the trace; a fifth of the trace stays for the timeline. Auto does it up to
+    /// 20 million events and 10,000 locations, and predicts what each fix gains up to a million events; gains does both
+    /// for every run.
+    #[arg(long, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
+    causes: Causes,
+    /// Report the waits of calls to this layer: shmem, mpi, armci, caf, coarray, gasnet, upc. The default is the
+    /// outermost layer that was recorded.
+    #[arg(long, value_parser = layer, value_name = "NAME")]
+    layer: Option<Layer>,
     /// Threads to use in each process. The default is one for each core, or the share of a process where
     /// several run on a node.
     #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "N")]
@@ -64,52 +81,26 @@ pub(crate) struct Args {
     /// where more does not help.
     #[arg(long, value_parser = size, value_name = "SIZE")]
     memory: Option<u64>,
-    /// Report the waits of calls to this layer: shmem, mpi, armci, caf, coarray, gasnet, upc. The default is the
-    /// outermost layer that was recorded.
-    #[arg(long, value_parser = layer, value_name = "NAME")]
-    layer: Option<Layer>,
-    /// The MPI library that processes of a launch use: a path, or a name for the loader. The default is the
-    /// library of the launcher.
-    #[arg(long, value_name = "FILE")]
-    mpi: Option<PathBuf>,
-    /// Seconds that processes of a launch wait for each other before they give up.
-    #[arg(long, default_value_t = 600, value_name = "SECONDS")]
-    timeout: u64,
     /// Least number of events for each process of a launch; the others have nothing to do. The default is a
     /// million.
     #[arg(long, hide = true, value_name = "N")]
     events_per_rank: Option<u64>,
-    /// Whether to search for the causes of waits: auto, always or never. It takes two to five times as long as
-    /// finding the waits, and disk space of a third of the trace; a fifth of the trace stays for the timeline. Auto does it up to 20 million events and 10,000 locations.
-    #[arg(long, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
-    causes: When,
-    /// Whether to predict what the run would gain without its longest waits, if causes are searched: auto, always or
-    /// never. It goes through the run some 15 times; auto does it up to a million events.
-    #[arg(long, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
-    gains: When,
     /// Write what the analysis cost each process to this file, as comma-separated values: seconds, memory,
     /// reads and messages.
     #[arg(long, hide = true, value_name = "FILE")]
     costs: Option<PathBuf>,
-    /// Print all findings and causes instead of the verdict, or the first N of each.
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1000000", hide_possible_values = true)]
-    full: Option<usize>,
-    /// The earlier name of `--full`.
-    #[arg(long, hide = true, value_name = "N", conflicts_with = "full")]
-    top: Option<usize>,
-    /// Print JSON: what findings.json holds.
-    #[arg(long)]
-    json: bool,
 }
 
-/// When to do something.
+/// When to search for causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum When {
+enum Causes {
     /// If it does not take long.
     #[default]
     Auto,
     Always,
     Never,
+    /// Always, and predict gains for every run, too.
+    Gains,
 }
 
 /// Numbers of events and of locations up to which causes are searched unless the user says otherwise. Each location takes
@@ -132,7 +123,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    match ranks::join(args)? {
+    match ranks::join()? {
         Joined::Alone => {
             let began = Instant::now();
             let input = Input::open(resolved(args)?)?;
@@ -173,12 +164,12 @@ pub(crate) fn make(path: &Path, keeps_log: bool) -> anyhow::Result<()> {
 
 /// Analyses an archive in this process, and writes its report. If the dependency log cannot be written, causes are left
 /// out, unless the user wants them.
-fn analysed(input: &Input, mut options: Options, causes: When) -> anyhow::Result<Analysis> {
+fn analysed(input: &Input, mut options: Options, causes: Causes) -> anyhow::Result<Analysis> {
     let bar = progress::bar(input.events, "events");
     let then = after_events(&options);
     let progress = |events| progress::advance(&bar, events, then);
     let mut analysis = analyze(&input.archive, &options, &progress);
-    if let (Err(Error::Log(path, error)), When::Auto) = (&analysis, causes) {
+    if let (Err(Error::Log(path, error)), Causes::Auto) = (&analysis, causes) {
         note!("causes of waits cannot be searched: {}: {error}", path.display());
         bar.reset();
         options.log = None;
@@ -319,11 +310,11 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
         options.events_per_rank = events;
     }
     let are_wanted = match args.causes {
-        When::Auto => input.events <= MOST_EVENTS && input.locations <= MOST_LOCATIONS,
-        When::Always => true,
-        When::Never => false,
+        Causes::Auto => input.events <= MOST_EVENTS && input.locations <= MOST_LOCATIONS,
+        Causes::Always | Causes::Gains => true,
+        Causes::Never => false,
     };
-    if !are_wanted && args.causes == When::Auto && division.speaks {
+    if !are_wanted && args.causes == Causes::Auto && division.speaks {
         let (events, locations) = (grouped(MOST_EVENTS), grouped(MOST_LOCATIONS as u64));
         note!(
             "causes of waits are searched up to {events} events and {locations} locations: dwell analyze \
@@ -331,11 +322,7 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
         );
     }
     options.log = are_wanted.then(|| input.log());
-    options.predict = match args.gains {
-        When::Auto => input.events <= MOST_PLAYED,
-        When::Always => true,
-        When::Never => false,
-    };
+    options.predict = args.causes == Causes::Gains || input.events <= MOST_PLAYED;
     options
 }
 
@@ -357,10 +344,7 @@ fn finish(args: &Args, input: &Input, analysis: &Analysis) -> anyhow::Result<u8>
     if args.json {
         terminal::print_json_text(text)?;
     } else {
-        if let Some(top) = args.top {
-            note!("--top {top} is now --full={top}");
-        }
-        let page = match args.full.or(args.top) {
+        let page = match args.full {
             Some(top) => text::summary(input, analysis, &document, top),
             None => verdict::page(&input.path, directory, &document),
         };

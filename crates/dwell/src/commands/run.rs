@@ -19,6 +19,7 @@ use crate::config::{Config, Flags, misspelt_variables};
 use crate::elf::{self, Program};
 use crate::experiment;
 use crate::library;
+use crate::renamed;
 use crate::terminal::nearest;
 
 /// Arguments of `dwell run`.
@@ -37,14 +38,14 @@ use crate::terminal::nearest;
 pub(crate) struct Args {
     #[command(flatten)]
     flags: Flags,
-    /// Read settings from this file; dwell.toml in the current directory by default.
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    config: Option<PathBuf>,
     /// When the program has ended, open the page of the run on this machine, as `dwell view` does.
     #[arg(long)]
     view: bool,
+    /// Read settings from this file; dwell.toml in the current directory by default.
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, help_heading = "Settings")]
+    config: Option<PathBuf>,
     /// Print all settings with their values and origins, as a file that --config reads.
-    #[arg(long)]
+    #[arg(long, help_heading = "Settings")]
     list_config: bool,
     /// The program and its arguments.
     #[arg(
@@ -80,8 +81,8 @@ fn start(args: &Args, launch: Option<&Launch>, speaks: bool) -> Result<ExitCode>
         return viewed::run();
     }
     let misspelt = if speaks { misspelt_variables() } else { Vec::new() };
-    for (name, near) in misspelt {
-        crate::terminal::note!("{name} is set, and there is no such setting; did you mean {near}?");
+    for remark in misspelt {
+        crate::terminal::note!("{remark}");
     }
     let [program, arguments @ ..] = args.program.as_slice() else { bail!("no program") };
     let name = program.to_string_lossy();
@@ -147,6 +148,9 @@ fn no_option(word: &str, arguments: &[OsString]) -> Option<String> {
         return None;
     }
     let (option, value) = word.split_once('=').map_or((word, ""), |(option, _)| (option, "=…"));
+    if let Some(gone) = renamed::option("run", option) {
+        return Some(gone);
+    }
     let unknown = format!("{option}: dwell run has no such option");
     let number =
         arguments.first().and_then(|it| it.to_str()).filter(|it| it.parse::<u32>().is_ok());

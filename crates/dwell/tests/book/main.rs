@@ -19,6 +19,9 @@ mod options;
 mod output;
 mod pages;
 mod reference;
+#[allow(dead_code)] // Its table is a page of the book.
+#[path = "../../src/renamed.rs"]
+mod renamed;
 mod session;
 #[path = "../support/mod.rs"]
 mod support;

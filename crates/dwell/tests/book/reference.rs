@@ -8,12 +8,13 @@ use std::fmt::Write;
 use std::fs;
 
 use cubex::{Meta, Metric, MetricId, Report};
-use dwell_measure::settings::{Kind, TABLE};
+use dwell_measure::settings::{Kind, SETTINGS_ONLY, TABLE};
 use dwell_model::layer::Layer;
 use dwell_model::waits::TREE;
 
 use crate::options::usage;
 use crate::pages;
+use crate::renamed;
 use crate::support::{dwell, path, text};
 
 fn is_current(name: &str, made: &str) {
@@ -63,6 +64,13 @@ fn reference_of_commands() {
                 .unwrap();
         }
     }
+    page += "\n## Earlier spellings\n\nOptions and commands that are gone are refused with what replaces them.\n\n\
+             | earlier | now |\n| --- | --- |\n";
+    for (command, option, new) in renamed::TABLE {
+        let old = format!("{command} {option}");
+        let new = new.replace('|', "\\|");
+        writeln!(page, "| `{}` | `{new}` |", old.trim_end()).unwrap();
+    }
     is_current("commands.md", &page);
 }
 
@@ -94,7 +102,11 @@ fn reference_of_settings() {
         };
         let (name, variable) = (setting.name, setting.variable());
         let help = setting.help.replace('|', "\\|");
-        writeln!(page, "| {letter}`--{name}` | `{variable}` | {values} | {default} | {help} |")
+        let flag = match setting.section {
+            SETTINGS_ONLY => format!("--set {name}=…"),
+            _ => format!("--{name}"),
+        };
+        writeln!(page, "| {letter}`{flag}` | `{variable}` | {values} | {default} | {help} |")
             .unwrap();
     }
     is_current("settings.md", &page);

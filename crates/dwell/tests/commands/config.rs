@@ -42,6 +42,23 @@ fn flags_before_environment_before_file() {
     assert_eq!(list(&variable, &["--max-size", "3G"]), "max-size = \"3G\"");
 }
 
+/// Options that are given several times add up, and settings without an option have one together.
+#[test]
+fn layers_and_settings_are_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let layers = ["--layer", "ucx=on,mpi-inner=all", "--layer=gasnet-locks=off"];
+    let set = ["--set", "clock=system", "--set=chunk-size=256K"];
+    let output =
+        dwell(folder.path(), &[], &[&["run", "--list-config"], &layers[..], &set].concat());
+    for (name, expected) in [
+        ("layer", "layer = \"ucx=on,mpi-inner=all,gasnet-locks=off\""),
+        ("clock", "clock = \"system\""),
+        ("chunk-size", "chunk-size = \"256K\""),
+    ] {
+        assert_eq!(listed(&output, name), expected);
+    }
+}
+
 /// The list of settings is a file with the same meaning.
 #[test]
 fn the_list_is_a_file() {
@@ -79,10 +96,11 @@ fn mistakes_say_what_where_and_what_to_do() {
     let folder = folder.path();
     for (content, expected) in [
         ("max_size = 3\n", "x.toml: unknown setting max_size; did you mean max-size?"),
+        ("every = 3\n", "x.toml: --every is gone: use --overhead 2%"),
         ("colour = 3\n", "x.toml: unknown setting colour; see dwell run --list-config"),
         (
             "\nmax-size = \"much\"\n",
-            "x.toml: invalid value \"much\" for max-size: expected a size such as 64M",
+            "x.toml: invalid value \"much\" for max-size: expected a size such as 4G",
         ),
         ("max-size = 3\n\nscratch 3\n", "x.toml: line 3: "),
         ("output = { a = 1 }\n", "output: expected a string, a number, true, false or a list"),
@@ -98,6 +116,12 @@ fn mistakes_say_what_where_and_what_to_do() {
     assert!(text(&output.stderr).contains("nowhere.toml: No such file"), "{output:?}");
     let output = dwell(folder, &[("DWELL_MAXSIZE", "4")], &["run", "true"]);
     assert!(text(&output.stderr).contains("did you mean DWELL_MAX_SIZE?"), "{output:?}");
+    let output = dwell(folder, &[("DWELL_MAX_TOTAL", "4G")], &["run", "true"]);
+    assert!(text(&output.stderr).contains("DWELL_MAX_TOTAL is set and ignored: "), "{output:?}");
+    let output = dwell(folder, &[], &["run", "--set", "clok=system", "true"]);
+    assert!(text(&output.stderr).contains("did you mean clock?"), "{output:?}");
+    let output = dwell(folder, &[], &["run", "--set", "clock=solar", "true"]);
+    assert!(text(&output.stderr).contains("expected one of auto, counter, system"), "{output:?}");
     let output = dwell(folder, &[], &["run", "--unwind", "99", "true"]);
     assert!(text(&output.stderr).contains("expected a number from 1 to 64"), "{output:?}");
     std::fs::write(folder.join("heat"), "").unwrap();
@@ -107,7 +131,7 @@ fn mistakes_say_what_where_and_what_to_do() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(text(&output.stdout).contains("launchers       none found"), "{output:?}");
     let output = dwell(folder, &[], &["run", "--max-size", "much", "true"]);
-    assert!(text(&output.stderr).contains("expected a size such as 64M"), "{output:?}");
+    assert!(text(&output.stderr).contains("expected a size such as 4G"), "{output:?}");
 }
 
 /// Returns the names of the commands from the help text.

@@ -91,7 +91,7 @@ fn all_processes_together() {
     let calls = calls(&mpi, &lab, &program, 30_000);
     // Not a multiple of anything: room for four chunks of each process, and of the threads the last has none.
     let total: u64 = 2 * (4 * (256 * 1024 + 4096) + 4095);
-    let flags = ["--chunk-size", "256K", "--max-total", &total.to_string()];
+    let flags = ["--set", "chunk-size=256K", "--max-size", &total.to_string()];
     let run = run(&mpi, &lab, &program, calls.each, &flags);
     let files = fs::read_dir(lab.experiment().join("traces")).unwrap().flatten();
     let events = files.filter(|file| file.path().extension() == Some(OsStr::new("evt")));
@@ -104,7 +104,7 @@ fn all_processes_together() {
 
     let (analysis, info) = said(&lab);
     for text in [&analysis, &run.stderr] {
-        assert!(text.contains("the size given by --max-size or --max-total is used up"), "{text}");
+        assert!(text.contains("the size given by --max-size is used up"), "{text}");
     }
     assert!(analysis.contains("2 of 2 processes were cut off"), "{analysis}");
     assert!(analysis.contains(&format!("{lost} calls are lost: ")), "{analysis}");
@@ -123,7 +123,7 @@ fn memory_of_each_process() {
     let most = memory(&plain);
     // Enough for the main thread and two more.
     let budget: u64 = 9_500_001;
-    let run = run(&mpi, &lab, &program, calls.each, &["--max-memory", &budget.to_string()]);
+    let run = run(&mpi, &lab, &program, calls.each, &["--memory", &budget.to_string()]);
     for (rank, bytes) in memory(&run) {
         let taken = bytes.saturating_sub(most[&rank]);
         eprintln!("rank {rank}: {taken} of {budget} bytes");

@@ -194,8 +194,8 @@ fn calls_inside_a_statement_are_counted() {
         }
         (events, visits, metrics, run.stderr)
     };
-    let (all_events, all_visits, all_metrics, _) = recorded("DWELL_INNER_CALLS=all");
-    let (events, visits, metrics, said) = recorded("DWELL_INNER_CALLS=first");
+    let (all_events, all_visits, all_metrics, _) = recorded("DWELL_LAYER=mpi-inner=all");
+    let (events, visits, metrics, said) = recorded("DWELL_LAYER=mpi-inner=first");
     // 40 times 40 elements of the other image, by two images in two rounds.
     let gets = visits.iter().filter(|(name, _)| name.ends_with("MPI_Get\""));
     assert_eq!(gets.map(|(_, calls)| calls.parse().unwrap_or(0.0)).sum::<f64>(), 6_400.0);
@@ -221,7 +221,7 @@ fn calls_that_become_many_calls_of_mpi_are_found() {
         let mut list = document["inefficient"].as_array().unwrap().iter();
         list.find(|it| it["pattern"] == "many_calls_below").cloned()
     };
-    for inner in ["DWELL_INNER_CALLS=first", "DWELL_INNER_CALLS=all"] {
+    for inner in ["DWELL_LAYER=mpi-inner=first", "DWELL_LAYER=mpi-inner=all"] {
         let it = found(&[], inner).expect("it is found");
         let evidence = &it["evidence"];
         // 40 times 40 elements of the other image, by two images in twenty rounds.
@@ -238,7 +238,7 @@ fn calls_that_become_many_calls_of_mpi_are_found() {
         let least = it["origins"][0]["who"].as_str().unwrap();
         assert!(["Image 1", "Image 2"].contains(&least), "{it:#}");
     }
-    assert_eq!(found(&["--packed"], "DWELL_INNER_CALLS=first"), None);
+    assert_eq!(found(&["--packed"], "DWELL_LAYER=mpi-inner=first"), None);
 }
 
 /// Calls `then` with the program that waits, on this many images.

@@ -272,9 +272,9 @@ fn random_damage(rounds: u64) {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("tests/programs/die.c", &[]);
     let runs = [
-        record(&lab, &program, &["--chunk-size", "256K"], "40"),
-        record(&lab, &program, &["--chunk-size", "256K", "--profile"], "150"),
-        record(&lab, &program, &["--chunk-size", "256K", "--unwind", "3"], "4000"),
+        record(&lab, &program, &["--set", "chunk-size=256K"], "40"),
+        record(&lab, &program, &["--set", "chunk-size=256K", "--profile"], "150"),
+        record(&lab, &program, &["--set", "chunk-size=256K", "--unwind", "3"], "4000"),
     ];
     let work = lab.path("work");
     let whole: Vec<(u64, BTreeMap<PathBuf, Vec<Row>>)> = runs
@@ -378,7 +378,12 @@ fn said(lab: &Lab) -> u64 {
 fn why_recording_stopped_survives_a_kill() {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("tests/programs/die.c", &[]);
-    let run = record(&lab, &program, &["--chunk-size", "256K", "--max-size", "600K"], "30000");
+    let run = record(
+        &lab,
+        &program,
+        &["--set", "chunk-size=256K", "--max-size", "600K/process"],
+        "30000",
+    );
     let output = lab.dwell(&[OsStr::new("recover"), run.as_os_str()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -402,7 +407,7 @@ fn calls_after_a_full_disk_are_counted() {
     for mode in ["kill-all", "normal"] {
         let _ = fs::remove_dir_all(&experiment);
         disk.enlarge("1500k");
-        let command = [env!("CARGO_BIN_EXE_dwell"), "run", "--chunk-size", "256K", "-o"];
+        let command = [env!("CARGO_BIN_EXE_dwell"), "run", "--set", "chunk-size=256K", "-o"];
         let command = command.map(OsStr::new);
         let die = [experiment.as_ref(), program.as_os_str(), mode.as_ref(), "20000".as_ref()];
         let run = lab.oshrun(2, &[], &[&command[..], &die, &[prefix.as_os_str()]].concat());

@@ -185,7 +185,7 @@ fn disk_full_in_the_midst() {
     let Some(lab) = Lab::open() else { return };
     let Some(disk) = Small::mount(&lab, "900k") else { return };
     let experiment = disk.0.join("x");
-    let chunk = ["-o", experiment.to_str().unwrap(), "--chunk-size", "256K"];
+    let chunk = ["-o", experiment.to_str().unwrap(), "--set", "chunk-size=256K"];
     let run = heat(&lab, &[], &chunk);
     let said = messages(&run).join("\n");
     assert!(said.contains("No space left on device"), "{said}");
@@ -234,8 +234,14 @@ fn long_paths() {
 fn budget() {
     let Some(lab) = Lab::open() else { return };
     let experiment = lab.experiment();
-    let options =
-        ["-o", experiment.to_str().unwrap(), "--chunk-size", "256K", "--max-size", "260K"];
+    let options = [
+        "-o",
+        experiment.to_str().unwrap(),
+        "--set",
+        "chunk-size=256K",
+        "--max-size",
+        "260K/process",
+    ];
     let run = heat(&lab, &[], &options);
     let said = messages(&run).join("\n");
     assert!(said.contains("recording stopped early: the size given by --max-size"), "{said}");

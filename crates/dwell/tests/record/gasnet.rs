@@ -231,7 +231,7 @@ fn with_settings(
 #[test]
 fn transfers_through_shared_memory_can_be_counted_only() {
     let lab = Lab::bare();
-    let variables = &[("DWELL_SHARED_TRANSFERS", "count")];
+    let variables = &[("DWELL_LAYER", "gasnet-transfers=count")];
     let Some((trace, told)) = with_settings(&lab, variables) else { return };
     let kind = |name: &str| match name {
         _ if name.starts_with("gex_AD_Op") => Some("shared_memory_atomics"),
@@ -267,7 +267,7 @@ fn transfers_through_shared_memory_can_be_counted_only() {
 fn handlers_and_locks_can_be_events_or_left_out() {
     let is_lock = |name: &str| name.starts_with("gex_HSL_");
     let lab = Lab::bare();
-    let variables = &[("DWELL_HANDLERS", "events"), ("DWELL_HANDLER_LOCKS", "events")];
+    let variables = &[("DWELL_LAYER", "gasnet-handlers=events,gasnet-locks=events")];
     let Some((trace, told)) = with_settings(&lab, variables) else { return };
     every_message_has_a_handler(&trace);
     for (what, count) in &told {
@@ -287,7 +287,7 @@ fn handlers_and_locks_can_be_events_or_left_out() {
             }
         }
     }
-    let variables = &[("DWELL_HANDLERS", "off"), ("DWELL_HANDLER_LOCKS", "off")];
+    let variables = &[("DWELL_LAYER", "gasnet-handlers=off,gasnet-locks=off")];
     let Some((trace, told)) = with_settings(&lab, variables) else { return };
     for (what, count) in &told {
         // All others are handlers, which send the replies.

@@ -30,7 +30,7 @@ fn within_a_limit(lab: &Lab, program: &Path, run: impl Fn(&[&OsStr]) -> Run) {
             measured
         };
         measured(&["--profile=on"]);
-        let measured = measured(&["--chunk-size", CHUNK]);
+        let measured = measured(&["--set", &format!("chunk-size={CHUNK}")]);
         let said = messages(&measured).join("\n");
         assert!(said.contains("File too large"), "{limit} {measured:?}");
         if said.contains("Next: dwell recover") {

@@ -157,7 +157,7 @@ fn a_recorder_in_trouble() {
 
         disk.enlarge("900k");
         let experiment = disk.0.join("y");
-        let said = run(&[], experiment.as_os_str(), &["--chunk-size", "256K"]);
+        let said = run(&[], experiment.as_os_str(), &["--set", "chunk-size=256K"]);
         assert!(said.contains("No space left on device"), "{said}");
         disk.holds_calls(&lab, &experiment, &said);
     }

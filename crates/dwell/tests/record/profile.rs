@@ -170,7 +170,7 @@ fn step_name(path: &str) -> &str {
 }
 
 /// Flags that record both, by the system's clock, whose samples correct nothing.
-const BOTH: [&str; 3] = ["--profile", "--trace", "--clock=system"];
+const BOTH: [&str; 3] = ["--profile", "--trace", "--set=clock=system"];
 
 #[test]
 fn every_value_equals_that_of_the_trace() {
@@ -195,7 +195,7 @@ fn a_profile_of_mpi_alone() {
     for mpi in Mpi::of_the_system().into_iter().take(1) {
         let lab = Lab::bare();
         let program = mpi.compile_once(&lab, "tests/programs/mpi_families.c");
-        let flags = ["--profile", "--clock=system"].map(OsStr::new);
+        let flags = ["--profile", "--set=clock=system"].map(OsStr::new);
         let run = mpi.measured(&lab, 2, &[&flags[..], &[program.as_os_str()]].concat());
         assert_eq!(run.code, Some(0), "{mpi:?} {run:?}");
         assert!(run.stderr.contains("Next: dwell report experiment"), "{}", run.stderr);
@@ -236,7 +236,7 @@ fn a_profile_of_mpi_alone() {
 fn a_profile_is_left_to_dwell_where_memory_is_short() {
     let Some(lab) = Lab::open() else { return };
     let heat = lab.compile("examples/heat/heat.c", &[]);
-    let flags = ["--profile", "--max-memory=16M"].map(OsStr::new);
+    let flags = ["--profile", "--memory=16M"].map(OsStr::new);
     let command = [&flags[..], &[heat.as_os_str(), OsStr::new("64"), OsStr::new("5")]].concat();
     let run = lab.measured(2, &[], &command);
     assert_eq!(run.code, Some(0), "{run:?}");

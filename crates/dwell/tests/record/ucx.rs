@@ -11,7 +11,7 @@ fn calls_of_ucx_are_inside_those_of_openshmem() {
     let program = lab.compile("examples/heat/heat.c", &[]);
     let experiment = lab.experiment();
     let dwell = OsStr::new(env!("CARGO_BIN_EXE_dwell"));
-    let options = ["run", "--ucx", "-o"].map(OsStr::new);
+    let options = ["run", "--layer=ucx=on", "-o"].map(OsStr::new);
     let command = [program.as_os_str(), OsStr::new("64"), OsStr::new("5")];
     let whole = [&[dwell][..], &options, &[experiment.as_os_str()], &command].concat();
     let plain = lab.oshrun(2, &[], &command);

@@ -73,7 +73,7 @@ fn the_way_to_a_call_in_cpp() {
     assert_eq!(default.get("MPI_Barrier"), Some(&6.0), "{default:?}");
     assert!(default.keys().all(|path| !path.contains('/')), "{default:?}");
 
-    let both = ["--profile", "--trace", "--clock=system"];
+    let both = ["--profile", "--trace", "--set=clock=system"];
     let found = measured(&mpi, &lab, &program, &[&FLAGS[..], &both].concat());
     let expected = [
         ("main/work(int*)/by_itself(int*)/MPI_Barrier", 6.0),

@@ -106,7 +106,7 @@ fn phases_parameters_and_counters() {
     let lab = Lab::bare();
     let include = format!("-I{}", folder("include"));
     // By the clock of the system, so that trace and profile are the same to the nanosecond.
-    let flags = ["--profile", "--trace", "--clock=system"].map(OsStr::new);
+    let flags = ["--profile", "--trace", "--set=clock=system"].map(OsStr::new);
     for source in ["tests/programs/user_says.c", "tests/programs/user_says.cpp"] {
         let off = mpi.compile(&lab, source, &[&include, "-DDWELL_OFF"]);
         let without = mpi.run(&lab, 2, &[off.as_os_str()]);

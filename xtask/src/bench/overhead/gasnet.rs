@@ -27,7 +27,12 @@ const WAYS: [(&str, bool, Way, &[&str]); 5] = [
     ("bare", false, Way::Bare, &[]),
     ("header, not recorded", true, Way::Bare, &[]),
     ("trace", true, Way::Recording, &[]),
-    ("trace, shared transfers counted", true, Way::Recording, &["--shared-transfers", "count"]),
+    (
+        "trace, shared transfers counted",
+        true,
+        Way::Recording,
+        &["--layer", "gasnet-transfers=count"],
+    ),
     ("profile", true, Way::Recording, &["--profile"]),
 ];
 

@@ -3,6 +3,7 @@
 //! Rank 0 chooses the archive, writes the findings and prints; the others take part in the analysis, and write their part
 //! of the report. No process ends with success before all have agreed on it.
 
+use std::env;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use dwell_analyze::{Error, Joint, analyze_among};
+use dwell_model::units::parse_duration;
 use dwell_mpi::{Launch, World};
 
 use super::{Args, Division, Input, after_events, costs, finish, options, resolved};
@@ -19,6 +21,11 @@ use crate::terminal::{explained, note};
 
 /// Exit code if the archive cannot be read, or the results cannot be written.
 const UNREADABLE: u8 = 2;
+
+/// Variable with the time that processes wait for each other in one step, and that time without it. The recorder reads the
+/// same variable.
+const PEER_TIMEOUT: &str = "DWELL_PEER_TIMEOUT";
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How this process takes part in the analysis.
 pub(super) enum Joined {
@@ -33,13 +40,11 @@ pub(super) enum Joined {
 /// Joins the other processes of the launch, if a launcher started this one. If there is no MPI library that fits, the
 /// first process analyses alone: all would compute the same and write the same files. A library may be missing on some
 /// nodes only, where the first process of the launch cannot see it; so one process of each node says why.
-pub(super) fn join(args: &Args) -> anyhow::Result<Joined> {
+pub(super) fn join() -> anyhow::Result<Joined> {
     let Some(launch) = Launch::detect().filter(Launch::is_shared) else { return Ok(Joined::Alone) };
     let mut options = dwell_mpi::Options::default();
-    options.timeout = Duration::from_secs(args.timeout.max(1));
-    if let Some(library) = &args.mpi {
-        options.library = Some(library.clone());
-    }
+    let timeout = env::var(PEER_TIMEOUT).ok().and_then(|text| parse_duration(&text));
+    options.timeout = timeout.map_or(PATIENCE, Duration::from_nanos).max(Duration::from_secs(1));
     let is_asked = options.library.is_some();
     let label = || format!("rank {} on {}", launch.rank, dwell_mpi::host());
     match World::join(&launch, options) {

@@ -65,7 +65,7 @@ fn cut(hosts: &Hosts, mpi: &Mpi, host: usize, archive: &Path) -> bool {
     // What a process says reaches the launcher no more after the cut.
     let script = format!(
         "echo $$ > {0}/new-{RANK} && mv {0}/new-{RANK} {0}/{RANK} && \
-         exec {DWELL} analyze --events-per-rank 1 --timeout {DEADLINE} {1} 2> {0}/said-{RANK}",
+         DWELL_PEER_TIMEOUT={DEADLINE} exec {DWELL} analyze --events-per-rank 1 {1} 2> {0}/said-{RANK}",
         path(own.path()),
         path(archive)
     );
