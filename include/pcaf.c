@@ -67,7 +67,7 @@ PROCEDURE void pcaf_rma_read_end(int src)
 
 PROCEDURE void pcaf_rma_read(int src, int nelem, const int *size) { ONCE(READ, src) }
 
-/* Name of the one critical section of a program: that which `dwell instrument` uses for `call start_critical()`. */
+/* Name of the one critical section of a program: that which `dwell build sources` uses for `call start_critical()`. */
 #define SECTION 117271137
 
 #define SYNCHRONISE(which, images, element, count, stride)                                                             \

@@ -2,7 +2,7 @@
  * Before each half of a sweep every process fetches the edges of its neighbours: rows with ARMCI_Get, columns
  * with ARMCI_GetS. A barrier ends each half.
  *
- *   mpicc -O2 -g -o armci-sor armci-sor.c $(dwell link-flags armci) -larmci-openmpi -lm
+ *   mpicc -O2 -g -o armci-sor armci-sor.c $(dwell build flags armci) -larmci-openmpi -lm
  *   mpirun -np 4 dwell run ./armci-sor [--count] [--time] [--imbalance PERCENT] [N [SWEEPS]]
  *
  * N is the side of the square of each process (default 128), SWEEPS how many sweeps (default 50). With an

@@ -1,6 +1,6 @@
 /* Matrix multiplication with Global Arrays: GA_Dgemm is SRUMMA, which fetches blocks by gets of ARMCI.
  *
- *   mpicc -O2 -g -o ga-dgemm ga-dgemm.c $(dwell link-flags ga) $(ga-config --ldflags) $(ga-config --libs) \
+ *   mpicc -O2 -g -o ga-dgemm ga-dgemm.c $(dwell build flags ga) $(ga-config --ldflags) $(ga-config --libs) \
  *     -lm -lgfortran
  *   mpirun -np 4 dwell run ./ga-dgemm [--count] [--time] [--imbalance PERCENT] [N [ROUNDS]]
  *

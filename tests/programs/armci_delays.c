@@ -1,7 +1,7 @@
 /*
  * Waits of known length: process 0 is late by DELAY milliseconds, process 1 waits for it.
  *
- *   mpicc -O2 -g -fno-optimize-sibling-calls -o armci_delays armci_delays.c $(dwell link-flags armci) -larmci-openmpi
+ *   mpicc -O2 -g -fno-optimize-sibling-calls -o armci_delays armci_delays.c $(dwell build flags armci) -larmci-openmpi
  *   mpirun -np 2 ./armci_delays DELAY MODE...
  *
  * MODE      process 1 waits in           until process 0

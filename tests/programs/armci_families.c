@@ -1,7 +1,7 @@
 /* What ARMCI can do, by families of calls: `armci_families [FAMILY]`, all of them if none is named. Each
  * process says how often it called what, and how many bytes that moved.
  *
- *   mpicc -g -o armci_families armci_families.c $(dwell link-flags armci) -larmci-openmpi
+ *   mpicc -g -o armci_families armci_families.c $(dwell build flags armci) -larmci-openmpi
  */
 #include <armci.h>
 #include <armcix.h>

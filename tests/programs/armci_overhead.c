@@ -1,7 +1,7 @@
 /*
  * What one call of ARMCI costs: process 0 calls K times in a row.
  *
- *   mpicc -O2 -g -o armci_overhead armci_overhead.c $(dwell link-flags armci) -larmci-openmpi
+ *   mpicc -O2 -g -o armci_overhead armci_overhead.c $(dwell build flags armci) -larmci-openmpi
  *   mpirun -np 2 ./armci_overhead [K [ROUNDS]]        (default 200000 and 5)
  *
  * Process 0 prints, for each round and each case, one line with the CPU time of its thread in nanoseconds

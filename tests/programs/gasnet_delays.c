@@ -2,7 +2,7 @@
  * Waits of known length: process 0 is late by DELAY milliseconds, process 1 waits for it.
  *
  *   include $(GASNET)/include/udp-conduit/udp-par.mak
- *   $(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) $(dwell compile-flags gasnet) -g -c gasnet_delays.c
+ *   $(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) $(dwell build flags gasnet) -g -c gasnet_delays.c
  *   GASNET_SPAWNFN=L ./gasnet_delays 2 DELAY MODE...
  *
  * MODE      process 1 waits in                        until process 0

@@ -2,7 +2,7 @@
  * that moved, on standard error: how often it polls differs from run to run. In PAR mode a second thread of each process takes part.
  *
  *   include $(GASNET)/include/smp-conduit/smp-seq.mak
- *   $(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) $(dwell compile-flags gasnet) -g -c gasnet_families.c
+ *   $(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) $(dwell build flags gasnet) -g -c gasnet_families.c
  */
 #include <gasnetex.h>
 #include <gasnet_coll.h>

@@ -3,7 +3,7 @@
  * in memory of the process, transposed by gets from all others, and transformed along the third.
  *
  *   include $(GASNET)/include/smp-conduit/smp-seq.mak
- *   $(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) $(dwell compile-flags gasnet) -g -O2 -c gasnet_ft.c
+ *   $(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) $(dwell build flags gasnet) -g -O2 -c gasnet_ft.c
  *   GASNET_PSHM_NODES=2 ./gasnet_ft [N [ITERATIONS [BLOCKS]]]
  *
  * N is a power of two and a multiple of the number of processes (default 64), ITERATIONS the number of iterations (6), and

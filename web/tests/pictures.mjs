@@ -78,7 +78,7 @@ export async function timelineBook(browser) {
   [halo, queue, balanced].forEach((directory) => dwell("timeline", directory));
   const many = analysed("halo", "halo-1024", "--ranks", "1024");
   dwell("timeline", many);
-  dwell("timeline", halo, "--finding", "1", "--svg", join(BOOK, "timeline-halo.svg"));
+  dwell("timeline", halo, "--finding", "1", "-o", join(BOOK, "timeline-halo.svg"));
   const take = async (directory, name, state, before) => {
     const { page, context } = await open(browser, (await serve(directory)).address);
     await go(page, state);

@@ -48,9 +48,9 @@ type Results = BTreeMap<String, Vec<u8>>;
 const COMMANDS: &[(&str, &[&str])] = &[
     ("analyze", &["--full=1000", "--threads", "2", "--causes", "always"]),
     ("timeline", &[]),
-    ("export", &["--events", "--parquet", "tables"]),
-    ("export", &["--perfetto", "perfetto"]),
-    ("export", &["--otf2", "cut", "--from", "1us"]),
+    ("export", &["--events", "--format=parquet", "-o", "tables"]),
+    ("export", &["--format=perfetto", "-o", "perfetto"]),
+    ("export", &["--format=otf2", "-o", "cut", "--from", "1us"]),
 ];
 
 /// Analyses all archives with both versions and prints the differences. Fails if there are any.

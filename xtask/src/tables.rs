@@ -228,7 +228,7 @@ impl Tools {
         let at_most = format!("{layer}_{AT_MOST}");
         let per_process = match metrics.contains_key(&at_most) {
             true => {
-                let wanted = ["--locations", "--metric", &at_most, "--json"];
+                let wanted = ["--spread", "--metric", &at_most, "--json"];
                 spread(&self.dwell(&["report"], &trace.0, &wanted)?)?
             }
             false => Spread::default(),
@@ -300,7 +300,7 @@ pub(crate) fn compile(program: Program, folder: &Path, dwell: &Path) -> Result<(
     if program.layer().name == "armci" {
         let runtime = if program == Program::GaDgemm { "ga" } else { "armci" };
         let mut flags = Command::new(dwell);
-        let flags = process::output(flags.args(["link-flags", runtime, "-o"]).arg(folder))?;
+        let flags = process::output(flags.args(["build", "flags", runtime, "-o"]).arg(folder))?;
         compiler.args(flags.split_whitespace());
     }
     process::run(compiler.args(libraries).arg("-lm"))

@@ -1,4 +1,4 @@
-/* Made by Dwell: procedures that `dwell instrument` inserts calls of. They are weak, so that each object may have them,
+/* Made by Dwell: procedures that `dwell build sources` inserts calls of. They are weak, so that each object may have them,
  * and call libdwell.so by weak references: a program that does not run under `dwell run` makes one comparison a call.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <ISO_Fortran_binding.h>

@@ -129,7 +129,7 @@ pub(crate) fn alone() -> Option<String> {
 pub(crate) fn incomplete(directory: &str, scratch: Option<&Path>, why: &io::Error) {
     let shown = shown(directory);
     let from = scratch.map_or(String::new(), |scratch| {
-        format!(" --from {} (of each node)", visible(&scratch.to_string_lossy()))
+        format!(" {} (of each node)", visible(&scratch.to_string_lossy()))
     });
     say(&format!("the trace in {shown} is not complete: {why}. Next: dwell recover {shown}{from}"));
 }
@@ -141,7 +141,7 @@ pub(crate) fn apart(directory: &str, nodes: &BTreeSet<String>, kept: &Path) {
     let nodes = lease::list(&nodes);
     say(&format!(
         "the trace in {shown} is not complete: {nodes} keep their files in {kept}. Copy that directory of each of them \
-         to one place here. Next: dwell recover {shown} --from THAT_PLACE"
+         to one place here. Next: dwell recover {shown} THAT_PLACE"
     ));
 }
 

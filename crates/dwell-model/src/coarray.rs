@@ -1,4 +1,4 @@
-//! The table of coarrays by source: what `dwell instrument` inserts calls for.
+//! The table of coarrays by source: what `dwell build sources` inserts calls for.
 //!
 //! The calls name an operation by a number, [`Call::code`], which instrumented programs keep: numbers are never used
 //! again for something else. Images, sections and locks are passed as numbers; the entry points of `libdwell.so` read
@@ -134,7 +134,7 @@ impl Call {
         (usize::from(code) < NAMES.len()).then_some(Self(code))
     }
 
-    /// Returns the number of the operation, which `dwell instrument` writes into the calls that it inserts.
+    /// Returns the number of the operation, which `dwell build sources` writes into the calls that it inserts.
     pub const fn code(self) -> u8 {
         self.0
     }

@@ -2,7 +2,7 @@
 //!
 //! It has every call of GASNet-EX 2021.3 that communicates, waits, or creates something that communication goes through.
 //! Most calls are macros over inline functions, so no linker can put hooks in their place. A header that is included
-//! before the program redefines them (`dwell compile-flags gasnet`, written by `dwell-link`). Calls of the older
+//! before the program redefines them (`dwell build flags gasnet`, written by `dwell-link`). Calls of the older
 //! interface, GASNet-1, are macros over these, and are recorded as these.
 //!
 //! # Arguments

@@ -35,7 +35,7 @@ pub enum Layer {
     /// The UCP interface of UCX, described by [`ucx::TABLE`](crate::ucx::TABLE). Its calls are regions inside those of
     /// MPI or OpenSHMEM, and are recorded only on request.
     Ucx,
-    /// Coarrays of Fortran, through calls that `dwell instrument` inserted into the source. They contain the calls of
+    /// Coarrays of Fortran, through calls that `dwell build sources` inserted into the source. They contain the calls of
     /// the compiler's runtime. [`coarray::TABLE`](crate::coarray::TABLE) describes them.
     Coarray,
 }

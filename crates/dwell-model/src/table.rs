@@ -72,7 +72,7 @@ pub enum Hooks {
     LinkedRegions,
     /// The hooks are in a header that is included into programs, because calls are macros.
     Included,
-    /// Calls that `dwell instrument` inserts into the source of a program, which name rows by numbers.
+    /// Calls that `dwell build sources` inserts into the source of a program, which name rows by numbers.
     Source,
 }
 

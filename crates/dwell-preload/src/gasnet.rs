@@ -1,7 +1,7 @@
 //! GASNet-EX: calls that a header in the program reports, and messages of the recorder.
 //!
 //! Calls of GASNet are macros, and GASNet is part of the program. A header that was included before the program
-//! (`dwell compile-flags gasnet`) calls the functions here before and after each call. It names the call by the address of
+//! (`dwell build flags gasnet`) calls the functions here before and after each call. It names the call by the address of
 //! a variable of this library, and passes what the row of the table describes.
 //!
 //! A program over GASNet needs no MPI, so the recorder starts and ends with GASNet, and its messages are active messages.

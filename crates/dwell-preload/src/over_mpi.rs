@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `arguments` | numbers, ranks and bytes of a call, from the arguments that its row points out |
 //! | `caf` | teams and tokens of coarrays, and their hooks |
-//! | `coarray` | calls that `dwell instrument` inserts into sources with coarrays |
+//! | `coarray` | calls that `dwell build sources` inserts into sources with coarrays |
 //! | `layout` | arrays, references, blocks and vectors, as they lie in memory |
 //! | `link` | ARMCI and Global Arrays, whose hooks are linked into programs |
 //! | `reads` | calls that read or test a word, and may be made again and again |

@@ -100,7 +100,7 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "{}: no process left anything here; if files were kept on the nodes, name their \
-                     directory with --from",
+                     directory too",
                     path.display()
                 )
             }

@@ -1,16 +1,13 @@
 //! The subcommands: arguments, then a library call, then output.
 
 pub(crate) mod analyze;
+pub(crate) mod build;
 pub(crate) mod compare;
-pub(crate) mod compile;
-pub(crate) mod compile_flags;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod info;
-pub(crate) mod instrument;
-pub(crate) mod link_flags;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod mcp;

@@ -354,7 +354,8 @@ pub(crate) fn room() -> usize {
     terminal_width().unwrap_or(usize::MAX)
 }
 
-fn terminal_width() -> Option<usize> {
+/// Returns the width of the terminal, or what the environment says instead; `None` if neither does.
+pub(crate) fn terminal_width() -> Option<usize> {
     let from_environment = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let terminal = || console::Term::stdout().size_checked();
     from_environment.or_else(|| terminal().map(|(_, columns)| usize::from(columns)))

@@ -27,7 +27,7 @@ mod terminal;
 use std::process::ExitCode;
 use std::{env, io};
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use dwell_mpi::Launch;
 
 /// Shows where one-sided parallel programs dwell in wait states, why, and what would remove the wait.
@@ -40,52 +40,69 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a program and record its calls; goes between the launcher and the program.
+    /// Run a program and record its calls.
     Run(commands::run::Args),
-    /// Show a recording that ships with Dwell in the explorer: a first look, without MPI and a compiler.
-    Demo(commands::demo::Args),
-    /// List the runs in a directory: program, processes, length, waits, when, label.
-    Ls(commands::ls::Args),
-    /// Print the definitions and events of an archive.
-    Print(commands::print::Args),
-    /// Show what an archive contains, which tool wrote it, and whether it is sound.
-    Info(commands::info::Args),
-    /// Find wait states in an archive: which calls wait, how long, for which process, why, and what to do.
+    /// Find what a run loses time to, why, and what to change.
     Analyze(commands::analyze::Args),
-    /// Predict how long a run would have taken without a wait, with balanced work, or with other changes.
-    Whatif(commands::whatif::Args),
-    /// Show a report: where the time goes, the largest waits, trees, rankings, locations.
-    Report(commands::report::Args),
-    /// Explore a report in a browser: findings, trees, communication matrix, bars, two runs side by side.
+    /// Explore a run in a browser: findings, timeline, matrix, call tree.
     View(commands::view::Args),
-    /// Show what every process did when: a picture in the terminal, or as a file.
+    /// Show what every process did when, in the terminal or as a picture.
     Timeline(commands::timeline::Args),
-    /// Export a run: one HTML file, tables for pandas and DuckDB, a trace for Perfetto, a part of the archive.
-    Export(commands::export::Args),
-    /// Compare two reports; exit code 1 if something got worse.
+    /// Compare two runs or more: what takes longer, and why.
     Compare(commands::compare::Args),
-    /// Answer questions of an assistant about runs, over standard input and output (Model Context Protocol).
-    Mcp(commands::mcp::Args),
-    /// Estimate the size of a trace from a profile, and write a filter that keeps it small.
+    /// Predict what a change would gain.
+    Whatif(commands::whatif::Args),
+    /// Show a recording that ships with Dwell, without MPI and a compiler.
+    Demo(commands::demo::Args),
+    /// List the runs in a directory.
+    Ls(commands::ls::Args),
+    /// Show metrics of a run as tables and trees.
+    Report(commands::report::Args),
+    /// Export a run: one HTML file, tables, a trace for Perfetto, a cut.
+    Export(commands::export::Args),
+    /// Check this machine, and which calls of a program will be recorded.
+    Doctor(commands::doctor::Args),
+    /// Build a program so that its calls are recorded; most need not.
+    Build(commands::build::Args),
+    /// Estimate the size of a trace from a profile, and write a filter.
     Score(commands::score::Args),
     /// Make an archive from the files of a killed or crashed run.
     Recover(commands::recover::Args),
-    /// Check this machine, and which calls of a program will be recorded.
-    Doctor(commands::doctor::Args),
-    /// Print compiler flags for a program over GASNet, whose calls are macros.
-    CompileFlags(commands::compile_flags::Args),
-    /// Insert calls of the recorder into Fortran sources with coarrays, for compilers without a library to hook.
-    Instrument(commands::instrument::Args),
-    /// Instrument and compile Fortran sources with coarrays; goes in front of the compiler.
-    Compile(commands::compile::Args),
-    /// Print linker flags for a program whose runtime is linked statically.
-    LinkFlags(commands::link_flags::Args),
-    /// Make a synthetic archive or report with known content and wait states.
-    Synth(commands::synth::Args),
+    /// Show what an archive contains, and whether it is sound.
+    Info(commands::info::Args),
+    /// Print the definitions and events of an archive.
+    Print(commands::print::Args),
+    /// Let an AI assistant query runs (MCP server on stdio).
+    Mcp(commands::mcp::Args),
     /// Print a completion script for a shell.
     Completions(commands::completions::Args),
     /// Write manual pages of all commands.
     Man(commands::man::Args),
+    /// Make a synthetic archive or report with known content, for tests of Dwell.
+    #[command(hide = true)]
+    Synth(commands::synth::Args),
+}
+
+/// Number of commands that most users need. They are declared first, and the help text lists them first.
+const EVERYDAY: usize = 7;
+
+/// Returns the command line with its help text, in which the commands of every day come first.
+fn command() -> clap::Command {
+    let command = Cli::command();
+    let mut list = String::new();
+    for (at, it) in command.get_subcommands().filter(|it| !it.is_hide_set()).enumerate() {
+        match at {
+            0 => list += "Everyday commands:\n",
+            EVERYDAY => list += "\nOther commands:\n",
+            _ => {}
+        }
+        let about = it.get_about().map(ToString::to_string).unwrap_or_default();
+        list += &format!("  {:11}  {about}\n", it.get_name());
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}\nOptions:\n{{options}}\n\n\
+         `dwell COMMAND --help` explains a command. Try `dwell demo` first.\n"
+    ))
 }
 
 fn main() -> ExitCode {
@@ -93,7 +110,8 @@ fn main() -> ExitCode {
     if Launch::detect().is_some() {
         console::set_colors_enabled(false);
     }
-    let cli = Cli::try_parse().unwrap_or_else(|error| match renamed::answer(env::args_os()) {
+    let parsed = command().try_get_matches().and_then(|it| Cli::from_arg_matches(&it));
+    let cli = parsed.unwrap_or_else(|error| match renamed::answer(env::args_os()) {
         Some(text) if error.use_stderr() => {
             terminal::note!("{text}");
             std::process::exit(2)
@@ -103,10 +121,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Recover(args) => commands::recover::run(&args),
-        Command::CompileFlags(args) => commands::compile_flags::run(&args),
-        Command::Instrument(args) => commands::instrument::run(&args),
-        Command::Compile(args) => commands::compile::run(&args),
-        Command::LinkFlags(args) => commands::link_flags::run(&args),
+        Command::Build(args) => commands::build::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
         Command::Ls(args) => commands::ls::run(&args),
@@ -122,8 +137,8 @@ fn main() -> ExitCode {
         Command::Mcp(args) => commands::mcp::run(&args),
         Command::Score(args) => commands::score::run(&args),
         Command::Synth(args) => commands::synth::run(&args),
-        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
-        Command::Man(args) => commands::man::run(&args, Cli::command()),
+        Command::Completions(args) => commands::completions::run(&args, command()),
+        Command::Man(args) => commands::man::run(&args, command()),
     };
     match result {
         Ok(code) => damage::exit(code),

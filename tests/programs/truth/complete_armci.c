@@ -1,6 +1,6 @@
 /* Completion in ARMCI, with 2 processes or more: puts and accumulates that wait for their target although they need be
  * complete at their origin only, and fences without operations. See complete.h.
- * mpicc -g -O1 complete_armci.c $(dwell link-flags armci) -larmci-openmpi; mpirun -np 3 ./a.out put accumulate ... */
+ * mpicc -g -O1 complete_armci.c $(dwell build flags armci) -larmci-openmpi; mpirun -np 3 ./a.out put accumulate ... */
 #include <armci.h>
 #include <mpi.h>
 

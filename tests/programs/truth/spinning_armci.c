@@ -1,6 +1,6 @@
 /* Loops over calls of ARMCI that spin until another process lets them through: see spinning.h. With the argument `balanced`
  * no process waits: each uses a lock of its own, or all have equal work.
- * mpicc -g -O1 spinning_armci.c $(dwell link-flags armci) -larmci-openmpi; mpirun -np 3 ./a.out lock_by_swap */
+ * mpicc -g -O1 spinning_armci.c $(dwell build flags armci) -larmci-openmpi; mpirun -np 3 ./a.out lock_by_swap */
 #include <armci.h>
 #include <message.h>
 #include <mpi.h>

@@ -437,7 +437,7 @@ fn directory_not_shared(cluster: &Cluster) -> Result<String> {
     }
     let directory = cluster.home().join(&name).display().to_string();
     let mut words = vec!["recover", directory.as_str()];
-    words.extend(from.iter().flat_map(|path| ["--from", path.as_str()]));
+    words.extend(from.iter().map(String::as_str));
     dwell(cluster, &words)?;
     let run = Run { directory, ..run };
     Ok(format!(

@@ -65,7 +65,7 @@ fn measure(tools: &Tools, transport: Transport, processes: u32) -> Result<Row> {
     let (calls, per_process) = if metrics.contains_key(&at_most) {
         let wanted = ["--metric", &at_most, "--json"];
         let calls = ranked(&tools.dwell(&["report"], &trace.0, &wanted)?)?;
-        let wanted = ["--locations", "--metric", &at_most, "--json"];
+        let wanted = ["--spread", "--metric", &at_most, "--json"];
         (calls, spread(&tools.dwell(&["report"], &trace.0, &wanted)?)?)
     } else {
         (String::from("none"), Spread::default())

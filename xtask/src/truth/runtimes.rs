@@ -161,7 +161,7 @@ impl Tools {
         }
         if run.runtime.is_armci() {
             command.arg("-fno-optimize-sibling-calls");
-            command.args(self.flags(&["link-flags", "armci"])?.split_whitespace());
+            command.args(self.flags("armci")?.split_whitespace());
             command.arg("-larmci-openmpi");
         }
         process::output(&mut command)?;
@@ -169,9 +169,9 @@ impl Tools {
     }
 
     /// Returns flags for a compiler that Dwell prints for a runtime without a preloaded library.
-    fn flags(&self, what: &[&str; 2]) -> Result<String> {
+    fn flags(&self, runtime: &str) -> Result<String> {
         let mut command = Command::new(&self.dwell);
-        command.args(what).arg("-o").arg(self.folder.join("bin").join(what[1]));
+        command.args(["build", "flags", runtime, "-o"]).arg(self.folder.join("bin").join(runtime));
         command.env("DWELL_LIBRARY", &self.library);
         Ok(process::output(&mut command)?.trim().to_owned())
     }
@@ -180,7 +180,7 @@ impl Tools {
     fn compile_with_gasnet(&self, run: &Run, program: PathBuf) -> Result<PathBuf> {
         let gasnet = self.folder.join("../gasnet");
         ensure!(gasnet.join("include").is_dir(), "`cargo xtask install` builds GASNet");
-        let flags = self.flags(&["compile-flags", "gasnet"])?;
+        let flags = self.flags("gasnet")?;
         let makefile = self.folder.join("bin/Makefile");
         fs::write(&makefile, MAKEFILE)?;
         let mut make = Command::new("make");

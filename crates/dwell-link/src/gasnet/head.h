@@ -1,6 +1,6 @@
 /* Made by Dwell: hooks for GASNet-EX, whose calls are macros. To be included before a program:
 
-     cc $(dwell compile-flags gasnet) ...
+     cc $(dwell build flags gasnet) ...
 
    Each macro is kept in an inline function and defined anew: where libdwell.so is loaded, a call is recorded,
    otherwise it is what it was, after one comparison. Nothing here has state; the recorder is in libdwell.so, and

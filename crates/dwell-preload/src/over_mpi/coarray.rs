@@ -1,4 +1,4 @@
-//! Coarrays by source: the calls that `dwell instrument` inserts into programs.
+//! Coarrays by source: the calls that `dwell build sources` inserts into programs.
 //!
 //! The C code that is merged into objects calls the functions here by weak references. A call begins an operation and
 //! another one ends it, so the state in between is kept by the thread. Images are those of the current team, as for

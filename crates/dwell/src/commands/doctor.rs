@@ -25,12 +25,9 @@ pub(crate) struct Args {
     /// Program to examine: lists which of its calls will be recorded.
     program: Option<String>,
     /// Measure which calls of OpenSHMEM make progress for other PEs on this machine. Compiles and runs a small program
-    /// with oshcc and oshrun; takes about half a minute.
-    #[arg(long)]
-    probe: bool,
-    /// Options for oshrun with --probe, such as "-x UCX_TLS=tcp,self".
-    #[arg(long, value_name = "OPTIONS", requires = "probe", allow_hyphen_values = true)]
-    oshrun: Option<String>,
+    /// with oshcc and oshrun, which gets these options, as in --probe="-x UCX_TLS=tcp,self"; takes about half a minute.
+    #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    probe: Option<String>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -50,8 +47,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         checks.program(program)?;
     }
     terminal::print(&checks.text)?;
-    if args.probe {
-        probe(args.oshrun.as_deref().unwrap_or(""))?;
+    if let Some(options) = &args.probe {
+        probe(options)?;
     }
     Ok(if checks.sound { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -197,7 +194,7 @@ impl Checks {
             if has(table) {
                 let text = format!(
                     "{} is linked into it without hooks: only its calls of MPI will be recorded. \
-                     Link it with $(dwell link-flags {runtime}) to see the others",
+                     Link it with $(dwell build flags {runtime}) to see the others",
                     table.layer
                 );
                 return self.line(program, &text);

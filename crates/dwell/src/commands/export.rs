@@ -3,10 +3,13 @@
 mod cut;
 mod html;
 mod perfetto;
+mod report;
 mod tables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use anyhow::{bail, ensure};
 
 use crate::commands::{analyze, view};
 use crate::runs;
@@ -14,6 +17,8 @@ use crate::runs;
 /// Arguments of `dwell export`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+The name of the file says the format: .html, .pftrace, .cubex. Parquet and OTF2 are directories, and want --format.
+
 HTML: the file is the page of `dwell view` with its data. It opens from a disk or an email, without a server or a \
 network. It contains the first screens of all views and then details, the largest values first, until the data \
 reaches --max-size; the page says what did not fit. It also contains the source lines around calls, from the \
@@ -28,79 +33,114 @@ targets, from messages to their receivers, and from waits to what ended them.
 OTF2: calls that are open when the span begins are entered there, and those that are open at its end are left there. \
 All definitions are kept. Times count from the first event: 1.5, 1.5s, 1500ms, 20us.
 
+Cubex: a report with another call tree, for CubeGUI and others: that below one call path, or one in which call paths \
+with the same regions are merged.
+
 Exit code: 0 if everything is included, 1 if damaged parts of the run were left out, 2 if the file cannot \
 be written.
 
 Examples:
-  dwell export run --html -o run.html
-  dwell export run --parquet tables
-  dwell export run --perfetto run.pftrace
-  dwell export run --otf2 part --from 1.2 --to 1.3 --locations 0-15 --calls 'shmem_*'")]
+  dwell export run -o run.html
+  dwell export run -o run.pftrace
+  dwell export run --format parquet -o tables
+  dwell export run --format otf2 -o part --from 1.2 --to 1.3 --locations 0-15 --regions 'shmem_*'
+  dwell export run -o solve.cubex --path solve")]
 pub(crate) struct Args {
-    /// The run: its directory, or for HTML a `.cubex` file. Without it, the newest run here.
+    /// The run: its directory, or for HTML and Cubex a `.cubex` file. Without it, the newest run here.
     report: Option<PathBuf>,
-    #[command(flatten)]
-    format: Format,
+    /// File to write, or directory for Parquet and OTF2.
+    #[arg(short, long, value_name = "PATH")]
+    output: PathBuf,
+    /// Format to write: html, the page of dwell view; parquet, tables for pandas, Polars, DuckDB and others; perfetto, a
+    /// trace for ui.perfetto.dev; otf2, a part of the archive or all of it; cubex, a report. The default follows from the
+    /// name of the file.
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
+    format: Option<Format>,
     #[command(flatten)]
     page: Page,
     /// Write the table of events as well.
-    #[arg(long, requires = "parquet", help_heading = "Tables")]
+    #[arg(long, help_heading = "Parquet")]
     events: bool,
     #[command(flatten)]
     part: cut::Part,
+    #[command(flatten)]
+    tree: report::Tree,
 }
 
-/// The format to write; HTML unless another one is named.
-#[derive(Debug, clap::Args)]
-#[group(multiple = false)]
-struct Format {
-    /// Write the explorer as one HTML file. This is the default.
-    #[arg(long, help_heading = "Formats")]
-    html: bool,
-    /// Write tables for pandas, Polars, DuckDB and others to this directory.
-    #[arg(long, value_name = "DIR", help_heading = "Formats")]
-    parquet: Option<PathBuf>,
-    /// Write a trace for Perfetto (ui.perfetto.dev) to this file.
-    #[arg(long, value_name = "FILE", help_heading = "Formats")]
-    perfetto: Option<PathBuf>,
-    /// Write a part of the archive, or all of it, as a new archive to this directory.
-    #[arg(long, value_name = "DIR", help_heading = "Formats")]
-    otf2: Option<PathBuf>,
+/// A format to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Html,
+    Parquet,
+    Perfetto,
+    Otf2,
+    Cubex,
 }
 
 /// Arguments of the page.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "HTML")]
 struct Page {
-    /// File to write.
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        required_unless_present_any = ["parquet", "perfetto", "otf2"],
-        conflicts_with_all = ["parquet", "perfetto", "otf2"]
-    )]
-    output: Option<PathBuf>,
     /// Include another report for comparison; may be given several times.
     #[arg(long, value_name = "REPORT")]
     compare: Vec<PathBuf>,
     #[command(flatten)]
     sources: view::Sources,
-    /// Limit of the data in the file before compression.
-    #[arg(long = "max-size", alias = "most", default_value = "32M", value_parser = analyze::size, value_name = "SIZE")]
-    most: u64,
+    /// Largest size of the data in the file before compression. The default is 32M.
+    #[arg(long, value_parser = analyze::size, value_name = "SIZE")]
+    max_size: Option<u64>,
+}
+
+impl Args {
+    /// Returns the format that was asked for or follows from the name of the file.
+    fn format(&self) -> anyhow::Result<Format> {
+        let by_name = |extension: &str| match extension {
+            "html" | "htm" => Some(Format::Html),
+            "pftrace" | "perfetto-trace" => Some(Format::Perfetto),
+            "cubex" => Some(Format::Cubex),
+            _ => None,
+        };
+        let extension = self.output.extension().and_then(|it| it.to_str()).unwrap_or_default();
+        match self.format.or_else(|| by_name(extension)) {
+            Some(format) => Ok(format),
+            None => bail!(
+                "{}: the name says no format; add --format html, parquet, perfetto, otf2 or cubex",
+                self.output.display()
+            ),
+        }
+    }
+
+    /// Fails if an option is given that another format has.
+    fn check(&self, format: Format) -> anyhow::Result<()> {
+        let of_page = !self.page.compare.is_empty()
+            || !self.page.sources.is_default()
+            || self.page.max_size.is_some();
+        for (name, its, is_given) in [
+            ("--compare, --source-path and --max-size are", Format::Html, of_page),
+            ("--events is", Format::Parquet, self.events),
+            ("--from, --to, --locations and --regions are", Format::Otf2, !self.part.is_whole()),
+            ("--path and --merge are", Format::Cubex, self.tree.is_given()),
+        ] {
+            ensure!(
+                !is_given || its == format,
+                "{name} for --format {}",
+                format!("{its:?}").to_lowercase()
+            );
+        }
+        Ok(())
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let path = runs::ended_or_latest(args.report.as_deref())?;
-    if let Some(directory) = &args.format.parquet {
-        return tables::run(&path, directory, args.events);
+    let format = args.format()?;
+    args.check(format)?;
+    let path = &runs::ended_or_latest(args.report.as_deref())?;
+    let to: &Path = &args.output;
+    match format {
+        Format::Html => html::run(path, to, &args.page),
+        Format::Parquet => tables::run(path, to, args.events),
+        Format::Perfetto => perfetto::run(path, to),
+        Format::Otf2 => cut::run(path, to, &args.part),
+        Format::Cubex => report::run(path, to, &args.tree),
     }
-    if let Some(file) = &args.format.perfetto {
-        return perfetto::run(&path, file);
-    }
-    if let Some(directory) = &args.format.otf2 {
-        return cut::run(&path, directory, &args.part);
-    }
-    html::run(&path, &args.page)
 }

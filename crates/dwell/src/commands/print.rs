@@ -29,11 +29,11 @@ use select::{Ids, Moment};
 const EXAMPLES: &str = "\
 Examples:
   dwell print run                          all events, merged by time
-  dwell print run -d                       the global definitions
+  dwell print run -s definitions           the global definitions
   dwell print run -l 0,4-7 --by-location   five locations, one after the other
   dwell print run --from 0.5s --to 750ms   a quarter of a second
   dwell print run -r RmaPut -r RMA_GET     two kinds of events
-  dwell print run --format json | jq .     for programs
+  dwell print run --json | jq .            for programs
 
 Exit code: 0 if the archive is sound, 1 if it is damaged and only the readable part was printed, 2 if it \
 cannot be read at all.";
@@ -46,46 +46,21 @@ pub(crate) struct Args {
     #[arg(value_name = "DIR|ANCHOR")]
     archive: Option<PathBuf>,
 
-    /// Print the events. This is the default if no other section is given.
-    #[arg(long, help_heading = "Sections")]
-    events: bool,
-
-    /// Print the global definitions.
-    #[arg(short, long, help_heading = "Sections")]
-    definitions: bool,
-
-    /// Print the anchor file: sizes, counts, and the tool that wrote the archive.
-    #[arg(long, help_heading = "Sections")]
-    anchor: bool,
-
-    /// Print the mapping tables from local to global ids of each location.
-    #[arg(long, help_heading = "Sections")]
-    mappings: bool,
-
-    /// Print the clock offsets by which the times of each location are corrected.
-    #[arg(long, help_heading = "Sections")]
-    clock_offsets: bool,
-
-    /// Print the snapshots.
-    #[arg(long, help_heading = "Sections")]
-    snapshots: bool,
-
-    /// Print the markers.
-    #[arg(long, help_heading = "Sections")]
-    markers: bool,
-
-    /// Print all sections.
-    #[arg(long, help_heading = "Sections")]
-    all: bool,
-
-    /// Print only records of these locations: ids such as 7 or ranges such as 0-3, separated by commas.
+    /// Sections to print, separated by commas: events; definitions, the global ones; anchor, with sizes, counts and the
+    /// tool that wrote the archive; mappings, from local to global ids of each location; clock-offsets, by which the times
+    /// of each location are corrected; snapshots; markers; all.
     #[arg(
         short,
-        long = "location",
-        value_name = "ID",
+        long,
+        value_name = "LIST",
         value_delimiter = ',',
-        help_heading = "Filters"
+        default_value = "events",
+        hide_possible_values = true
     )]
+    sections: Vec<Part>,
+
+    /// Print only records of these locations: ids such as 7 or ranges such as 0-3, separated by commas.
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', help_heading = "Filters")]
     locations: Vec<Ids>,
 
     /// Print only records from this time on: in ticks, or relative to the beginning, such as 0.5s, 250ms or 12us.
@@ -108,19 +83,29 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Format")]
     by_location: bool,
 
-    /// Print lines of text, or one JSON object per line.
-    #[arg(long, value_enum, default_value_t, help_heading = "Format")]
-    format: Format,
+    /// Print one JSON object per line.
+    #[arg(long, help_heading = "Format")]
+    json: bool,
 }
 
-/// Output format of records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Lines as otf2-print prints them.
-    #[default]
-    Text,
-    /// One JSON object per line.
-    Json,
+/// What users can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    Events,
+    Definitions,
+    Anchor,
+    Mappings,
+    ClockOffsets,
+    Snapshots,
+    Markers,
+    All,
+}
+
+impl Args {
+    /// Returns `true` if a section was asked for.
+    fn wants(&self, part: Part) -> bool {
+        self.sections.iter().any(|it| [part, Part::All].contains(it))
+    }
 }
 
 /// A section of the output.
@@ -167,9 +152,9 @@ trait Printer {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let archive = Archive::open(runs::ended_or_latest(args.archive.as_deref())?)?;
-    let printer: Box<dyn Printer> = match args.format {
-        Format::Text => Box::new(text::Text::default()),
-        Format::Json => Box::new(json::Json),
+    let printer: Box<dyn Printer> = match args.json {
+        false => Box::new(text::Text::default()),
+        true => Box::new(json::Json),
     };
     let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     damage::report_recovered(&archive);

@@ -29,9 +29,9 @@ use crate::terminal::{line, note, visible};
 pub(crate) struct Args {
     /// The experiment directory. Without it, the newest run here.
     directory: Option<PathBuf>,
-    /// Directory with files that were collected from the scratch directories of nodes. May be given several times.
-    #[arg(long, value_name = "DIR")]
-    from: Vec<PathBuf>,
+    /// Directories with files that were collected from the scratch directories of nodes.
+    #[arg(value_name = "COLLECTED")]
+    collected: Vec<PathBuf>,
     /// Recover although processes of the run may still be alive on nodes whose locks cannot be seen here. If they are,
     /// their recording is lost.
     #[arg(long)]
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let directory = &runs::or_latest(args.directory.as_deref())?;
     let caution = if args.force { Caution::Force } else { Caution::Refuse };
-    let found = recover::recover(directory, &args.from, caution)?;
+    let found = recover::recover(directory, &args.collected, caution)?;
     line!(
         "{} events of {} of {} processes, {} threads; {} open calls were ended and marked",
         grouped(found.events),

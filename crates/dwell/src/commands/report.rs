@@ -6,23 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use clap::ValueEnum;
 use cubex::CnodeId;
 use dwell_report::Query;
 use dwell_report::findings::Findings;
-use dwell_report::transform::{self, CallTree};
 
 use crate::damage;
 use crate::listing::{self, Style};
-use crate::output;
 use crate::ready;
 use crate::runs;
-use crate::terminal::{line, nearest, visible};
+use crate::terminal::{nearest, visible};
 
 /// Arguments of `dwell report`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without --tree, --metric, --locations, --metrics, --by or --counters, a summary is shown. Call paths are regions joined \
+Without --tree, --metric, --spread, --metrics, --by or --counters, a summary is shown. Call paths are regions joined \
 by ` / `; --path takes the whole path or its last regions, with @file:line where several call sites have the same path.
 
 Examples:
@@ -30,29 +27,28 @@ Examples:
   dwell report run --tree time                        the call tree with its times
   dwell report run --metric mpi_latesender --top 5    the five call paths with the largest values
   dwell report run --by step --top 1000               each iteration, if the program marks them
-  dwell report run --locations --path MPI_Barrier     the distribution of a call over processes
-  dwell report run --cut solve --write solve.cubex    a report of one call path")]
+  dwell report run --spread --path MPI_Barrier        the distribution of a call over processes")]
 pub(crate) struct Args {
     /// The report: a `.cubex` file, or a directory that contains one. Without it, the newest run here.
     report: Option<PathBuf>,
     /// Show the call tree with the values of this metric.
-    #[arg(long, value_name = "METRIC", conflicts_with_all = ["locations", "metrics"])]
+    #[arg(long, value_name = "METRIC", conflicts_with_all = ["spread", "metrics"])]
     tree: Option<String>,
-    /// Rank call paths by their exclusive value of this metric; with --locations, show its distribution.
+    /// Rank call paths by their exclusive value of this metric; with --spread, show its distribution.
     #[arg(long, value_name = "METRIC", conflicts_with = "metrics")]
     metric: Option<String>,
     /// Show the distribution of a metric over locations.
     #[arg(long, conflicts_with = "metrics")]
-    locations: bool,
+    spread: bool,
     /// List all metrics with their values.
     #[arg(long)]
     metrics: bool,
     /// Show time and waits for each instance of this phase, or each value of this parameter; with --metric, its values
     /// as well.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["tree", "locations", "metrics"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tree", "spread", "metrics"])]
     by: Option<String>,
     /// Show the counters of the program.
-    #[arg(long, conflicts_with_all = ["tree", "locations", "metrics", "metric", "by"])]
+    #[arg(long, conflicts_with_all = ["tree", "spread", "metrics", "metric", "by"])]
     counters: bool,
     /// Show only this call path and everything below it; the id of a finding or cause means its call path.
     #[arg(long, value_name = "PATH")]
@@ -66,46 +62,16 @@ pub(crate) struct Args {
     /// Print JSON: an object with one array for each table. Rows of trees have `children`.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Print one table as comma-separated values: of the summary the call paths, of --locations the locations.
+    /// Print one table as comma-separated values: of the summary the call paths, of --spread the locations.
     #[arg(long)]
     csv: bool,
-    /// Use of colours.
-    #[arg(long, value_enum, default_value_t = Colour::Auto)]
-    color: Colour,
-    /// With --write: write a report whose root is this call path.
-    #[arg(long, value_name = "PATH", requires = "write", conflicts_with = "merge")]
-    cut: Option<String>,
-    /// With --write: write a report that merges call paths with the same regions.
-    #[arg(long, requires = "write")]
-    merge: bool,
-    /// `.cubex` file to write.
-    #[arg(long, value_name = "FILE")]
-    write: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Colour {
-    /// Use colours on a terminal.
-    Auto,
-    /// Always use colours.
-    Always,
-    /// Never use colours.
-    Never,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    match args.color {
-        Colour::Auto => {}
-        Colour::Always => console::set_colors_enabled(true),
-        Colour::Never => console::set_colors_enabled(false),
-    }
     let path = ready::report(&runs::ended_or_latest(args.report.as_deref())?)?;
     let query = Query::open(&path)?;
     damage::report_findings(&path);
     damage::report(damage::lost_findings_of_run(&path, &query));
-    if let Some(output) = &args.write {
-        return write(args, &query, output);
-    }
     let findings = findings_of(&path);
     let below = args.path.as_deref();
     let below = below.map(|text| one_path(&query, findings.as_ref(), text)).transpose()?;
@@ -127,7 +93,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         })?]
     } else if let Some(name) = &args.tree {
         vec![views::tree(&query, metric(name)?, below, args.top, args.depth)?]
-    } else if args.locations {
+    } else if args.spread {
         let name = args.metric.as_deref().unwrap_or("time");
         views::locations(&query, metric(name)?, below, args.top)?
     } else if let Some(name) = &args.metric {
@@ -250,18 +216,4 @@ pub(super) fn one_path(
             )
         }
     }
-}
-
-/// Writes a report with another call tree.
-fn write(args: &Args, query: &Query, path: &Path) -> anyhow::Result<ExitCode> {
-    let meta = query.meta();
-    let tree = match &args.cut {
-        Some(text) => CallTree::cut(meta, one_path(query, None, text)?),
-        None if args.merge => CallTree::merged(meta),
-        None => bail!("--write needs --cut PATH or --merge, which say what to write"),
-    };
-    output::check(path)?;
-    transform::write(query.report(), &tree, path)?;
-    line!("{}: {} call paths of {}", path.display(), tree.len(), meta.cnodes().len())?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -31,7 +31,7 @@ use crate::terminal::{self, line, note, visible};
     after_help = "The profile comes from dwell run --profile. The estimate is for the event files of a trace \
     of the same run.\n\nExample:\n  \
     oshrun -np 4 dwell run --profile -o first ./heat\n  \
-    dwell score first --max-size 100M --write heat.filter\n  \
+    dwell score first --max-size 100M -o heat.filter\n  \
     oshrun -np 4 dwell run --filter heat.filter -o second ./heat"
 )]
 pub(crate) struct Args {
@@ -41,8 +41,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
     /// Write a filter that keeps the trace below --max-size to this file.
-    #[arg(long, value_name = "FILE", requires = "max_size")]
-    write: Option<PathBuf>,
+    #[arg(short, long, value_name = "FILE", requires = "max_size")]
+    output: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -94,14 +94,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             );
         }
     }
-    if let Some(file) = &args.write {
+    if let Some(file) = &args.output {
         output::write(file, filter(&score))?;
     }
     if args.json {
         terminal::print_json(&score)?;
     } else {
         terminal::print(table(&score))?;
-        if let Some(file) = &args.write {
+        if let Some(file) = &args.output {
             line!("Next: dwell run --filter {}", file.display())?;
         }
     }

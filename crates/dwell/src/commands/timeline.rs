@@ -18,6 +18,7 @@ use otf2::Archive;
 use crate::damage;
 use crate::dependencies::{self, directory};
 use crate::format::{seconds, wrap};
+use crate::listing;
 use crate::output;
 use crate::progress;
 use crate::ready;
@@ -32,43 +33,52 @@ Each character stands for a span of time of a process, or of several processes i
 process that was waited for did meanwhile.
 
 The first call analyses the run if that was not done yet, and makes an index in DIR/dwell-timeline, from which all later ones answer at once. It can be \
-deleted. Times count from the first event: 1.5, 1.5s, 1500ms, 20us.
+deleted. The picture is as wide as the terminal, or as COLUMNS says. Times count from the first event: 1.5, 1.5s, 1500ms, 20us.
 
 Examples:
   dwell timeline run                     the whole run
   dwell timeline run --finding 1         the worst instance of the first finding of `dwell analyze`
   dwell timeline run --from 1.2 --to 1.3 a tenth of a second
-  dwell timeline run --svg run.svg       a picture for a paper; --png for slides")]
+  dwell timeline run -o run.svg          a picture for a paper; run.png for slides")]
 pub(crate) struct Args {
     /// The archive: its directory. Without it, the newest run here.
     archive: Option<PathBuf>,
-    /// Show the worst instance of a finding or of what a cause makes others wait, by its id in the list of `dwell analyze`.
-    #[arg(long, value_name = "ID")]
-    finding: Option<String>,
-    /// Show another instance of the finding: 2 for the second longest.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "finding")]
-    instance: usize,
+    /// Show the worst instance of a finding or of what a cause makes others wait, by its id in the list of `dwell analyze`;
+    /// 1:2 is the second longest instance of finding 1.
+    #[arg(long, value_name = "ID[:N]", value_parser = instance)]
+    finding: Option<(String, usize)>,
     /// Begin of the span to show.
     #[arg(long, value_parser = time, value_name = "TIME")]
     from: Option<u64>,
     /// End of the span to show.
     #[arg(long, value_parser = time, value_name = "TIME")]
     to: Option<u64>,
-    /// Show these locations only, by their numbers from 0 on, such as 0-15.
-    #[arg(long, value_parser = numbers, value_name = "FIRST-LAST")]
-    rows: Option<Range<u32>>,
+    /// Show these locations only, such as 0-15,32: numbers in the order of the report.
+    #[arg(long, value_delimiter = ',', value_parser = numbers, value_name = "LIST")]
+    locations: Vec<Range<u32>>,
     /// Number of waits to explain below the picture.
     #[arg(long, default_value_t = 3, value_name = "N")]
     top: usize,
-    /// Width of the picture in characters. The default is that of the terminal, or 80.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=1000))]
-    width: Option<u16>,
-    /// Write the picture to this file as SVG, and print nothing.
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-    /// Write the picture to this file as PNG, and print nothing.
-    #[arg(long, value_name = "FILE")]
-    png: Option<PathBuf>,
+    /// Write the picture to this file, .svg or .png, and print nothing.
+    #[arg(short, long, value_name = "FILE", value_parser = picture_file)]
+    output: Option<PathBuf>,
+}
+
+/// Parses the id of a finding, and the number of one of its instances from 1 on.
+fn instance(text: &str) -> Result<(String, usize), String> {
+    let (id, number) = text.split_once(':').unwrap_or((text, "1"));
+    match number.parse() {
+        Ok(number) if number > 0 => Ok((id.to_owned(), number)),
+        _ => Err("the id of a finding is wanted, such as 1, or 1:2 for its second instance".into()),
+    }
+}
+
+fn picture_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(|it| it.to_str()) {
+        Some("svg" | "png") => Ok(path),
+        _ => Err("pictures are .svg or .png files".into()),
+    }
 }
 
 /// Parses a time after the first event.
@@ -100,7 +110,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let names = ReportNames { query: &query };
     let begin = index.span().from.0;
     let found =
-        args.finding.as_ref().map(|id| find(&path, &index, id, args.instance)).transpose()?;
+        args.finding.as_ref().map(|(id, number)| find(&path, &index, id, *number)).transpose()?;
     let near = found.as_ref().map(|it| around(&index, it.instance.call));
     let span = near.unwrap_or(index.span());
     let from = args.from.map_or(span.from, |it| Time(begin.saturating_add(it)));
@@ -111,32 +121,27 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         bail!("the span is empty; the run ends at {end}");
     }
     let rows = chosen_rows(args, &index, found.as_ref());
-    let terminal =
-        console::Term::stdout().size_checked().map_or(80, |(_, width)| usize::from(width));
-    let width = args.width.map_or(terminal.clamp(60, 200), usize::from);
-    let (columns, waits) = match args.svg.as_ref().or(args.png.as_ref()) {
+    let width = listing::terminal_width().unwrap_or(80).clamp(60, 200);
+    let (columns, waits) = match args.output {
         Some(_) => (SVG_COLUMNS, SVG_WAITS),
         None => (picture::columns(width, &rows, &names), TEXT_WAITS),
     };
     let finding = found.as_ref().map(|it| (it.path, it.what));
     let scene = Scene::of(&index, rows, span, columns, finding, waits)?;
-    if args.svg.is_some() || args.png.is_some() {
+    if let Some(file) = &args.output {
         // Operations come from the events, everything else from the analysis.
         damage::report_events(&Archive::open(directory(&path))?);
         let text = picture::svg(&with_operations(scene, &path, &index), &names);
-        if let Some(file) = &args.png {
-            output::check(file)?;
-            dwell_files::write(file, png::from_svg(&text)?)
-                .with_context(|| output::cannot(file))?;
-        }
-        if let Some(file) = &args.svg {
-            output::check(file)?;
-            dwell_files::write(file, text).with_context(|| output::cannot(file))?;
-        }
+        output::check(file)?;
+        let bytes = match file.extension().is_some_and(|it| it == "png") {
+            true => png::from_svg(&text)?,
+            false => text.into_bytes(),
+        };
+        dwell_files::write(file, bytes).with_context(|| output::cannot(file))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some((found, id)) = found.as_ref().zip(args.finding.as_ref()) {
-        let instance = format!("instance {} of {}", args.instance, found.count);
+    if let Some((found, (id, number))) = found.as_ref().zip(args.finding.as_ref()) {
+        let instance = format!("instance {number} of {}", found.count);
         let (title, call) = (found.what.about().title, names.call(found.path));
         let head = format!("{id}. {title} at {call}: {instance}");
         for part in wrap(&head, width) {
@@ -180,12 +185,15 @@ fn with_operations(scene: Scene, path: &Path, index: &Index) -> Scene {
 /// Returns the rows to show: those that were asked for, or all. If there are more processes than rows, the two of a
 /// finding come first, each by itself.
 fn chosen_rows(args: &Args, index: &Index, found: Option<&Found>) -> Vec<Range<u32>> {
-    if let Some(rows) = &args.rows {
-        let end = rows.end.min(index.locations());
-        let count = end.saturating_sub(rows.start);
+    if !args.locations.is_empty() {
+        let known = |it: &Range<u32>| it.start..it.end.min(index.locations());
+        let count: u32 = args.locations.iter().map(|it| known(it).len() as u32).sum();
         let size = count.div_ceil(picture::MOST_ROWS).max(1);
-        let from = (rows.start..end).step_by(size as usize);
-        return from.map(|it| it..(it + size).min(end)).collect();
+        let parts = args.locations.iter().map(known).flat_map(|range| {
+            let from = range.clone().step_by(size as usize);
+            from.map(move |it| it..(it + size).min(range.end))
+        });
+        return parts.collect();
     }
     let mut rows = picture::rows(index);
     if let Some(Found { instance, .. }) = found

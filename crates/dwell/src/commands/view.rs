@@ -14,6 +14,7 @@ use dwell_report::findings::Findings;
 use dwell_serve::{Addresses, Ended, Listen, Run, Server};
 use otf2::Archive;
 
+use super::timeline::time;
 use super::{analyze, whatif};
 use crate::damage;
 use crate::dependencies;
@@ -57,13 +58,13 @@ pub(crate) struct Args {
     /// encrypted.
     #[arg(long, value_name = "ADDRESS:PORT")]
     expose_unencrypted_to_network: Option<SocketAddr>,
-    /// End after this many minutes without a request; 0 for never.
-    #[arg(long, default_value_t = IDLE, value_name = "MINUTES")]
+    /// End after this time without a request; 0 for never.
+    #[arg(long, default_value = IDLE, value_parser = time, value_name = "TIME")]
     idle: u64,
 }
 
-/// Minutes without a request after which the server ends, unless the user says otherwise.
-const IDLE: u64 = 240;
+/// Time without a request after which the server ends, unless the user says otherwise.
+const IDLE: &str = "4h";
 
 /// Directories whose source files may be shown.
 #[derive(Debug, Default, clap::Args)]
@@ -72,6 +73,13 @@ pub(crate) struct Sources {
     /// report, and the parent of the experiment directory.
     #[arg(long, value_name = "DIR")]
     source_path: Vec<PathBuf>,
+}
+
+impl Sources {
+    /// Returns `true` if no directory was named.
+    pub(crate) fn is_default(&self) -> bool {
+        self.source_path.is_empty()
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -86,16 +94,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Args { port: Some(port), .. } => Listen::Port(*port),
         _ => Listen::Loopback,
     };
-    serve(runs, &listen, args.no_browser, args.idle)
+    serve(runs, &listen, args.no_browser, Duration::from_nanos(args.idle))
 }
 
 /// Shows a run as `dwell view` does without options, for other commands.
 pub(crate) fn show(run: &Path, no_browser: bool) -> anyhow::Result<ExitCode> {
-    serve(vec![open(run, &Sources::default())?], &Listen::Loopback, no_browser, IDLE)
+    let idle = Duration::from_nanos(time(IDLE).unwrap_or(0));
+    serve(vec![open(run, &Sources::default())?], &Listen::Loopback, no_browser, idle)
 }
 
-/// Serves runs until a signal arrives, or until nothing was asked for `idle` minutes.
-fn serve(runs: Vec<Run>, listen: &Listen, no_browser: bool, idle: u64) -> anyhow::Result<ExitCode> {
+/// Serves runs until a signal arrives, or until nothing was asked for as long as `idle`, unless that is 0.
+fn serve(
+    runs: Vec<Run>,
+    listen: &Listen,
+    no_browser: bool,
+    idle: Duration,
+) -> anyhow::Result<ExitCode> {
     let server = Server::bind(runs, listen).with_context(|| match listen {
         Listen::Socket(path) => format!("cannot listen on {}", path.display()),
         Listen::Port(port) => format!("cannot listen on port {port}; choose another with --port"),
@@ -114,9 +128,9 @@ fn serve(runs: Vec<Run>, listen: &Listen, no_browser: bool, idle: u64) -> anyhow
     if at_terminal {
         thread::spawn(move || answer_enter(&addresses));
     }
-    match server.run((idle > 0).then(|| Duration::from_secs(60 * idle)))? {
+    match server.run((!idle.is_zero()).then_some(idle))? {
         Ended::Idle => {
-            line!("no requests for {idle} minutes: ended")?;
+            line!("no requests for {} minutes: ended", idle.as_secs_f64() / 60.0)?;
             Ok(ExitCode::SUCCESS)
         }
         // What shells say of a program that a signal has ended.

@@ -52,12 +52,10 @@ Examples:
 pub(crate) struct Args {
     /// The archive: its directory, or its `.otf2` file. Without it, the newest run here.
     archive: Option<PathBuf>,
-    /// Without waits of this kind, such as wait_for_progress or lock_contention.
-    #[arg(long, value_name = "WAIT", value_parser = wait)]
-    without: Vec<Wait>,
-    /// Without the waits of this finding of dwell analyze, or without those of a cause.
-    #[arg(long, value_name = "ID")]
-    finding: Vec<String>,
+    /// Without these waits: of a finding or a cause of dwell analyze, by its id (1 or A), or of a kind, such as
+    /// wait_for_progress or lock_contention.
+    #[arg(long, value_name = "WAITS", value_parser = waits)]
+    without: Vec<Waits>,
     /// With this many times the time: relax=0.5 if it took half as long, relax@2=0.5 if its computing did at PE 2, rank
     /// 2 or image 2 only.
     #[arg(long, value_name = "WHAT=FACTOR", value_parser = factor)]
@@ -87,10 +85,22 @@ pub(crate) struct Args {
     json: bool,
 }
 
-fn wait(text: &str) -> Result<Wait, String> {
+/// Waits that the user names.
+#[derive(Clone, Debug)]
+enum Waits {
+    Kind(Wait),
+    /// Of a finding or cause with this id.
+    Of(String),
+}
+
+fn waits(text: &str) -> Result<Waits, String> {
+    let is_id = text.len() <= 4 && !text.chars().any(|it| it.is_ascii_lowercase());
     let known = || Wait::ALL.iter().map(|wait| wait.about().id);
     let found = Wait::ALL.iter().find(|wait| wait.about().id == text);
-    found.copied().ok_or_else(|| {
+    if is_id {
+        return Ok(Waits::Of(text.to_owned()));
+    }
+    found.copied().map(Waits::Kind).ok_or_else(|| {
         let nearest = terminal::nearest(text, known());
         match nearest {
             Some(nearest) => format!("there is no such wait; did you mean {nearest}?"),
@@ -293,11 +303,15 @@ fn process<'a>(analysis: &'a Analysis, number: &str) -> Option<(ProcessNumber, &
 /// Returns the changes that the user asks for.
 fn asked(args: &Args, analysis: &Analysis, findings: &Findings) -> anyhow::Result<Vec<Asked>> {
     let mut list = Vec::new();
-    for &wait in &args.without {
-        let title = wait.about().title;
-        list.push(Asked { words: format!("without {title}"), changes: without(wait, None) });
-    }
-    for id in &args.finding {
+    for waits in &args.without {
+        let id = match waits {
+            Waits::Of(id) => id,
+            Waits::Kind(wait) => {
+                let words = format!("without {}", wait.about().title);
+                list.push(Asked { words, changes: without(*wait, None) });
+                continue;
+            }
+        };
         let Some(named) = findings.named(id) else {
             bail!("the run has no finding {id}; dwell analyze lists {}", findings.listed().len());
         };
@@ -561,7 +575,7 @@ fn capital(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, factor, wait};
+    use super::{Waits, count, factor, waits};
 
     #[test]
     fn names_and_numbers() {
@@ -571,7 +585,8 @@ mod tests {
         assert!(factor("relax=-1").is_err());
         assert_eq!(count("halo.c:33=8"), Ok(("halo.c:33".into(), 8)));
         assert!(count("halo.c:33=0").is_err());
-        assert!(wait("wait_for_progress").is_ok());
-        assert!(wait("wait_for_progres").unwrap_err().contains("did you mean wait_for_progress?"));
+        assert!(matches!(waits("wait_for_progress"), Ok(Waits::Kind(_))));
+        assert!(matches!((waits("12"), waits("A")), (Ok(Waits::Of(_)), Ok(Waits::Of(_)))));
+        assert!(waits("wait_for_progres").unwrap_err().contains("did you mean wait_for_progress?"));
     }
 }

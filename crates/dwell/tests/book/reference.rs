@@ -43,8 +43,8 @@ fn reference_of_commands() {
         ("Measure", &["run", "doctor", "recover", "score", "ls"][..]),
         ("Understand", &["analyze", "report", "view", "timeline", "whatif", "compare"]),
         ("Look inside, hand over", &["info", "print", "export", "mcp"]),
-        ("Prepare programs", &["link-flags", "compile-flags", "instrument", "compile"]),
-        ("Others", &["demo", "synth", "completions", "man"]),
+        ("Prepare programs", &["build"]),
+        ("Others", &["demo", "completions", "man"]),
     ];
     let grouped: BTreeSet<&str> = groups.iter().flat_map(|it| it.1.iter().copied()).collect();
     let all: BTreeSet<&str> = top.commands.iter().map(String::as_str).collect();

@@ -21,19 +21,22 @@ fn help_says_what_each_command_does() {
         ("help-man.txt", &["man", "--help"]),
         ("help-completions.txt", &["completions", "--help"]),
         ("help-doctor.txt", &["doctor", "--help"]),
-        ("help-instrument.txt", &["instrument", "--help"]),
-        ("help-compile.txt", &["compile", "--help"]),
+        ("help-build-sources.txt", &["build", "sources", "--help"]),
+        ("help-build.txt", &["build", "--help"]),
+        ("help-build-flags.txt", &["build", "flags", "--help"]),
+        ("help-ls.txt", &["ls", "--help"]),
+        ("help-mcp.txt", &["mcp", "--help"]),
         ("help-print.txt", &["print", "--help"]),
         ("help-info.txt", &["info", "--help"]),
         ("help-analyze.txt", &["analyze", "--help"]),
         ("help-timeline.txt", &["timeline", "--help"]),
         ("help-whatif.txt", &["whatif", "--help"]),
-        ("help-synth.txt", &["synth", "--help"]),
-        ("help-synth-sor.txt", &["synth", "sor", "--help"]),
-        ("help-synth-halo.txt", &["synth", "halo", "--help"]),
-        ("help-synth-ring.txt", &["synth", "ring", "--help"]),
-        ("help-synth-srumma.txt", &["synth", "srumma", "--help"]),
-        ("help-synth-random.txt", &["synth", "random", "--help"]),
+        ("synth.txt", &["synth", "--help"]),
+        ("synth-sor.txt", &["synth", "sor", "--help"]),
+        ("synth-halo.txt", &["synth", "halo", "--help"]),
+        ("synth-ring.txt", &["synth", "ring", "--help"]),
+        ("synth-srumma.txt", &["synth", "srumma", "--help"]),
+        ("synth-random.txt", &["synth", "random", "--help"]),
     ] {
         let output = dwell(args);
         assert!(output.status.success());
@@ -196,20 +199,20 @@ fn timelines_show_who_waits_when() {
     ok(&["synth", "sor", "--ranks", "4", "-o", name]);
     let list = ok(&["analyze", name, "--full"]);
     let text = ok(&["timeline", name]);
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(
         text.contains("Rank 3") && text.contains('#') && text.contains("which meanwhile"),
         "{text}"
     );
     // The index is there now, and says the same.
     assert_eq!(ok(&["timeline", name]), text);
-    let worst = ok(&["timeline", name, "--finding", "1", "--width", "120"]);
-    assert!(worst.contains("instance 1 of"), "{worst}");
+    let worst = ok(&["timeline", name, "--finding", "1:2"]);
+    assert!(worst.contains("instance 2 of"), "{worst}");
     // Numbers are those of the list.
     for number in ["1", "2"] {
         let line = list.lines().find_map(|it| it.strip_prefix(&format!("{number}. "))).unwrap();
         let call = line.split_whitespace().next().unwrap();
-        let head = ok(&["timeline", name, "--finding", number, "--width", "120"]);
+        let head = ok(&["timeline", name, "--finding", number]);
         assert!(head.lines().next().unwrap().contains(call), "{line}: {head}");
     }
     let none = dwell(&["timeline", name, "--finding", "99"]);
@@ -217,7 +220,7 @@ fn timelines_show_who_waits_when() {
     let late = dwell(&["timeline", name, "--from", "1h"]);
     assert!(String::from_utf8_lossy(&late.stderr).contains("the span is empty"));
     let file = home.path().join("picture.svg");
-    ok(&["timeline", name, "--svg", file.to_str().unwrap(), "--rows", "1-2"]);
+    ok(&["timeline", name, "-o", file.to_str().unwrap(), "--locations", "1,2"]);
     let picture = std::fs::read_to_string(&file).unwrap();
     assert!(
         picture.starts_with("<svg") && picture.contains("Rank 2") && !picture.contains("Rank 3")
@@ -226,16 +229,16 @@ fn timelines_show_who_waits_when() {
 
 /// A pipe that no process writes to and a device that never ends are refused as sources, and as included files.
 #[test]
-fn instrument_reads_regular_files_only() {
+fn build_reads_regular_files_only() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe.f90");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for (source, what) in [(path(&pipe), "a named pipe"), ("/dev/zero", "a device")] {
-        let output = dwell(&["instrument", "--free", source]);
+        let output = dwell(&["build", "sources", "--form=free", source]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(text(&output.stderr).contains(what), "{output:?}");
     }
     let source = folder.path().join("main.f90");
     std::fs::write(&source, "program p\n  include 'pipe.f90'\nend program\n").unwrap();
-    assert!(dwell(&["instrument", path(&source)]).status.success());
+    assert!(dwell(&["build", "sources", path(&source)]).status.success());
 }

@@ -137,7 +137,8 @@ fn mistakes_say_what_where_and_what_to_do() {
 /// Returns the names of the commands from the help text.
 fn commands() -> Vec<String> {
     let help = text(&dwell(Path::new("."), &[], &["--help"]).stdout);
-    let list = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let list = help.split("commands:").skip(1).collect::<String>();
+    let list = list.split("Options:").next().unwrap();
     let words = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names: Vec<String> =
         words.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();

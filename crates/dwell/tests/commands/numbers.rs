@@ -164,7 +164,7 @@ impl Analysed {
             let of_list = list.iter().find(|it| it["change"] == head.as_str());
             let of_list = of_list.unwrap_or_else(|| panic!("{head}: {list:?}"));
             if id == 1 {
-                let asked = answered(&["whatif", self.path(), "--json", "--finding", "1"]);
+                let asked = answered(&["whatif", self.path(), "--json", "--without", "1"]);
                 assert_eq!(**of_list, asked);
             }
             let Some(gain) = entry.gain.as_ref().and_then(|it| it.seconds) else { continue };
@@ -221,7 +221,7 @@ impl Analysed {
     /// The page has the same ids, and its bar the same part of waits as its sentence.
     fn is_shown(&self) {
         let file = self.directory.join("run.html");
-        said(&["export", self.path(), "--html", "-o", path(&file)]);
+        said(&["export", self.path(), "--format=html", "-o", path(&file)]);
         let answers = answers_in(&file);
         let overview = &answers["runs/0/overview"];
         let written = serde_json::to_value(&self.findings).unwrap();

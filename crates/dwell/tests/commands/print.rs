@@ -103,13 +103,13 @@ fn measured() -> Vec<PathBuf> {
 /// Options for the same section of both programs.
 const SECTIONS: &[(&[&str], &[&str])] = &[
     (&[], &[]),
-    (&["-G"], &["-d"]),
-    (&["-I"], &["--anchor"]),
-    (&["-M"], &["--mappings"]),
-    (&["-C"], &["--clock-offsets"]),
-    (&["-M", "-C"], &["--mappings", "--clock-offsets"]),
+    (&["-G"], &["-s", "definitions"]),
+    (&["-I"], &["-s", "anchor"]),
+    (&["-M"], &["-s", "mappings"]),
+    (&["-C"], &["-s", "clock-offsets"]),
+    (&["-M", "-C"], &["-s", "mappings,clock-offsets"]),
     (&["-L", "1"], &["-l", "1"]),
-    (&["-M", "-L", "1"], &["--mappings", "-l", "1"]),
+    (&["-M", "-L", "1"], &["-s", "mappings", "-l", "1"]),
 ];
 
 #[test]
@@ -135,8 +135,8 @@ fn every_record_looks_as_in_otf2_print() {
         theirs.push("--no-snapshots");
         compare(&scratch.0, &theirs, ours);
     }
-    compare(&scratch.0, &[], &["--events", "--snapshots"]);
-    compare(&scratch.0, &["-A"], &["--anchor", "-d", "--events", "--snapshots"]);
+    compare(&scratch.0, &[], &["-s", "events,snapshots"]);
+    compare(&scratch.0, &["-A"], &["-s", "anchor,definitions,events,snapshots"]);
     compare(
         &scratch.0,
         &["--no-snapshots", "--time", "1000100", "1000600"],
@@ -148,7 +148,7 @@ fn every_record_looks_as_in_otf2_print() {
 fn the_archive_has_every_record() {
     let (scratch, _) = everything("complete");
     let mut seen = BTreeSet::new();
-    for object in json(&scratch.0, &["--all"]) {
+    for object in json(&scratch.0, &["-s", "all"]) {
         for family in ["record", "definition", "snapshot", "marker_record"] {
             if let Some(kind) = object[family].as_str() {
                 seen.insert((family, kind.to_owned()));
@@ -168,7 +168,7 @@ fn the_archive_has_every_record() {
 }
 
 fn json(archive: &Path, args: &[&str]) -> Vec<Value> {
-    let args = [args, &["--format", "json"]].concat();
+    let args = [args, &["--json"]].concat();
     let text = String::from_utf8(printed(archive, &args)).expect("JSON is UTF-8");
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
@@ -242,8 +242,12 @@ fn filters_select_what_they_say() {
 #[test]
 fn text_and_json_have_the_same_records() {
     let (scratch, _) = everything("both");
-    for args in [&["--by-location"][..], &["-d"], &["--markers"], &["--snapshots", "--by-location"]]
-    {
+    for args in [
+        &["--by-location"][..],
+        &["-s", "definitions"],
+        &["-s", "markers"],
+        &["-s", "snapshots", "--by-location"],
+    ] {
         let objects = json(&scratch.0, args).len();
         let text = printed(&scratch.0, args);
         let records = lines(&text).iter().filter(|line| !line.starts_with([' ', '=', '-'])).count();
@@ -275,8 +279,8 @@ fn check(archive: &Path, args: &[&str], code: i32, says: &str) -> Vec<String> {
 
 #[test]
 fn damage_is_told_and_the_rest_is_printed() {
-    let merged = &["--format", "json"][..];
-    let by_location = &["--format", "json", "--by-location"][..];
+    let merged = &["--json"][..];
+    let by_location = &["--json", "--by-location"][..];
 
     let (archive, events) = damaged("cut", "traces/1.evt", cut);
     for args in [merged, by_location] {
@@ -295,12 +299,12 @@ fn damage_is_told_and_the_rest_is_printed() {
     }
 
     let (archive, _) = damaged("local", "traces/1.def", cut);
-    for args in [merged, by_location, &["--mappings"]] {
+    for args in [merged, by_location, &["-s", "mappings"]] {
         assert!(check(&archive.0, args, 1, "traces/1.def").len() > 3);
     }
 
     let (archive, _) = damaged("global", "traces.def", cut);
-    let printed = check(&archive.0, &["-d"], 1, "traces.def");
+    let printed = check(&archive.0, &["-s", "definitions"], 1, "traces.def");
     assert!(printed.iter().any(|line| line.starts_with("STRING ")));
 }
 
@@ -353,7 +357,7 @@ fn what_stands_behind_damage_is_printed() {
     let at = (2 << 18) + 5_000;
     bytes[at..at + 64].fill(0xFF);
     fs::write(&path, bytes).expect("the file can be written");
-    for args in [&["--format", "json"][..], &["--format", "json", "--from", "20000"]] {
+    for args in [&["--json"][..], &["--json", "--from", "20000"]] {
         let printed = check(&archive.0, args, 1, "traces/0.evt: location 0: byte ");
         assert!(printed.last().is_some_and(|line| line.contains(":80999,")), "{args:?}");
         let first = if args.len() == 2 { 1_000 } else { 20_000 };
@@ -377,21 +381,15 @@ fn the_help_explains_every_option() {
     let output = Command::new(env!("CARGO_BIN_EXE_dwell")).args(["print", "--help"]).output();
     let help = String::from_utf8(output.expect("help is printed").stdout).expect("UTF-8");
     for option in [
-        "--events",
-        "--definitions",
-        "--anchor",
-        "--mappings",
-        "--clock-offsets",
-        "--markers",
-        "--snapshots",
-        "--all",
-        "--location",
+        "--sections",
+        "clock-offsets",
+        "--locations",
         "--by-location",
         "--from",
         "--to",
         "--record",
         "--limit",
-        "--format",
+        "--json",
         "Examples:",
     ] {
         assert!(help.contains(option), "{option}");

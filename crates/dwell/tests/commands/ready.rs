@@ -26,8 +26,8 @@ fn commands_analyse_the_newest_run_and_say_so_in_a_line() {
         &["whatif"],
         &["compare", "before", "before"],
         &["export", "-o", "run.html"],
-        &["export", "--parquet", "tables"],
-        &["export", "--perfetto", "trace"],
+        &["export", "--format=parquet", "-o", "tables"],
+        &["export", "--format=perfetto", "-o", "trace"],
         &["timeline", "before/traces.otf2"],
     ];
     for command in commands {
@@ -82,7 +82,7 @@ fn runs_that_are_not_complete_are_refused_wherever_they_are_named() {
         &["report", "killed"],
         &["timeline", "killed"],
         &["whatif", "killed"],
-        &["export", "killed", "--parquet", "tables"],
+        &["export", "killed", "--format=parquet", "-o", "tables"],
     ];
     for command in commands {
         let output = in_directory(home.path(), command);

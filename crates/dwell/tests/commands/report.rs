@@ -28,7 +28,7 @@ fn help_says_what_report_and_compare_do() {
     for (name, args) in [
         ("help-report.txt", &["report", "--help"][..]),
         ("help-compare.txt", &["compare", "--help"]),
-        ("help-synth-report.txt", &["synth", "report", "--help"]),
+        ("synth-report.txt", &["synth", "report", "--help"]),
     ] {
         golden(name, &text(&dwell(args, "100").stdout));
     }
@@ -43,7 +43,7 @@ fn texts_keep_to_the_width_and_have_no_colour_in_a_pipe() {
         for args in [
             vec!["report", path(&file)],
             vec!["report", path(&file), "--tree", "time", "--top", "2"],
-            vec!["report", path(&file), "--locations", "--path", "function_5"],
+            vec!["report", path(&file), "--spread", "--path", "function_5"],
             vec!["report", path(&file), "--metrics"],
         ] {
             let output = dwell(&args, columns);
@@ -57,7 +57,9 @@ fn texts_keep_to_the_width_and_have_no_colour_in_a_pipe() {
             }
         }
     }
-    let coloured = dwell(&["report", path(&file), "--color", "always"], "80");
+    let mut coloured = support::command("80");
+    coloured.env("CLICOLOR_FORCE", "1").args(["report", path(&file)]);
+    let coloured = coloured.output().unwrap();
     assert!(text(&coloured.stdout).contains('\u{1b}'));
 }
 
@@ -237,7 +239,14 @@ fn messages_say_what_to_do() {
     for (args, expected) in [
         (vec!["report", file, "--metric", "nonsense"], "--metrics lists them"),
         (vec!["report", file, "--path", "nonsense"], "no call path `nonsense`"),
-        (vec!["report", file, "--write", "x.cubex"], "--write needs --cut PATH or --merge"),
+        (vec!["export", file, "-o", "x.cubex"], "a report needs --path PATH or --merge"),
+        (vec!["export", file, "-o", "x"], "the name says no format"),
+        (
+            vec!["export", file, "-o", "x.html", "--merge"],
+            "--path and --merge are for --format cubex",
+        ),
+        (vec!["report", file, "--color", "never"], "--color is gone: use NO_COLOR=1"),
+        (vec!["instrument", "x.f90"], "dwell instrument is gone: use dwell build sources"),
         (vec!["report", "nothing.cubex"], "nothing.cubex"),
     ] {
         let output = dwell(&args, "100");
@@ -264,7 +273,7 @@ fn tables_for_programs() {
         lines
     };
     assert_eq!(csv(&[])[0], "value,share,imbalance,site,call_path");
-    assert_eq!(csv(&["--locations"])[0], "value,share,location");
+    assert_eq!(csv(&["--spread"])[0], "value,share,location");
     assert_eq!(csv(&["--metrics"])[0], "level,value,unit,metric_title,metric");
     let tree = csv(&["--tree", "time", "--top", "1000", "--depth", "100"]);
     assert_eq!(tree[0], "level,inclusive,share,own,site,call_path,call");
@@ -295,7 +304,7 @@ fn the_book_lists_the_columns_of_tables() {
     let page = std::fs::read_to_string(page).unwrap();
     let file = reference("mpi_waits/scout.cubex");
     for options in
-        [&[][..], &["--metric", "time"], &["--tree", "time"], &["--locations"], &["--metrics"]]
+        [&[][..], &["--metric", "time"], &["--tree", "time"], &["--spread"], &["--metrics"]]
     {
         let output = dwell(&[&["report", path(&file), "--json"], options].concat(), "100");
         let tables: Value = serde_json::from_slice(&output.stdout).unwrap();

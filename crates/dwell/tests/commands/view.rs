@@ -135,7 +135,7 @@ fn compare(file: &Path, seed: u64) {
             "report",
             path(file),
             "--json",
-            "--locations",
+            "--spread",
             "--metric",
             name,
             "--path",
@@ -198,7 +198,7 @@ fn an_exported_file_keeps_to_its_size_and_holds_everything() {
     let directory = tempfile::tempdir().unwrap();
     let archive = analysed(directory.path(), "random");
     let file = directory.path().join("run.html");
-    let output = dwell(&["export", path(&archive), "--html", "-o", path(&file)]);
+    let output = dwell(&["export", path(&archive), "--format=html", "-o", path(&file)]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(!text(&output.stdout).contains("did not fit"), "{}", text(&output.stdout));
     let whole = std::fs::read_to_string(&file).unwrap();
@@ -206,13 +206,21 @@ fn an_exported_file_keeps_to_its_size_and_holds_everything() {
     for outside in ["src=\"", "@import", "url(http"] {
         assert!(!whole.contains(outside), "{outside}");
     }
-    let small = dwell(&["export", path(&archive), "--html", "-o", path(&file), "--most", "100K"]);
+    let small = dwell(&[
+        "export",
+        path(&archive),
+        "--format=html",
+        "-o",
+        path(&file),
+        "--max-size",
+        "100K",
+    ]);
     assert!(text(&small.stdout).contains("did not fit"), "{}", text(&small.stdout));
     let size = std::fs::metadata(&file).unwrap().len();
     assert!(size < 300_000 && size < whole.len() as u64, "{size}");
     // The same twice.
     let again = directory.path().join("again.html");
-    dwell(&["export", path(&archive), "--html", "-o", path(&again)]);
+    dwell(&["export", path(&archive), "--format=html", "-o", path(&again)]);
     assert!(std::fs::read_to_string(again).unwrap() == whole);
 }
 

@@ -1,4 +1,4 @@
-//! ARMCI and Global Arrays over Open MPI, linked with the hooks of `dwell link-flags`.
+//! ARMCI and Global Arrays over Open MPI, linked with the hooks of `dwell build flags`.
 //!
 //! Needs `libarmci-openmpi.a`, `libga-openmpi.a` and `mpicc.openmpi`; without them the tests say so and pass,
 //! unless `DWELL_REQUIRE_ARMCI=1`.
@@ -42,7 +42,7 @@ fn compile(
     let mut options: Vec<String> = Vec::new();
     if let Some(runtime) = runtime {
         let folder = lab.path("hooks");
-        let command = ["link-flags", runtime, "-o"].map(OsStr::new);
+        let command = ["build", "flags", runtime, "-o"].map(OsStr::new);
         let output = lab.dwell(&[&command[..], &[folder.as_os_str()]].concat());
         assert!(output.status.success(), "{output:?}");
         options.push(String::from_utf8(output.stdout).unwrap().trim().to_owned());

@@ -1,4 +1,4 @@
-//! Coarrays by source: programs that `dwell compile` instrumented, compiled by gfortran and run on OpenCoarrays.
+//! Coarrays by source: programs that `dwell build` instrumented, compiled by gfortran and run on OpenCoarrays.
 //!
 //! The calls of OpenCoarrays are recorded at the same time, as another layer, so what was recorded by source is held
 //! against what was recorded by preload in the same run.
@@ -21,10 +21,10 @@ use crate::mpi::{Mpi, lines};
 use crate::trace::Trace;
 use crate::trial::{Program, Trials};
 
-/// Runs `dwell compile` in the folder of the lab.
+/// Runs `dwell build` in the folder of the lab.
 fn dwell_compile(lab: &Lab, arguments: &[&str]) -> Output {
     let mut dwell = Command::new(env!("CARGO_BIN_EXE_dwell"));
-    dwell.args(["compile", "--"]).args(arguments).current_dir(lab.path(""));
+    dwell.args(["build", "--"]).args(arguments).current_dir(lab.path(""));
     dwell.env("XDG_CACHE_HOME", lab.path("cache")).output().unwrap()
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn succeeded(output: &Output) -> String {
     text
 }
 
-/// Compiles a source as it is and instrumented. Returns both programs, and what `dwell compile` said.
+/// Compiles a source as it is and instrumented. Returns both programs, and what `dwell build` said.
 fn both(lab: &Lab, source: &Path, name: &str) -> (PathBuf, PathBuf, String) {
     let end = name.rsplit('.').next().unwrap();
     let copy = lab.path(name);
@@ -257,14 +257,19 @@ fn included_files_are_followed() {
     assert!(!output.status.success() && text.contains("p.f:5:"), "{text}");
 }
 
-/// `dwell instrument` writes files that compile by hand, and the C file that they need.
+/// `dwell build sources` writes files that compile by hand, and the C file that they need.
 #[test]
 fn instrumented_files_are_compiled_by_hand() {
     let Some((mpi, lab)) = open() else { return };
     let source = Lab::repository().join("tests/programs/coarrays/assignments.f90");
     let folder = lab.path("traced");
-    let words: [&OsStr; 4] =
-        ["instrument".as_ref(), source.as_os_str(), "-o".as_ref(), folder.as_os_str()];
+    let words: [&OsStr; 5] = [
+        "build".as_ref(),
+        "sources".as_ref(),
+        source.as_os_str(),
+        "-o".as_ref(),
+        folder.as_os_str(),
+    ];
     succeeded(&lab.dwell(&words));
     let c = folder.join("dwell_coarray.c");
     let object: OsString = folder.join("dwell_coarray.o").into();

@@ -1,4 +1,4 @@
-//! `dwell compile` inside builds: Makefiles, and CMake with Makefiles and with Ninja.
+//! `dwell build` inside builds: Makefiles, and CMake with Makefiles and with Ninja.
 //!
 //! Needs the same as the tests of coarrays by source, and `make`, `cmake` and `ninja`.
 
@@ -76,7 +76,7 @@ fn a_makefile_with_dwell_in_front_of_the_compiler() {
     let Some((mpi, lab)) = open() else { return };
     let folder = lab.path("make");
     write(&folder);
-    let compiler = format!("FC={} compile -- gfortran", env!("CARGO_BIN_EXE_dwell"));
+    let compiler = format!("FC={} build -- gfortran", env!("CARGO_BIN_EXE_dwell"));
     let said = run(&lab, &folder, &["make", &compiler]);
     assert!(said.contains("main.f90: 4 statements with coarrays, 4 separated"), "{said}");
     is_instrumented(&mpi, &lab, &folder.join("ring_make"));
@@ -94,7 +94,7 @@ fn cmake_with_makefiles_and_with_ninja() {
     let folder = lab.path("cmake");
     write(&folder);
     let launcher =
-        format!("-DCMAKE_Fortran_COMPILER_LAUNCHER={};compile;--", env!("CARGO_BIN_EXE_dwell"));
+        format!("-DCMAKE_Fortran_COMPILER_LAUNCHER={};build;--", env!("CARGO_BIN_EXE_dwell"));
     for generator in ["Unix Makefiles", "Ninja"] {
         let build = generator.replace(' ', "");
         let configure = [

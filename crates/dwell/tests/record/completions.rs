@@ -86,7 +86,12 @@ fn recorded(trace: &Trace, completes: Completes) -> Vec<Operation> {
 fn in_tables(lab: &Lab) -> Option<Vec<Operation>> {
     let tables = lab.path("tables");
     let experiment = lab.experiment();
-    let words = [OsStr::new("export"), experiment.as_os_str(), OsStr::new("--parquet")];
+    let words = [
+        OsStr::new("export"),
+        experiment.as_os_str(),
+        OsStr::new("--format=parquet"),
+        OsStr::new("-o"),
+    ];
     let output = lab.dwell(&[&words[..], &[tables.as_os_str()]].concat());
     assert!(output.status.success(), "{output:?}");
     let code = "import json, sys, pyarrow.parquet as it\n\

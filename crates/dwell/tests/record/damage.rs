@@ -454,7 +454,7 @@ fn scratch_directories_of_two_runs_do_not_meet() {
     let recover = |run: &Path, from: &[&PathBuf]| {
         let mut arguments = vec![OsStr::new("recover"), run.as_os_str()];
         for from in from {
-            arguments.extend([OsStr::new("--from"), from.as_os_str()]);
+            arguments.push(from.as_os_str());
         }
         let output = lab.dwell(&arguments);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

@@ -1,4 +1,4 @@
-//! Global Arrays from Fortran, linked with the hooks of `dwell link-flags`.
+//! Global Arrays from Fortran, linked with the hooks of `dwell build flags`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn compile(mpi: &Mpi, lab: &Lab, hooks: bool) -> Option<PathBuf> {
     command.arg("-I/usr/include").arg(source).arg("-o").arg(&program);
     if hooks {
         let folder = lab.path("hooks");
-        let flags = ["link-flags", "ga", "-o"].map(OsStr::new);
+        let flags = ["build", "flags", "ga", "-o"].map(OsStr::new);
         let output = lab.dwell(&[&flags[..], &[folder.as_os_str()]].concat());
         assert!(output.status.success(), "{output:?}");
         command.arg(String::from_utf8(output.stdout).unwrap().trim());

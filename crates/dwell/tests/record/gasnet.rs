@@ -1,4 +1,4 @@
-//! GASNet-EX, compiled with the header of `dwell compile-flags`.
+//! GASNet-EX, compiled with the header of `dwell build flags`.
 //!
 //! Needs GASNet-EX in the directory `DWELL_GASNET`, or where `cargo xtask install` puts it; without it the tests say so
 //! and pass, unless `DWELL_REQUIRE_GASNET=1`.
@@ -69,7 +69,7 @@ impl<'a> Gasnet<'a> {
         let mut flags = String::new();
         if hooked {
             let folder = lab.path("header");
-            let command = ["compile-flags", "gasnet", "-o"].map(OsStr::new);
+            let command = ["build", "flags", "gasnet", "-o"].map(OsStr::new);
             let output = lab.dwell(&[&command[..], &[folder.as_os_str()]].concat());
             assert!(output.status.success(), "{output:?}");
             flags = String::from_utf8(output.stdout).unwrap().trim().to_owned();

@@ -69,7 +69,7 @@ fn synchronisation_by_calls_is_recorded() {
     let procedures = object(&lab, "tests/programs/caf_procedures.f90");
     let source = Lab::repository().join("tests/programs/caf_sync_calls.f90");
     let mut dwell = Command::new(env!("CARGO_BIN_EXE_dwell"));
-    dwell.args(["compile", "--", "gfortran", "-g", "-fcoarray=lib", "-c"]).arg(source);
+    dwell.args(["build", "--", "gfortran", "-g", "-fcoarray=lib", "-c"]).arg(source);
     dwell.args(["-o", "calls.o"]).current_dir(lab.path(""));
     let said = succeeded(&dwell.env("XDG_CACHE_HOME", lab.path("cache")).output().unwrap());
     assert!(said.contains("11 statements with coarrays, 11 separated"), "{said}");

@@ -343,8 +343,7 @@ fn written(lab: &Lab) -> u64 {
 /// Checks that a filter which should halve a trace does so.
 fn halved(lab: &Lab, program: &Path, arguments: &[&OsStr], real: u64) {
     let (filter, half) = (lab.path("score.filter"), (real / 2).to_string());
-    let flags =
-        [OsStr::new("--max-size"), OsStr::new(&half), OsStr::new("--write"), filter.as_os_str()];
+    let flags = [OsStr::new("--max-size"), OsStr::new(&half), OsStr::new("-o"), filter.as_os_str()];
     let left = score(lab, &flags)["bytes_with_filter"].as_f64().unwrap();
     assert!(left <= real as f64 / 2.0, "{left} of {real}");
     let filtered = [OsStr::new("--filter"), filter.as_os_str(), program.as_os_str()];

@@ -163,7 +163,8 @@ impl Suite {
         compiler.args(["-O2", "-g", self.source, "-o"]).arg(&program);
         if self.linked {
             let mut flags = Command::new(bench.version(way).0);
-            let flags = process::output(flags.args(["link-flags", "armci", "-o"]).arg(&folder))?;
+            let flags =
+                process::output(flags.args(["build", "flags", "armci", "-o"]).arg(&folder))?;
             compiler.args(flags.split_whitespace());
         }
         process::output(compiler.args(self.libraries)).with_context(|| {

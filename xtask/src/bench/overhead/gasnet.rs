@@ -110,7 +110,7 @@ fn compile(bench: &Bench, gasnet: &Path, conduit: &str, name: &str, hooked: bool
     let mut flags = String::new();
     if hooked {
         let mut command = Command::new(&bench.dwell);
-        command.args(["compile-flags", "gasnet", "-o"]).arg(folder.join("header"));
+        command.args(["build", "flags", "gasnet", "-o"]).arg(folder.join("header"));
         flags = process::output(&mut command)?;
     }
     let mut make = Command::new("make");

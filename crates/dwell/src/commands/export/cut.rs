@@ -18,17 +18,25 @@ use crate::terminal::{line, note};
 #[command(next_help_heading = "OTF2")]
 pub(super) struct Part {
     /// Begin of the span to write, such as 1.5s or 20ms after the first event.
-    #[arg(long, requires = "otf2", value_parser = time, value_name = "TIME")]
+    #[arg(long, value_parser = time, value_name = "TIME")]
     from: Option<u64>,
     /// End of the span to write.
-    #[arg(long, requires = "otf2", value_parser = time, value_name = "TIME")]
+    #[arg(long, value_parser = time, value_name = "TIME")]
     to: Option<u64>,
     /// Locations to write, such as 0-15,32: numbers in the order of the report.
-    #[arg(long, requires = "otf2", value_delimiter = ',', value_parser = numbers, value_name = "LIST")]
+    #[arg(long, value_delimiter = ',', value_parser = numbers, value_name = "LIST")]
     locations: Vec<Range<u32>>,
     /// Calls to write, with everything that they call: a pattern such as `MPI_*` of names of regions.
-    #[arg(long, requires = "otf2", value_name = "PATTERN")]
-    calls: Option<String>,
+    #[arg(long, value_name = "PATTERN")]
+    regions: Option<String>,
+}
+
+impl Part {
+    /// Returns `true` if everything is written.
+    pub(super) fn is_whole(&self) -> bool {
+        let Self { from, to, locations, regions } = self;
+        from.is_none() && to.is_none() && locations.is_empty() && regions.is_none()
+    }
 }
 
 pub(super) fn run(path: &Path, to: &Path, part: &Part) -> anyhow::Result<ExitCode> {
@@ -38,7 +46,7 @@ pub(super) fn run(path: &Path, to: &Path, part: &Part) -> anyhow::Result<ExitCod
         from: part.from,
         to: part.to,
         locations: part.locations.clone(),
-        calls: part.calls.clone(),
+        calls: part.regions.clone(),
     };
     let bar = progress::bar(2 * events, "events");
     let copied = dwell_export::cut(&archive, &cut, to, &|events| bar.inc(events));

@@ -13,8 +13,10 @@ use crate::damage;
 use crate::output;
 use crate::terminal::{line, visible};
 
-pub(super) fn run(first: &Path, args: &Page) -> anyhow::Result<ExitCode> {
-    let file_name = args.output.as_deref().context("name a file to write with -o")?;
+/// Limit of the data before compression, unless the user says otherwise.
+const MOST: u64 = 32 << 20;
+
+pub(super) fn run(first: &Path, file_name: &Path, args: &Page) -> anyhow::Result<ExitCode> {
     let mut runs = Vec::new();
     for path in std::iter::once(first).chain(args.compare.iter().map(AsRef::as_ref)) {
         runs.push(view::open(path, &args.sources)?);
@@ -22,7 +24,7 @@ pub(super) fn run(first: &Path, args: &Page) -> anyhow::Result<ExitCode> {
     let place = || output::cannot(file_name);
     let new = output::create(file_name)?;
     let mut file = BufWriter::new(new.file());
-    let most = usize::try_from(args.most).unwrap_or(usize::MAX);
+    let most = usize::try_from(args.max_size.unwrap_or(MOST)).unwrap_or(usize::MAX);
     let exported = dwell_serve::export(runs, most, &mut file).with_context(place)?;
     file.flush().with_context(place)?;
     let size = new.file().metadata().with_context(place)?.len();

@@ -13,7 +13,7 @@ use otf2::{Archive, Definition, Error, EventRecord};
 
 use super::names::Names;
 use super::select::{self, Kinds, Window};
-use super::{Args, Printer, Section};
+use super::{Args, Part, Printer, Section};
 use crate::damage;
 use crate::terminal;
 
@@ -57,19 +57,18 @@ impl<'a, W: Write> Session<'a, W> {
 
     /// Prints everything that was asked for. Returns `false` if the archive is damaged.
     pub(super) fn print(mut self) -> Result<bool> {
-        let Args { definitions, anchor, mappings, clock_offsets, markers, snapshots, all, .. } =
-            *self.args;
-        let local = mappings || clock_offsets || all;
-        let other = definitions || anchor || local || markers || snapshots;
-        let events = self.args.events || all || !other;
-        if anchor || all {
+        let wants = |part| self.args.wants(part);
+        let (events, definitions) = (wants(Part::Events), wants(Part::Definitions));
+        let (markers, snapshots) = (wants(Part::Markers), wants(Part::Snapshots));
+        let local = wants(Part::Mappings) || wants(Part::ClockOffsets);
+        if wants(Part::Anchor) {
             self.begin(Section::Anchor)?;
             self.printer.anchor(&mut self.line, self.archive.anchor());
             self.write_line()?;
         }
         // All but the anchor speaks of things that are defined here.
         if definitions || local || events || markers || snapshots {
-            self.definitions(definitions || all)?;
+            self.definitions(definitions)?;
         }
         let locations = if local || events || snapshots {
             select::locations(&self.names.locations, &self.args.locations)?
@@ -95,11 +94,12 @@ impl<'a, W: Write> Session<'a, W> {
                 self.events_merged(&locations, window)?;
             }
         }
-        // Where they were not asked for, no heading needs to say that there are none.
-        if snapshots || (all && self.archive.anchor().snapshots > 0) {
+        // Where they were not asked for by name, no heading needs to say that there are none.
+        let by_name = self.args.sections.contains(&Part::Snapshots);
+        if by_name || (snapshots && self.archive.anchor().snapshots > 0) {
             self.snapshots(&locations, window)?;
         }
-        if markers || all {
+        if markers {
             self.markers(window)?;
         }
         self.out.flush()?;
@@ -154,8 +154,8 @@ impl<'a, W: Write> Session<'a, W> {
 
     fn local_definitions(&mut self, locations: &[LocationRef]) -> Result<()> {
         self.begin(Section::LocalDefinitions)?;
-        let mappings = self.args.mappings || self.args.all;
-        let clock_offsets = self.args.clock_offsets || self.args.all;
+        let (mappings, clock_offsets) =
+            (self.args.wants(Part::Mappings), self.args.wants(Part::ClockOffsets));
         for &location in locations {
             let mut reader = match self.archive.local_definitions(location) {
                 Ok(Some(reader)) => reader,

@@ -1,4 +1,4 @@
-//! Pixels for `--png`, drawn by resvg.
+//! Pixels for PNG files, drawn by resvg.
 //!
 //! resvg and the libraries that it needs take a ninth of the time of a build, for one option of one command. They are
 //! behind the feature `png`, with which releases are built.
@@ -9,7 +9,7 @@ pub(super) use drawn::from_svg;
 #[cfg(not(feature = "png"))]
 pub(super) fn from_svg(_: &str) -> anyhow::Result<Vec<u8>> {
     anyhow::bail!(
-        "this dwell was built without --png: write --svg instead, which browsers, LaTeX and Inkscape read, \
+        "this dwell was built without PNG: write .svg instead, which browsers, LaTeX and Inkscape read, \
          or build with `cargo build --release --features png`"
     )
 }
@@ -27,9 +27,7 @@ mod drawn {
         let mut options = usvg::Options::default();
         options.fontdb_mut().load_system_fonts();
         if options.fontdb.is_empty() {
-            note!(
-                "there is no font on this machine, so that the picture has no text; --svg has it"
-            );
+            note!("there is no font on this machine, so that the picture has no text; .svg has it");
         }
         // Any font is better than none.
         let first = options.fontdb.faces().find(|it| it.post_script_name.contains("Sans"));
@@ -63,6 +61,6 @@ mod tests {
     #[cfg(not(feature = "png"))]
     fn a_build_without_pixels_says_what_to_do() {
         let error = super::from_svg(PICTURE).unwrap_err().to_string();
-        assert!(error.contains("--svg") && error.contains("--features png"), "{error}");
+        assert!(error.contains(".svg") && error.contains("--features png"), "{error}");
     }
 }

@@ -28,8 +28,8 @@ fn an_export_of_a_damaged_report_says_so() {
         for args in [
             &["report", "bad.cubex"][..],
             &["compare", "good.cubex", "bad.cubex"],
-            &["export", "bad.cubex", "--html", "-o", "out.html"],
-            &["export", "good.cubex", "--compare", "bad.cubex", "--html", "-o", "out.html"],
+            &["export", "bad.cubex", "--format=html", "-o", "out.html"],
+            &["export", "good.cubex", "--compare", "bad.cubex", "--format=html", "-o", "out.html"],
         ] {
             let output = home.dwell(args);
             let wanted = if args[0] == "export" { 1 } else { 2 };
@@ -37,7 +37,7 @@ fn an_export_of_a_damaged_report_says_so() {
             assert!(said(&output).contains(member), "{member} {args:?}: {}", said(&output));
         }
     }
-    let output = home.dwell(&["export", "good.cubex", "--html", "-o", "out.html"]);
+    let output = home.dwell(&["export", "good.cubex", "--format=html", "-o", "out.html"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(output.stderr.is_empty(), "{}", said(&output));
 }
@@ -93,11 +93,11 @@ fn every_command_says_that_events_are_missing() {
     says(&["print", "run", "--to", "0"]);
     says(&["print", "run", "--by-location", "--limit", "1"]);
     says(&["print", "run", "--by-location", "--from", "1s"]);
-    says(&["timeline", "run", "--svg", "run.svg"]);
+    says(&["timeline", "run", "-o", "run.svg"]);
     says(&["whatif", "run"]);
-    says(&["export", "run", "--parquet", "tables"]);
-    says(&["export", "run", "--perfetto", "run.pftrace"]);
-    says(&["export", "run", "--otf2", "copy"]);
+    says(&["export", "run", "--format=parquet", "-o", "tables"]);
+    says(&["export", "run", "--format=perfetto", "-o", "run.pftrace"]);
+    says(&["export", "run", "--format=otf2", "-o", "copy"]);
     // The copy is sound by itself, and says of what it is one.
     says(&["info", "copy"]);
     let copy = Archive::open(home.path("copy")).unwrap();
@@ -107,7 +107,7 @@ fn every_command_says_that_events_are_missing() {
     says(&["report", "run"]);
     says(&["compare", "run", "run"]);
     says(&["timeline", "run"]);
-    says(&["export", "run", "--html", "-o", "run.html"]);
+    says(&["export", "run", "--format=html", "-o", "run.html"]);
     let listed = home.dwell(&["ls"]);
     assert!(said(&listed).lines().any(|it| it.contains("run") && it.ends_with("damaged")));
 }

@@ -29,7 +29,7 @@ fn caches_of_large_reports_replace_links() {
     let home = Home::with_large_report();
     CACHES.iter().for_each(|name| home.plant(name));
     let output =
-        home.dwell(&["export", "large.cubex", "--html", "-o", "x.html", "--max-size", "1K"]);
+        home.dwell(&["export", "large.cubex", "--format=html", "-o", "x.html", "--max-size", "1K"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(home.victim(), MINE);
     for name in &CACHES[..2] {
@@ -43,8 +43,8 @@ fn outputs_that_a_person_names_are_never_written_through_a_link() {
     let output = home.dwell(&["analyze", "run"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     for args in [
-        &["export", "run", "--html", "-o", "link"][..],
-        &["report", "run", "--merge", "--write", "link"],
+        &["export", "run", "--format=html", "-o", "link"][..],
+        &["export", "run", "--format=cubex", "--merge", "-o", "link"],
         &["synth", "report", "-o", "link"],
     ] {
         home.plant("link");
@@ -55,7 +55,7 @@ fn outputs_that_a_person_names_are_never_written_through_a_link() {
     }
     // A file is replaced.
     fs::write(home.path("file"), "old").unwrap();
-    let output = home.dwell(&["export", "run", "--html", "-o", "file"]);
+    let output = home.dwell(&["export", "run", "--format=html", "-o", "file"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(fs::read_to_string(home.path("file")).unwrap().starts_with("<!doctype html>"));
 }

@@ -20,7 +20,7 @@ fn a_pipe_in_place_of_a_report_is_refused() {
     for args in [
         &["report", "run"][..],
         &["view", "run", "--no-browser"],
-        &["export", "run", "--html", "-o", "out.html"],
+        &["export", "run", "--format=html", "-o", "out.html"],
         &["compare", "run", "good.cubex"],
         &["compare", "good.cubex", "run"],
         &["view", "good.cubex", "--compare", "run", "--no-browser"],
@@ -55,7 +55,7 @@ fn a_pipe_in_place_of_any_file_of_an_archive_is_no_wait() {
             &["print", "run", "--all"],
             &["info", "run"],
             &["report", "run"],
-            &["export", "run", "--html", "-o", "out.html"],
+            &["export", "run", "--format=html", "-o", "out.html"],
         ] {
             // That it ends is what counts; what it says is the matter of other tests.
             let output = home.dwell(args);
@@ -71,6 +71,6 @@ fn a_pipe_in_place_of_a_cache_is_no_wait() {
         pipe(&home.path(name));
     }
     let output =
-        home.dwell(&["export", "large.cubex", "--html", "-o", "x.html", "--max-size", "1K"]);
+        home.dwell(&["export", "large.cubex", "--format=html", "-o", "x.html", "--max-size", "1K"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
 }

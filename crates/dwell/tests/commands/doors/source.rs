@@ -45,7 +45,7 @@ fn answers(page: &Path) -> Value {
 fn exported(home: &Home, files: &[&str], more: &[&str]) -> (Vec<Result<String, String>>, String) {
     report(&home.path("case/run/trace.cubex"), files);
     let page = home.path("page.html");
-    let args = [&["export", "case/run", "--html", "-o", "page.html"][..], more].concat();
+    let args = [&["export", "case/run", "--format=html", "-o", "page.html"][..], more].concat();
     let output = home.dwell(&args);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let answers = answers(&page);
@@ -155,8 +155,15 @@ fn the_user_says_whose_source_may_be_shown() {
         exported(&home, &files, &["--source-path", private, "--source-path", "case/src"]);
     assert_eq!(found.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true, true]);
     assert!(told.contains("private/secret.c") && told.contains("case/src/kernel.c"), "{told}");
-    let output =
-        home.dwell(&["export", "case/run", "--html", "-o", "p.html", "--source-path", "nowhere"]);
+    let output = home.dwell(&[
+        "export",
+        "case/run",
+        "--format=html",
+        "-o",
+        "p.html",
+        "--source-path",
+        "nowhere",
+    ]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(said(&output).contains("nowhere"), "{}", said(&output));
 }

@@ -107,26 +107,26 @@ fn names_of_an_archive_are_shown_and_not_obeyed() {
     archive(&home.path("run"));
     for args in [
         &["print", "run"][..],
-        &["print", "run", "-d"],
-        &["print", "run", "--anchor"],
-        &["print", "run", "--all"],
+        &["print", "run", "-s", "definitions"],
+        &["print", "run", "-s", "anchor"],
+        &["print", "run", "-s", "all"],
         &["info", "run"],
         &["analyze", "run", "--full"],
         &["report", "run"],
         &["report", "run", "--tree", "time"],
-        &["report", "run", "--locations"],
+        &["report", "run", "--spread"],
     ] {
         let text = quiet(&home, args);
         match args[0] {
             "print" | "info" => assert!(text.contains(SHOWN), "{args:?}: {text}"),
             // What XML does not allow is not in a report of ours.
-            "report" if !args.contains(&"--locations") => {
+            "report" if !args.contains(&"--spread") => {
                 assert!(text.contains(r"\u{202e}esrever"), "{args:?}: {text}");
             }
             _ => {}
         }
     }
-    for args in [&["print", "run", "--all", "--format", "json"][..], &["info", "run", "--json"]] {
+    for args in [&["print", "run", "--sections=all", "--json"][..], &["info", "run", "--json"]] {
         let text = quiet(&home, args);
         assert!(text.contains(r"solve\u001b]0;owned\u0007"), "{args:?}: {text}");
         let json = text.lines().skip(1).collect::<Vec<_>>().join("\n");
@@ -193,15 +193,15 @@ fn names_of_a_report_are_shown_and_not_obeyed() {
         assert!(args[0] == "compare" || text.contains(r"solve\u{1b}"), "{args:?}: {text}");
     }
     for args in [
-        &["report", "a.cubex", "--locations"][..],
+        &["report", "a.cubex", "--spread"][..],
         &["report", "a.cubex", "--metrics"],
         &["report", "a.cubex", "--metrics", "--json"],
         &["report", "a.cubex", "--tree", "time", "--json"],
         &["report", "a.cubex", "--path", "solve"],
         &["report", "a.cubex", "--path", NAME],
         &["compare", "a.cubex", "b.cubex", "--json"],
-        &["report", "a.cubex", "--merge", "--write", "m.cubex"],
-        &["export", "a.cubex", "--html", "-o", "a.html"],
+        &["export", "a.cubex", "--format=cubex", "--merge", "-o", "m.cubex"],
+        &["export", "a.cubex", "--format=html", "-o", "a.html"],
     ] {
         quiet(&home, args);
     }
@@ -245,5 +245,5 @@ fn names_in_findings_are_shown_and_not_obeyed() {
     let text = quiet(&home, &["analyze", "run", "--json"]);
     assert!(text.contains(r"R\nfake") && text.contains(r"\u202e\u001b[31m\u0007"), "{text}");
     quiet(&home, &["report", "run"]);
-    quiet(&home, &["export", "run", "--html", "-o", "run.html"]);
+    quiet(&home, &["export", "run", "--format=html", "-o", "run.html"]);
 }

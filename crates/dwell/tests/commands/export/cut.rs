@@ -80,7 +80,7 @@ fn a_span_of_a_run_is_an_archive_with_the_waits_of_the_run() {
             (about["first_time"].as_u64().unwrap(), about["last_time"].as_u64().unwrap());
         let (from, to) = ((last - first) / 10 * 3, (last - first) / 10 * 7);
         let times = (format!("{from}ns"), format!("{to}ns"));
-        export(&run, &["--otf2", path(&part), "--from", &times.0, "--to", &times.1]);
+        export(&run, &["--format=otf2", "-o", path(&part), "--from", &times.0, "--to", &times.1]);
         let found = balanced(&part, first + from..=first + to);
         assert!(found.values().all(|it| it.0 > 1), "{name}: {found:?}");
         printed(&part);
@@ -96,8 +96,8 @@ fn a_span_of_a_run_is_an_archive_with_the_waits_of_the_run() {
         }
         // Waits whose calls lie in the span, and began late enough for what they waited for to lie there too.
         let (all, cut) = (directory.path().join("all"), directory.path().join("cut"));
-        export(&run, &["--parquet", path(&all)]);
-        export(&part, &["--parquet", path(&cut)]);
+        export(&run, &["--format=parquet", "-o", path(&all)]);
+        export(&part, &["--format=parquet", "-o", path(&cut)]);
         let patterns =
             "('late_sender', 'late_receiver', 'nxn_wait', 'barrier_wait', 'late_partner')";
         let waits = |table: &Path, later: u64| {
@@ -126,7 +126,7 @@ fn a_cut_without_limits_is_the_archive() {
         let (run, part) =
             (directory.path().join(name), directory.path().join(format!("{name}-part")));
         copy(&archives.join(name), &run);
-        let told = export(&run, &["--otf2", path(&part)]);
+        let told = export(&run, &["--format=otf2", "-o", path(&part)]);
         let (before, after) = (info(&run), info(&part));
         for of in ["events", "records", "locations", "first_time", "last_time", "creator"] {
             assert_eq!(after[of], before[of], "{name}: {of}: {told}");
@@ -147,7 +147,10 @@ fn locations_and_calls_are_chosen() {
     let directory = tempfile::tempdir().unwrap();
     let (run, part) = (directory.path().join("run"), directory.path().join("part"));
     synthetic(&run, &["random", "--ranks", "6", "--segments", "10", "--operations", "20"]);
-    export(&run, &["--otf2", path(&part), "--locations", "1-2,4", "--calls", "shmem_get*"]);
+    export(
+        &run,
+        &["--format=otf2", "-o", path(&part), "--locations", "1-2,4", "--regions", "shmem_get*"],
+    );
     let found = balanced(&part, 0..=u64::MAX);
     let with_events: Vec<u64> = found.iter().filter(|it| it.1.1 > 0).map(|it| *it.0).collect();
     assert_eq!(with_events, [1, 2, 4]);
@@ -158,10 +161,10 @@ fn locations_and_calls_are_chosen() {
     printed(&part);
     analyzed(&part);
 
-    let again = dwell(&["export", path(&run), "--otf2", path(&part)]);
+    let again = dwell(&["export", path(&run), "--format=otf2", "-o", path(&part)]);
     assert_eq!(again.status.code(), Some(2), "an archive is not overwritten");
     let late = directory.path().join("late");
-    let output = dwell(&["export", path(&run), "--otf2", path(&late), "--from", "1h"]);
+    let output = dwell(&["export", path(&run), "--format=otf2", "-o", path(&late), "--from", "1h"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(!late.exists(), "nothing is written: {}", text(&output.stderr));
 }
@@ -178,10 +181,12 @@ fn a_damaged_archive_is_exported_up_to_the_damage() {
     std::fs::write(&file, bytes).unwrap();
     let (tables, trace) = (directory.path().join("tables"), directory.path().join("run.pftrace"));
     let part = directory.path().join("part");
-    for args in
-        [["--parquet", path(&tables)], ["--perfetto", path(&trace)], ["--otf2", path(&part)]]
-    {
-        let output = dwell(&["export", path(&run), args[0], args[1]]);
+    for args in [
+        ["--format=parquet", "-o", path(&tables)],
+        ["--format=perfetto", "-o", path(&trace)],
+        ["--format=otf2", "-o", path(&part)],
+    ] {
+        let output = dwell(&[&["export", path(&run)], &args[..]].concat());
         let told = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {told}");
         assert!(told.contains("damaged: ") && told.contains("2.evt"), "{args:?}: {told}");

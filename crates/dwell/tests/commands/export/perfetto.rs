@@ -38,11 +38,11 @@ fn a_trace_of_perfetto_has_all_calls_waits_and_operations() {
         let run = directory.path().join(name);
         let truth = synthetic(&run, args);
         let file = directory.path().join(format!("{name}.pftrace"));
-        export(&run, &["--perfetto", path(&file)]);
+        export(&run, &["--format=perfetto", "-o", path(&file)]);
         let Some(found) = read(&file) else { return };
         let total = |of: &str| truth["totals"][of].as_i64().unwrap();
         let tables = directory.path().join(format!("{name}-tables"));
-        let told = export(&run, &["--parquet", path(&tables)]);
+        let told = export(&run, &["--format=parquet", "-o", path(&tables)]);
         let told = told.lines().find_map(|it| it.split_once("waits.parquet: ")).unwrap().1;
         let waits: i64 = told.replace(',', "").trim_end_matches(" rows").parse().unwrap();
         let info: Value =
@@ -77,7 +77,7 @@ fn recorded_archives_become_traces_of_perfetto_whose_bytes_do_not_depend_on_thre
         let mut all = Vec::new();
         for threads in ["1", "3"] {
             let file = run.join(format!("{threads}.pftrace"));
-            let args = ["export", path(&run), "--perfetto", path(&file)];
+            let args = ["export", path(&run), "--format=perfetto", "-o", path(&file)];
             let output = command("100").args(args).env("RAYON_NUM_THREADS", threads).output();
             let output = output.unwrap();
             assert!(output.status.success(), "{}", text(&output.stderr));

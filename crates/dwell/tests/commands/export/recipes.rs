@@ -13,7 +13,7 @@ fn recipes_print_what_the_book_says() {
     let args = ["random", "--ranks", "8", "--segments", "20", "--operations", "40"];
     synthetic(&run, &args);
     let tables = directory.path().join("tables");
-    export(&run, &["--parquet", tables.to_str().unwrap(), "--events"]);
+    export(&run, &["--format=parquet", "-o", tables.to_str().unwrap(), "--events"]);
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/recipes.md");
     let page = page.canonicalize().unwrap();
     let output = python.arg(script("recipes.py")).arg(&page).current_dir(directory.path());

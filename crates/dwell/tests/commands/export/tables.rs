@@ -79,7 +79,7 @@ fn all_readers_find_what_synthetic_runs_have() {
         let run = directory.path().join(name);
         let tables = directory.path().join(format!("{name}-tables"));
         let truth = synthetic(&run, args);
-        export(&run, &["--parquet", path(&tables), "--events"]);
+        export(&run, &["--format=parquet", "-o", path(&tables), "--events"]);
         let Some(found) = read(&tables) else { return };
         check_columns(&found, true);
         let total = |of: &str| truth["totals"][of].as_i64().unwrap();
@@ -171,7 +171,7 @@ fn recorded_archives_of_all_runtimes_become_tables() {
         copy(&entry.path(), &run);
         analyzed(&run);
         let tables = run.join("tables");
-        let told = export(&run, &["--parquet", path(&tables), "--events"]);
+        let told = export(&run, &["--format=parquet", "-o", path(&tables), "--events"]);
         let info: Value =
             serde_json::from_slice(&dwell(&["info", path(&run), "--json"]).stdout).unwrap();
         let events = info["events"].as_u64().unwrap();
@@ -209,7 +209,7 @@ fn tables_have_the_same_bytes_for_any_number_of_threads() {
     let mut all = Vec::new();
     for threads in ["1", "5"] {
         let tables = directory.path().join(threads);
-        let args = ["export", path(&run), "--parquet", path(&tables), "--events"];
+        let args = ["export", path(&run), "--format=parquet", "-o", path(&tables), "--events"];
         let output = command("100").args(args).env("RAYON_NUM_THREADS", threads).output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
         let of = |name| std::fs::read(tables.join(format!("{name}.parquet"))).unwrap();
@@ -226,9 +226,9 @@ fn an_archive_without_dependency_log_is_analysed_again() {
     let run = directory.path().join("run");
     synthetic(&run, &["ring", "--ranks", "4", "--steps", "10"]);
     let (first, second) = (directory.path().join("first"), directory.path().join("second"));
-    export(&run, &["--parquet", path(&first)]);
+    export(&run, &["--format=parquet", "-o", path(&first)]);
     std::fs::remove_dir_all(run.join("dwell-dependencies")).unwrap();
-    export(&run, &["--parquet", path(&second)]);
+    export(&run, &["--format=parquet", "-o", path(&second)]);
     for name in ["waits.parquet", "operations.parquet"] {
         assert!(
             std::fs::read(first.join(name)).unwrap() == std::fs::read(second.join(name)).unwrap()
@@ -237,7 +237,7 @@ fn an_archive_without_dependency_log_is_analysed_again() {
     assert!(!first.join("events.parquet").exists(), "events are written on request only");
     std::fs::remove_file(run.join("trace.cubex")).unwrap();
     let third = directory.path().join("third");
-    let output = dwell(&["export", path(&run), "--parquet", path(&third)]);
+    let output = dwell(&["export", path(&run), "--format=parquet", "-o", path(&third)]);
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stderr).contains("not analysed yet"), "{}", text(&output.stderr));
     let of = |tables: &Path| std::fs::read(tables.join("waits.parquet")).unwrap();

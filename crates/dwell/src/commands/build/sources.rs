@@ -1,4 +1,4 @@
-//! `dwell instrument`: calls of the recorder in Fortran sources with coarrays.
+//! `dwell build sources`: calls of the recorder in Fortran sources with coarrays.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -12,15 +12,15 @@ use dwell_fortran::scan::Form;
 use crate::fortran::{Sources, write};
 use crate::terminal::{say, visible};
 
-/// Arguments of `dwell instrument`.
+/// Arguments of `dwell build sources`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Calls are inserted around remote reads and writes and around image control statements; every byte of the source \
     stays. Compile and link the files of DIR in place of the sources, with the C file that is written beside them:\n\n  \
-    dwell instrument -o traced solver.f90 grid.f90\n  \
+    dwell build sources -o traced solver.f90 grid.f90\n  \
     ftn -c traced/grid.f90 traced/solver.f90 && cc -c traced/dwell_coarray.c\n  \
     ftn -o solver grid.o solver.o dwell_coarray.o\n\n\
-    A program runs without Dwell as before. `dwell compile` does all of this inside a build. Programs that are \
+    A program runs without Dwell as before. `dwell build -- COMPILER` does all of this inside a build. Programs that are \
     compiled by gfortran and linked with OpenCoarrays need neither: their calls are recorded as they are."
 )]
 pub(crate) struct Args {
@@ -33,12 +33,9 @@ pub(crate) struct Args {
     /// Directory in which included files are looked for, after that of the source. May be given several times.
     #[arg(short = 'I', long = "include", value_name = "DIR")]
     include: Vec<PathBuf>,
-    /// Take all files for fixed form, whatever their names.
-    #[arg(long, conflicts_with = "free")]
-    fixed: bool,
-    /// Take all files for free form, whatever their names.
-    #[arg(long)]
-    free: bool,
+    /// Take all files for this form, whatever their names.
+    #[arg(long, value_name = "FORM", value_parser = ["fixed", "free"])]
+    form: Option<String>,
 }
 
 /// Name of the file with the procedures that inserted calls name.
@@ -48,10 +45,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.output.is_none() && args.files.len() > 1 {
         bail!("there are several files: give a directory for them with --output DIR");
     }
-    let form = |path: &Path| match (args.fixed, args.free) {
-        (true, _) => Form::Fixed,
-        (_, true) => Form::Free,
-        _ => Form::of_name(&path.to_string_lossy()),
+    let form = |path: &Path| match args.form.as_deref() {
+        Some("fixed") => Form::Fixed,
+        Some(_) => Form::Free,
+        None => Form::of_name(&path.to_string_lossy()),
     };
     let mut sources = Sources::new(args.include.clone());
     for path in &args.files {

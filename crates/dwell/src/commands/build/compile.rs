@@ -1,4 +1,4 @@
-//! `dwell compile`: instruments Fortran sources on their way into a compiler.
+//! `dwell build -- COMPILER`: instruments Fortran sources on their way into a compiler.
 //!
 //! The compiler gets copies of the sources under the same base names, so that objects keep their names, and its other
 //! arguments as they are. The procedures that inserted calls name are merged into each object, so that it links like
@@ -10,53 +10,37 @@ mod arguments;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
-use std::{env, fs};
 
 use anyhow::{Context, Result};
 use dwell_fortran::Report;
 use dwell_fortran::scan::Form;
 
-use super::instrument::tell;
-use super::link_flags::{cache, compile};
+use super::cache;
+use super::link::{compile, compiler};
+use super::sources::tell;
 use crate::fortran::Sources;
 use crate::terminal::say;
 use arguments::{Arguments, Source};
 
-/// Arguments of `dwell compile`.
-#[derive(Debug, clap::Args)]
-#[command(
-    trailing_var_arg = true,
-    override_usage = "dwell compile [-q] -- COMPILER [ARGUMENT]...",
-    after_help = "In a Makefile, and with CMake (Makefiles or Ninja):\n\n  \
-    make FC=\"dwell compile -- ftn\"\n  \
-    cmake -DCMAKE_Fortran_COMPILER_LAUNCHER=\"dwell;compile;--\" ..\n\n\
-    Procedures are compiled once, with $CC or cc, and kept in the user's cache. A program runs without Dwell as before."
-)]
-pub(crate) struct Args {
-    /// Say nothing about sources of which every statement was handled.
-    #[arg(short, long)]
-    quiet: bool,
-    /// The compiler, and its arguments.
-    #[arg(required = true, allow_hyphen_values = true, value_name = "COMPILER")]
-    command: Vec<OsString>,
-}
-
 /// Attempts to compile a source with fewer and fewer statements instrumented.
 const ATTEMPTS: usize = 8;
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let arguments = Arguments::of(&args.command);
+/// Runs a command of a compiler with its sources instrumented. If `quiet` is set, only sources with statements that were
+/// left unchanged are reported.
+pub(super) fn run(command: &[OsString], quiet: bool) -> Result<ExitCode> {
+    let arguments = Arguments::of(command);
     if !arguments.compiles() {
-        return finish(&run_plain(&args.command)?);
+        return finish(&run_plain(command)?);
     }
-    match instrumented(args, &arguments) {
+    match instrumented(quiet, &arguments) {
         Ok(Outcome::Compiled(output)) => finish(&output),
-        Ok(Outcome::Nothing) => finish(&run_plain(&args.command)?),
+        Ok(Outcome::Nothing) => finish(&run_plain(command)?),
         Ok(Outcome::Rejected) => {
-            let output = run_plain(&args.command)?;
+            let output = run_plain(command)?;
             // An error of the program shows up here, where it is.
             if output.status.success() {
                 say(
@@ -67,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         Err(error) => {
             say(format_args!("dwell: compiled without calls of the recorder: {error:#}"));
-            finish(&run_plain(&args.command)?)
+            finish(&run_plain(command)?)
         }
     }
 }
@@ -95,7 +79,7 @@ struct Job<'a> {
 }
 
 /// Compiles instrumented copies.
-fn instrumented(args: &Args, arguments: &Arguments) -> Result<Outcome> {
+fn instrumented(quiet: bool, arguments: &Arguments) -> Result<Outcome> {
     let scratch = tempfile::Builder::new().prefix("dwell-compile").tempdir()?;
     let mut jobs = Vec::new();
     for source in &arguments.sources {
@@ -126,7 +110,7 @@ fn instrumented(args: &Args, arguments: &Arguments) -> Result<Outcome> {
                 if arguments.only_compiles {
                     merge(&arguments.object(job.source), &stubs, scratch.path())?;
                 }
-                if !args.quiet || !job.report.refused.is_empty() {
+                if !quiet || !job.report.refused.is_empty() {
                     tell(&job.source.path.display().to_string(), &job.report);
                 }
             }
@@ -233,7 +217,7 @@ fn complaints(text: &str) -> BTreeSet<u32> {
 
 /// Compiles the procedures that inserted calls name, once for each compiler of C.
 fn stubs() -> Result<PathBuf> {
-    let compiler = env::var("CC").ok().filter(|it| !it.is_empty()).unwrap_or("cc".into());
+    let compiler = compiler();
     let plain: String =
         compiler.chars().map(|it| if it.is_alphanumeric() { it } else { '_' }).collect();
     let name = format!("dwell-coarray-{plain}-{}", env!("CARGO_PKG_VERSION"));
