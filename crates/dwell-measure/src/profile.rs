@@ -22,7 +22,7 @@ use otf2::event::{
     MpiRequestCancelled, MpiSend, NonBlockingCollectiveComplete, NonBlockingCollectiveRequest,
     ParameterInt, ParameterString, ParameterUnsignedInt, RmaAcquireLock, RmaAtomic,
     RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaGroupSync, RmaOpCompleteBlocking,
-    RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync,
+    RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaOpTest, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync,
     RmaTryLock, RmaWaitChange, RmaWinCreate, RmaWinDestroy,
 };
 
@@ -129,7 +129,7 @@ counts_nothing! {
     CallingContextSample, Enter, Leave, MeasurementOnOff, MpiCollectiveBegin, MpiIrecvRequest, MpiIsendComplete,
     Metric<'_>, MpiRequestCancelled, NonBlockingCollectiveRequest, ParameterInt, ParameterString,
     ParameterUnsignedInt, RmaAcquireLock, RmaCollectiveBegin,
-    RmaGroupSync, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote,
+    RmaGroupSync, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaOpTest,
     RmaReleaseLock, RmaRequestLock, RmaSync, RmaTryLock, RmaWaitChange, RmaWinCreate, RmaWinDestroy,
 }
 

@@ -274,12 +274,12 @@ fn end(state: State, hook: &'static Hook, words: Words<'_>) {
                 if !hook.row.places.group.is_collective() && succeeded {
                     recorder.completed_kinds(kinds(words.get(2)));
                 }
-                found |= complete(&mut recorder, taken, |_, _| succeeded);
+                found |= complete(&mut recorder, hook, taken, |_, _| succeeded);
             }
             Operation::WaitHandle | Operation::TestHandle => {
                 let list = words.passed(0);
                 let several = hook.row.arguments.types().len() > 2;
-                found |= complete(&mut recorder, taken, |at, event| match several {
+                found |= complete(&mut recorder, hook, taken, |at, event| match several {
                     // Handles of complete operations are set to a constant.
                     true => list.read::<usize>(at) != Some(event),
                     false => succeeded,
@@ -360,6 +360,7 @@ fn take(hook: &Hook, words: Words<'_>) -> Vec<(usize, usize, Request)> {
 /// Records which of the events that a call waited for are complete, and keeps the others. Returns `true` if any is.
 fn complete(
     recorder: &mut Recorder,
+    hook: &Hook,
     taken: Vec<(usize, usize, Request)>,
     is_complete: impl Fn(usize, usize) -> bool,
 ) -> bool {
@@ -369,6 +370,9 @@ fn complete(
             any = true;
             recorder.complete(&request, Status::default());
         } else {
+            if hook.row.operation == Operation::TestHandle {
+                recorder.tested_in_vain(&request);
+            }
             Requests::add(event, request, true);
         }
     }

@@ -7,8 +7,8 @@ use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::event::{
     AnyEvent, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend,
     MpiIsendComplete, MpiRecv, MpiRequestCancelled, MpiSend, NonBlockingCollectiveComplete,
-    NonBlockingCollectiveRequest, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaWinCreate,
-    RmaWinDestroy,
+    NonBlockingCollectiveRequest, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaOpTest,
+    RmaWinCreate, RmaWinDestroy,
 };
 use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef};
 use otf2::{Attribute, AttributeValue};
@@ -260,6 +260,19 @@ impl Recorder {
                 self.write_completed_at_target(win, id);
             }
             What::Comm { .. } | What::Nothing => {}
+        }
+    }
+
+    /// Records that a call has tested a request and found it incomplete, if it stands for one-sided operations. Of the
+    /// calls of a loop only the first says so: its region states the number of calls.
+    pub fn tested_in_vain(&mut self, request: &Request) {
+        let win = match request.what {
+            What::Transfer { window, .. } => window.number,
+            What::Implicit { window } => window,
+            _ => return,
+        };
+        if request.active && request.id != UNSEEN && !self.is_repeated() {
+            self.write(RmaOpTest { win, matching_id: MatchingId(request.id) });
         }
     }
 

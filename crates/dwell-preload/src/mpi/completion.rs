@@ -124,6 +124,10 @@ impl Shape for Complete {
             } else if let Some(places) = args.places.requests {
                 failed(&args, places, requests, statuses, result, recorder);
             }
+            if hook.row.operation == Operation::TestHandle {
+                let known = requests.iter().filter_map(|(_, known)| known.as_ref());
+                known.for_each(|request| recorder.tested_in_vain(request));
+            }
         };
         match hook.row.operation {
             Operation::TestHandle => end_test(call, found(&args, result), write),

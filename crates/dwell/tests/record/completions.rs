@@ -10,7 +10,7 @@ use otf2::Event;
 use otf2::id::RmaWinRef;
 
 use crate::lab::Lab;
-use crate::mpi::analysed;
+use crate::mpi::{Mpi, analysed};
 use crate::trace::Trace;
 
 /// Nanoseconds by which times may differ.
@@ -157,4 +157,40 @@ fn of_threads() {
         return;
     }
     agree(&lab, 2, Completes::All);
+}
+
+/// A test that finds one-sided operations incomplete says of which, once in a loop of such tests.
+#[test]
+fn of_tests_in_vain() {
+    for mpi in Mpi::of_the_system() {
+        let lab = Lab::bare();
+        let program = mpi.compile(&lab, "tests/programs/mpi_tests.c", &[]);
+        let run = mpi.measured(&lab, 2, &[program.as_os_str()]);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let said: Vec<u64> =
+            run.stdout.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let [loops, failed] = said[..] else { panic!("{run:?}") };
+        let trace = Trace::read(&lab.experiment());
+        let (mut outstanding, mut in_vain) = (Vec::new(), 0);
+        for (location, _) in trace.locations() {
+            let mut reader = trace.archive.events(location).unwrap();
+            while let Some(record) = reader.next().unwrap() {
+                match record.event {
+                    Event::RmaGet(it) => outstanding.push((it.win, it.matching_id)),
+                    Event::RmaOpTest(it) => {
+                        assert!(outstanding.contains(&(it.win, it.matching_id)), "{it:?}");
+                        in_vain += 1;
+                    }
+                    Event::RmaOpCompleteNonBlocking(it) => {
+                        outstanding.retain(|its| *its != (it.win, it.matching_id));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // A test of two requests has a record for each. A loop may be several regions, where its process lost its core.
+        assert!((loops..=2 * failed).contains(&in_vain), "{in_vain} of {run:?}");
+        assert!(failed < 1000 || in_vain < failed / 10, "{in_vain} of {run:?}");
+        analysed(&lab, &lab.experiment());
+    }
 }
