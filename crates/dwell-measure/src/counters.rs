@@ -3,25 +3,27 @@
 //! A sample is one metric record with a value for each counter. It is written at the enter and the leave of every region
 //! that is not inside a call of a runtime, directly before that event and with its time, so that the difference of two
 //! samples belongs to the region that was open between them. Values of counters are accumulated from the start of the
-//! thread; those of MPI's performance variables that are levels, such as the length of a queue, are absolute.
+//! thread; temperature and those of MPI's performance variables that are levels, such as the length of a queue, are absolute.
 //!
 //! | source | counters | read by |
 //! |---|---|---|
 //! | system | CPU time, context switches, page faults | `clock_gettime`, `getrusage` |
 //! | perf | instructions, cycles and others of the processor; migrations | `perf_event_open`, one `read` for all |
+//! | sensors | energy and temperature of the processors | files in `/sys/class`, at most once a millisecond |
 //! | `MPI_T` | performance variables of the MPI library | `MPI_T_pvar_read`, one call for each |
 //!
 //! Recorders without counters pay nothing: whether there are any is decided on ways that are slow anyway.
 
 mod perf;
 mod read;
+mod sensors;
 
 use std::fmt;
 
 use dwell_unify::unify::Member;
 use otf2::enums::{MetricMode, MetricType, Type};
 
-pub use perf::offer;
+pub use read::offer;
 pub(crate) use read::{Counting, Readings};
 
 /// Largest number of counters of a run.
@@ -57,6 +59,8 @@ enum Source {
         config: u64,
         user_only: bool,
     },
+    Energy,
+    Temperature,
 }
 
 /// Fields of `struct rusage`.
@@ -118,12 +122,27 @@ pub const CATALOGUE: &[Counter] = &[
     hardware(INSTRUCTIONS, 1, "instructions of the program, without those of the system"),
     hardware(CYCLES, 0, "cycles of the core in the program"),
     hardware("cache_misses", 3, "misses of the last level of cache in the program"),
+    Counter {
+        name: "energy",
+        unit: "uJ",
+        about: "energy of all processors of the node, the same at all of its processes",
+        set: "sensors",
+        source: Source::Energy,
+    },
+    Counter {
+        name: "temperature",
+        unit: "m°C",
+        about: "temperature of the hottest processor of the node",
+        set: "sensors",
+        source: Source::Temperature,
+    },
 ];
 
 /// Sets of counters, and what they are.
 pub const SETS: &[(&str, &str)] = &[
     ("system", "CPU time, context switches and page faults"),
     ("hardware", "instructions, cycles and cache misses, where the machine counts them"),
+    ("sensors", "energy and temperature of the processors, where the machine has sensors for them"),
 ];
 
 /// Counters to record, as a user names them: counters of the [catalogue](CATALOGUE) and performance variables of MPI.
@@ -231,14 +250,18 @@ impl Counter {
     fn member(&self) -> Member {
         let source = match self.source {
             Source::Usage(_) => MetricType::Rusage,
-            Source::CpuTime | Source::Perf { .. } => MetricType::Other,
+            _ => MetricType::Other,
+        };
+        let mode = match self.source {
+            Source::Temperature => MetricMode::AbsolutePoint,
+            _ => MetricMode::AccumulatedStart,
         };
         Member {
             name: self.name.to_owned(),
             unit: self.unit.to_owned(),
             kind: Type::Uint64.into(),
             source: source.into(),
-            mode: MetricMode::AccumulatedStart.into(),
+            mode: mode.into(),
         }
     }
 }

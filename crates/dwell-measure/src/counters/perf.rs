@@ -8,7 +8,7 @@
 
 use std::io;
 
-use super::{CATALOGUE, Counter, MOST, Source};
+use super::{MOST, Source};
 
 /// The attributes of an event in the first version of the interface, which every kernel accepts.
 #[repr(C)]
@@ -147,20 +147,14 @@ impl Group {
 }
 
 /// Returns why the calling thread cannot use a counter, or `None` if it can.
-pub(super) fn refusal(counter: &Counter) -> Option<io::Error> {
-    let Source::Perf { .. } = counter.source else { return None };
-    match open(counter.source, -1) {
+pub(super) fn refusal(source: Source) -> Option<io::Error> {
+    match open(source, -1) {
         Ok(descriptor) => {
             close(descriptor);
             None
         }
         Err(error) => Some(error),
     }
-}
-
-/// Returns all counters that the recorder can read by itself, each with the reason why this machine does not offer it.
-pub fn offer() -> impl Iterator<Item = (&'static Counter, Option<String>)> {
-    CATALOGUE.iter().map(|it| (it, refusal(it).map(|error| said(&error))))
 }
 
 /// Says why a counter cannot be used.

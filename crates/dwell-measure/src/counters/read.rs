@@ -1,10 +1,14 @@
 //! Reading of counters: what a process samples, and the state of a thread that is needed for it.
 #![allow(unsafe_code)] // System calls.
 
+use std::io;
+use std::path::Path;
+
 use dwell_unify::unify::Member;
 use otf2::value::MetricValue;
 
 use super::perf::{self, Group};
+use super::sensors::{SYSTEM, Sensed, Sensors};
 use super::{CATALOGUE, Counter, MOST, Source, Usage, Variable, Wanted};
 
 /// The counters that a process samples, in the order of their values.
@@ -14,6 +18,22 @@ pub(crate) struct Counting {
     pub(crate) class: u32,
     counters: Vec<&'static Counter>,
     variables: Vec<Variable>,
+    sensors: Sensors,
+}
+
+/// Returns why the calling thread cannot use a counter, or `None` if it can.
+fn refusal(counter: &Counter, sensors: &Sensors) -> Option<io::Error> {
+    match counter.source {
+        Source::CpuTime | Source::Usage(_) => None,
+        Source::Perf { .. } => perf::refusal(counter.source),
+        Source::Energy | Source::Temperature => sensors.refusal(counter.source),
+    }
+}
+
+/// Returns all counters that the recorder can read by itself, each with the reason why this machine does not offer it.
+pub fn offer() -> impl Iterator<Item = (&'static Counter, Option<String>)> {
+    let sensors = Sensors::find(Path::new(SYSTEM));
+    CATALOGUE.iter().map(move |it| (it, refusal(it, &sensors).map(|error| perf::said(&error))))
 }
 
 impl Counting {
@@ -22,8 +42,9 @@ impl Counting {
     pub(crate) fn choose(wanted: &Wanted, variables: Vec<Variable>) -> (Self, Vec<String>) {
         let mut complaints = Vec::new();
         let mut counters = Vec::new();
+        let sensors = Sensors::find(Path::new(SYSTEM));
         for counter in CATALOGUE.iter().filter(|it| wanted.known.contains(it)) {
-            match perf::refusal(counter) {
+            match refusal(counter, &sensors) {
                 None => counters.push(counter),
                 Some(error) => complaints.push(format!(
                     "the counter {} is not recorded: {}",
@@ -32,7 +53,7 @@ impl Counting {
                 )),
             }
         }
-        (Self { class: 0, counters, variables }, complaints)
+        (Self { class: 0, counters, variables, sensors }, complaints)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -50,8 +71,13 @@ impl Counting {
         sources.filter(|it| matches!(it, Source::Perf { .. }))
     }
 
-    /// Reads all counters for the calling thread. Returns the number of values.
-    pub(crate) fn read(&self, of: &mut Readings, values: &mut [MetricValue; MOST]) -> usize {
+    /// Reads all counters for the calling thread, at a `time` in nanoseconds. Returns the number of values.
+    pub(crate) fn read(
+        &self,
+        time: u64,
+        of: &mut Readings,
+        values: &mut [MetricValue; MOST],
+    ) -> usize {
         let mut counted = [0_u64; MOST];
         if of.perf.is_none() && !of.is_open && self.perf().next().is_some() {
             of.perf = Group::open(self.perf());
@@ -65,6 +91,10 @@ impl Counting {
         }
         let has_perf = of.perf.is_some();
         let mut counted = counted.into_iter();
+        let is_sensed = |it: &Counter| matches!(it.source, Source::Energy | Source::Temperature);
+        if self.counters.iter().any(|it| is_sensed(it)) {
+            self.sensors.read(&mut of.sensed, time);
+        }
         let is_usage = |it: &Counter| matches!(it.source, Source::Usage(_));
         let usage = self.counters.iter().any(|it| is_usage(it)).then(usage);
         let states = of.last.iter_mut().zip(&of.base);
@@ -73,6 +103,11 @@ impl Counting {
                 Source::CpuTime => Some(cpu_time()),
                 Source::Usage(which) => usage.map(|all| which.of(&all)),
                 Source::Perf { .. } => counted.next().filter(|_| has_perf),
+                Source::Energy => Some(of.sensed.energy),
+                Source::Temperature => {
+                    *value = MetricValue::unsigned(of.sensed.temperature);
+                    continue;
+                }
             };
             // Scaled values may fall.
             *last = now.map_or(*last, |now| (base + now).max(*last));
@@ -99,11 +134,13 @@ pub(crate) struct Readings {
     perf: Option<Group>,
     /// Set once counters of the kernel have been opened for this thread, or could not be.
     is_open: bool,
+    sensed: Sensed,
 }
 
 impl Readings {
     pub(crate) const fn new() -> Self {
-        Self { base: [0; MOST], last: [0; MOST], perf: None, is_open: false }
+        let sensed = Sensed::NONE;
+        Self { base: [0; MOST], last: [0; MOST], perf: None, is_open: false, sensed }
     }
 
     /// Ends the reading of a thread that ends.
@@ -111,7 +148,7 @@ impl Readings {
         if let Some(mut group) = self.perf.take() {
             group.close();
         }
-        (self.base, self.is_open) = (self.last, false);
+        (self.base, self.is_open, self.sensed) = (self.last, false, Sensed::NONE);
     }
 }
 

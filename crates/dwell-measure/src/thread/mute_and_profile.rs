@@ -78,7 +78,7 @@ impl Thread {
             return;
         }
         let mut values = [MetricValue::unsigned(0); counters::MOST];
-        let count = keeping_errno(|| counting.read(&mut self.readings, &mut values));
+        let count = keeping_errno(|| counting.read(time, &mut self.readings, &mut values));
         let values = values.get(..count).unwrap_or_default();
         self.write(time, Metric { metric: MetricRef(counting.class), values: List::from(values) });
     }
