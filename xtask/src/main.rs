@@ -13,6 +13,7 @@ mod ci;
 mod cluster;
 mod deny;
 mod dist;
+mod evaluate;
 mod fuzz;
 mod gate;
 mod instructions;
@@ -24,6 +25,7 @@ mod prose;
 mod release_notes;
 mod same;
 mod sanitize;
+mod statistics;
 mod steps;
 mod tables;
 mod tidy;
@@ -64,6 +66,8 @@ enum Task {
     Dist(dist::Options),
     /// Run what continuous integration runs
     Ci(ci::Options),
+    /// Repeat the evaluations of the papers on which Dwell is built, on this machine
+    Evaluate(evaluate::Options),
     /// Start a cluster on this machine with Slurm and `GlusterFS`, and try Dwell on it
     Cluster(cluster::Options),
     /// Install the packages that tests need
@@ -122,6 +126,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Dist(options) => dist::run(&workspace, options),
         Task::Ci(options) => ci::run(&workspace, options),
         Task::Cluster(options) => cluster::run(&workspace, options),
+        Task::Evaluate(options) => evaluate::run(&workspace, options),
         Task::Install => ci::install::run(&workspace),
         Task::Sanitize => sanitize::run(&workspace),
         Task::Gate(options) => gate::run(&workspace, options),

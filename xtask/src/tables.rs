@@ -10,6 +10,8 @@
 //! SRUMMA multiplies matrices of one size whatever the number of processes (strong scaling). SOR gives each process a
 //! block of one size (weak scaling).
 //!
+//! `examples/halo` exchanges a halo of coarrays with four ways to synchronise. It is measured if it is named.
+//!
 //! `NWChem` is measured if it is named: see [`nwchem`].
 
 pub(crate) mod nwchem;
@@ -26,6 +28,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::process::{self, Folder};
+use crate::statistics::Spread as Interval;
 use crate::workspace::Workspace;
 
 /// Seconds after which a run counts as hung.
@@ -45,6 +48,9 @@ pub(crate) struct Options {
     /// Percentage by which processes with odd numbers compute longer than the others
     #[arg(long, value_delimiter = ',', default_value = "0", value_name = "PERCENT")]
     imbalance: Vec<u32>,
+    /// Times to run each case; of several runs, the table has medians and intervals
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    runs: usize,
     /// Only check that everything works: small and short runs
     #[arg(long)]
     smoke: bool,
@@ -62,6 +68,8 @@ pub(crate) enum Program {
     GaDgemm,
     /// SOR over ARMCI
     ArmciSor,
+    /// Exchange of a halo of coarrays, with four ways to synchronise
+    Halo,
     /// Chemistry, with MPI
     Nwchem,
 }
@@ -73,6 +81,7 @@ impl Program {
             Program::Sor => "sor",
             Program::GaDgemm => "ga-dgemm",
             Program::ArmciSor => "armci-sor",
+            Program::Halo => "halo",
             Program::Nwchem => "nwchem",
         }
     }
@@ -82,6 +91,7 @@ impl Program {
         match self {
             Program::Srumma | Program::Sor => Layer { name: "shmem", title: "OpenSHMEM" },
             Program::GaDgemm | Program::ArmciSor => Layer { name: "armci", title: "ARMCI" },
+            Program::Halo => Layer { name: "caf", title: "coarrays" },
             Program::Nwchem => Layer { name: "mpi", title: "MPI" },
         }
     }
@@ -97,6 +107,8 @@ impl Program {
             (Program::GaDgemm, true) => &["64 2"],
             (Program::ArmciSor, false) => &["256 50"],
             (Program::ArmciSor, true) => &["32 10"],
+            (Program::Halo, false) => &["all 40", "everyone 40", "neighbours 40", "events 40"],
+            (Program::Halo, true) => &["all 1", "events 1"],
             (Program::Nwchem, _) => &[],
         }
     }
@@ -146,6 +158,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         (given, _) => given,
     };
     ensure!(processes.iter().all(|count| *count >= 1), "a run needs processes");
+    ensure!(options.runs >= 1, "a case needs a run");
     let programs = match options.program {
         Some(Program::Nwchem) => return nwchem::run(workspace, options, processes),
         Some(program) => vec![program],
@@ -158,13 +171,14 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
             let mut table = Table {
                 title: format!("{} {arguments}", program.name()),
                 layer: program.layer(),
-                rows: vec![],
+                cases: vec![],
             };
             for &transport in &options.transports {
                 for &imbalance in &options.imbalance {
                     for &processes in processes {
                         let case = Case { program, arguments, processes, transport, imbalance };
-                        table.rows.push(tools.measure(&case)?);
+                        let rows = (0..options.runs).map(|_| tools.measure(&case));
+                        table.cases.push(rows.collect::<Result<_>>()?);
                     }
                 }
             }
@@ -245,7 +259,10 @@ impl Tools {
         command.args(case.transport.arguments(layer));
         command.arg(&self.dwell).arg("run").arg("-o").arg(trace);
         command.arg(self.folder.0.join(case.program.name()));
-        command.args(["--time", "--imbalance", &case.imbalance.to_string()]);
+        command.arg("--time");
+        if case.imbalance > 0 {
+            command.args(["--imbalance", &case.imbalance.to_string()]);
+        }
         command.args(case.arguments.split(' '));
         command.env("DWELL_LIBRARY", &self.library).env_remove("UCX_TLS");
         process::in_a_container(&mut command);
@@ -278,6 +295,7 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
 /// Compiles a program of the examples, with hooks if its runtime is linked statically.
 pub(crate) fn compile(program: Program, folder: &Path, dwell: &Path) -> Result<()> {
     let name = program.name();
+    let extension = if program == Program::Halo { "f90" } else { "c" };
     let (wrapper, libraries, packages): (_, &[&str], _) = match program {
         Program::GaDgemm => (
             "mpicc.openmpi",
@@ -292,11 +310,24 @@ pub(crate) fn compile(program: Program, folder: &Path, dwell: &Path) -> Result<(
             "libglobalarrays-dev libscalapack-openmpi-dev liblapack-dev libblas-dev libarmci-mpi-dev",
         ),
         Program::ArmciSor => ("mpicc.openmpi", &["-larmci-openmpi"], "libarmci-mpi-dev"),
+        Program::Halo => {
+            ("gfortran", &["-fcoarray=lib", "-lcaf_openmpi"], "gfortran libcoarrays-openmpi-dev")
+        }
         _ => ("oshcc", &[], "openmpi-bin libopenmpi-dev"),
     };
     let mut compiler = Command::new(wrapper);
-    compiler.args(["-O2", "-g", "-Wall", "-Wextra", &format!("examples/{name}/{name}.c"), "-o"]);
+    compiler.args([
+        "-O2",
+        "-g",
+        "-Wall",
+        "-Wextra",
+        &format!("examples/{name}/{name}.{extension}"),
+        "-o",
+    ]);
     compiler.arg(folder.join(name));
+    if program == Program::Halo {
+        compiler.arg("-J").arg(folder);
+    }
     if program.layer().name == "armci" {
         let runtime = if program == Program::GaDgemm { "ga" } else { "armci" };
         let mut flags = Command::new(dwell);
@@ -362,6 +393,7 @@ fn spread(json: &str) -> Result<Spread> {
 struct Findings {
     /// Seconds from the first event to the last.
     length: f64,
+    events: f64,
     not_computed: Vec<String>,
 }
 
@@ -373,6 +405,7 @@ fn findings(json: &str) -> Result<Findings> {
     let note = |it: &Value| format!("{}: {}", text(it, "pattern"), text(it, "reason"));
     Ok(Findings {
         length: length.context("no `length_seconds` in findings.json")?,
+        events: findings["events"].as_f64().unwrap_or(0.0),
         not_computed: notes
             .context("no `not_computed` in findings.json")?
             .iter()
@@ -402,6 +435,12 @@ struct Row {
     progress_at_most: f64,
     unconfirmed: f64,
     barrier_waits: f64,
+    /// Waits for single partners, for their signals or in synchronisation with them.
+    partner_waits: f64,
+    /// Time in calls that synchronise.
+    synchronisation: f64,
+    /// Number of events of the trace.
+    events: f64,
     /// Distribution of `progress_at_most` over processes.
     per_process: Spread,
     not_computed: Vec<String>,
@@ -438,6 +477,9 @@ impl Row {
             progress_at_most: metric(AT_MOST),
             unconfirmed: metric("wait_for_progress_unconfirmed"),
             barrier_waits: metric("barrier_wait"),
+            partner_waits: metric("rma_sync_late_partner") + metric("rma_sync_late_signal"),
+            synchronisation: metric("synchronization"),
+            events: findings.events,
             per_process,
             not_computed: findings.not_computed,
         }
@@ -478,8 +520,26 @@ impl fmt::Display for Row {
 struct Table {
     title: String,
     layer: Layer,
-    rows: Vec<Row>,
+    /// Runs of each case.
+    cases: Vec<Vec<Row>>,
 }
+
+/// What a table has of several runs of a case: head, digits behind the point, and value.
+type Quantity = (&'static str, usize, fn(&Row) -> f64);
+
+const QUANTITIES: &[Quantity] = &[
+    ("time, ms", 0, |it| 1e3 * it.seconds),
+    ("in LAYER, %", 0, |it| 100.0 * it.calls / it.all),
+    ("in synchronisation, ms", 0, |it| 1e3 * it.synchronisation),
+    ("one-sided, ms", 0, |it| 1e3 * it.one_sided),
+    ("Wait for Progress at least, ms", 0, |it| 1e3 * it.progress_at_least),
+    ("at most, ms", 0, |it| 1e3 * it.progress_at_most),
+    ("at most, % of one-sided", 0, |it| 100.0 * it.progress_at_most / it.one_sided.max(1e-9)),
+    ("waits in barriers, ms", 0, |it| 1e3 * it.barrier_waits),
+    ("waits for partners, ms", 0, |it| 1e3 * it.partner_waits),
+    ("events", 0, |it| it.events),
+    ("analysis, ms", 0, |it| 1e3 * it.analysis),
+];
 
 const HEADS: &[&str] = &[
     "processes",
@@ -500,14 +560,34 @@ const HEADS: &[&str] = &[
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "`{}`\n", self.title)?;
-        let heads = HEADS.join(" | ").replace("LAYER", self.layer.title);
-        writeln!(f, "| {heads} |\n|{}", " --- |".repeat(HEADS.len()))?;
-        for row in &self.rows {
-            writeln!(f, "{row}")?;
+        let several = self.cases.iter().any(|runs| runs.len() > 1);
+        let quantities = QUANTITIES.iter().map(|it| it.0);
+        let heads: Vec<&str> = match several {
+            true => HEADS.iter().take(3).copied().chain(quantities).collect(),
+            false => HEADS.to_vec(),
+        };
+        let line = heads.join(" | ").replace("LAYER", self.layer.title);
+        writeln!(f, "| {line} |\n|{}", " --- |".repeat(heads.len()))?;
+        for runs in &self.cases {
+            match runs.as_slice() {
+                [row] if !several => writeln!(f, "{row}")?,
+                [first, ..] => {
+                    write!(
+                        f,
+                        "| {} | {} | {} % |",
+                        first.processes, first.transport, first.imbalance
+                    )?;
+                    for (_, digits, value) in QUANTITIES {
+                        let values: Vec<f64> = runs.iter().map(value).collect();
+                        write!(f, " {:.digits$} |", Interval::of(&values))?;
+                    }
+                    writeln!(f)?;
+                }
+                [] => {}
+            }
         }
-        for (row, note) in
-            self.rows.iter().flat_map(|row| row.not_computed.iter().map(move |it| (row, it)))
-        {
+        let rows = self.cases.iter().filter_map(|runs| runs.first());
+        for (row, note) in rows.flat_map(|row| row.not_computed.iter().map(move |it| (row, it))) {
             writeln!(f, "\nNot computed, {} processes, {}: {note}", row.processes, row.transport)?;
         }
         Ok(())
@@ -543,7 +623,11 @@ mod tests {
         };
         let per_process = Spread { least: 0.5, mean: 1.0, most: 1.5 };
         let metrics = metrics(METRICS, "shmem").expect("well formed");
-        let findings = Findings { length: 6.0, not_computed: vec!["late_signal: why".to_owned()] };
+        let findings = Findings {
+            length: 6.0,
+            events: 1e3,
+            not_computed: vec!["late_signal: why".to_owned()],
+        };
         Row::new(&case, 5.0, 0.25, findings, &metrics, per_process)
     }
 
@@ -567,12 +651,26 @@ mod tests {
     #[test]
     fn a_table_has_as_many_cells_as_heads_and_says_what_is_missing() {
         let title = "srumma 512 16 6".to_owned();
-        let table = Table { title, layer: Program::Srumma.layer(), rows: vec![row()] };
+        let table = Table { title, layer: Program::Srumma.layer(), cases: vec![vec![row()]] };
         let text = table.to_string();
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
         let bars = lines.iter().map(|line| line.matches('|').count());
         assert!(lines.len() == 3 && bars.clone().all(|bars| bars == HEADS.len() + 1), "{text}");
         assert!(text.contains("Not computed, 2 processes, software: late_signal: why"), "{text}");
+    }
+
+    #[test]
+    fn several_runs_have_medians() {
+        let runs = vec![row(), Row { seconds: 7.0, ..row() }, Row { seconds: 6.0, ..row() }];
+        let (title, layer) = (String::new(), Program::Srumma.layer());
+        let text = Table { title, layer, cases: vec![runs] }.to_string();
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+        let bars: Vec<usize> = lines.iter().map(|line| line.matches('|').count()).collect();
+        assert!(bars.len() == 3 && bars.iter().all(|it| *it == bars[0]), "{text}");
+        assert!(
+            lines[2].starts_with("| 2 | software | 50 % | 6000 (5000 to 7000) | 60 "),
+            "{text}"
+        );
     }
 
     #[test]
@@ -585,7 +683,7 @@ mod tests {
         assert!(metrics(r#"{"metrics": []}"#, "shmem").is_err(), "nothing recorded is no result");
         let json = r#"{"length_seconds": 1.5,
             "not_computed": [{"pattern": "p", "calls": 0, "reason": "r"}]}"#;
-        let Findings { length, not_computed } = findings(json).expect("well formed");
+        let Findings { length, not_computed, .. } = findings(json).expect("well formed");
         assert_eq!((length, not_computed), (1.5, vec!["p: r".to_owned()]));
         assert!(findings("{}").is_err());
     }

@@ -17,7 +17,6 @@ mod gasnet;
 mod instructions;
 mod programs;
 mod start;
-mod statistics;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,13 +28,13 @@ use clap::Args;
 
 use super::harness;
 use crate::process::{self, Folder};
+use crate::statistics::Spread;
 use crate::workspace::Workspace;
-use statistics::Spread;
 
 /// Bound on the overhead with which whole programs run as well.
 const BOUND: &str = "2%";
 
-/// Number of processes of all programs, but for those of [`start`].
+/// Number of processes of single calls, and of programs unless it is given.
 const PROCESSES: &str = "2";
 
 /// Options that Open MPI needs: without them one-sided operations and the end of OpenSHMEM crash in some releases of 4.1,
@@ -43,7 +42,7 @@ const PROCESSES: &str = "2";
 const OPEN_MPI: &[&str] = &["-mca", "osc", "^rdma"];
 
 /// Options of `cargo xtask bench overhead`.
-#[derive(Args, Default)]
+#[derive(Args)]
 pub(crate) struct Options {
     /// Only check that everything works: short runs
     #[arg(long)]
@@ -64,6 +63,9 @@ pub(crate) struct Options {
     /// Measure only this part
     #[arg(long)]
     only: Option<Part>,
+    /// Number of processes of whole programs
+    #[arg(long, default_value = PROCESSES, value_name = "N")]
+    processes: String,
     /// Measure only calls and programs whose title contains this text, such as MPICH
     #[arg(long, value_name = "TEXT")]
     of: Option<String>,
@@ -167,6 +169,8 @@ struct Bench {
     record_cost: Option<PathBuf>,
     /// Set if programs may have the priority of a real-time program.
     real_time: bool,
+    /// Number of processes of whole programs.
+    processes: String,
 }
 
 /// Output and duration of a run.
@@ -193,7 +197,8 @@ impl Bench {
         let filter = "SCOREP_REGION_NAMES_BEGIN\n  EXCLUDE *\nSCOREP_REGION_NAMES_END\n";
         fs::write(folder.0.join("filter"), filter)?;
         let real_time = process::succeeds(Command::new("chrt").args(["-r", "1", "true"]));
-        Ok(Bench { folder, dwell, library, beside, record_cost, real_time })
+        let processes = options.processes.clone();
+        Ok(Bench { folder, dwell, library, beside, record_cost, real_time, processes })
     }
 
     /// Returns the directory of the experiment of the next run. It is removed with the value, because a full disk would slow

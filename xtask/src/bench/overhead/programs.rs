@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::{BOUND, Bench, OPEN_MPI, Options, PROCESSES, Ran, Spread, Way, recorded_calls};
+use super::{BOUND, Bench, OPEN_MPI, Options, Ran, Spread, Way, recorded_calls};
 use crate::process;
 use crate::tables::nwchem::energy;
 use crate::tables::{self, Program};
@@ -54,7 +54,7 @@ const CASES: &[Case] = &[
 
 /// Measures all programs in turn and prints a table.
 pub(super) fn run(bench: &Bench, options: &Options) -> Result<()> {
-    print_head();
+    print_head(bench);
     for case in CASES.iter().filter(|case| options.wants(case.name)) {
         compile(bench, case.name)?;
         let units = calibrate(bench, case, case.part * options.seconds())?;
@@ -70,9 +70,10 @@ pub(super) fn run(bench: &Bench, options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn print_head() {
+fn print_head(bench: &Bench) {
+    let processes = &bench.processes;
     println!(
-        "| program, {PROCESSES} processes | layers | bare, s | recording adds | estimated | with `--overhead {BOUND}` | estimated | below {GOAL} % | \
+        "| program, {processes} processes | layers | bare, s | recording adds | estimated | with `--overhead {BOUND}` | estimated | below {GOAL} % | \
          calls a second | recorded with the bound | start and end add, s | waits, full and with the bound, s |"
     );
     println!("|{}", " --- |".repeat(12));
@@ -157,7 +158,7 @@ impl Case {
     ) -> Result<(Ran, Option<f64>)> {
         let trace = bench.trace();
         let mut command = Command::new(self.launcher);
-        command.args(["-np", PROCESSES]).args(OPEN_MPI);
+        command.args(["-np", &bench.processes]).args(OPEN_MPI);
         bench.measured(&mut command, way, &trace);
         command.arg(bench.folder.0.join(self.name)).arg("--time").args(self.arguments);
         command.arg(units.to_string());
@@ -238,7 +239,7 @@ pub(super) fn nwchem(bench: &Bench, rounds: usize) -> Result<()> {
     let measured = measure(rounds, |way, round| {
         let trace = bench.trace();
         let mut command = Command::new("mpirun.openmpi");
-        command.args(["-np", PROCESSES]).args(OPEN_MPI);
+        command.args(["-np", &bench.processes]).args(OPEN_MPI);
         bench.measured(&mut command, way, &trace);
         command.args(["nwchem.openmpi", WATER]).current_dir(&bench.folder.0);
         let ran = bench.ran(way, command)?;
@@ -250,7 +251,7 @@ pub(super) fn nwchem(bench: &Bench, rounds: usize) -> Result<()> {
         let (calls, estimate) = (recorded_calls(&ran.stderr), estimate(&ran.stderr));
         Ok(Round { time: ran.wall, wall: ran.wall, waits, calls, estimate })
     })?;
-    print_head();
+    print_head(bench);
     println!("| `nwchem.openmpi {WATER}` | MPI | {}\n", measured.row());
     Ok(())
 }

@@ -4,17 +4,17 @@ use std::fmt;
 
 /// A median with its 95 % interval of confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) lowest: f64,
-    pub(super) highest: f64,
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) lowest: f64,
+    pub(crate) highest: f64,
 }
 
 impl Spread {
     /// Computes the median of at least one value, and the interval in which that of all possible values is, whatever their
     /// distribution: from the k-th smallest to the k-th largest value. For fewer than six values it is all of their range,
     /// and the confidence is less. Without values all fields are NaN.
-    pub(super) fn of(values: &[f64]) -> Spread {
+    pub(crate) fn of(values: &[f64]) -> Spread {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
@@ -28,19 +28,19 @@ impl Spread {
     }
 
     /// Computes the spread of what rounds add to those that were made in turn with them.
-    pub(super) fn added(to: &[f64], by: &[f64]) -> Spread {
+    pub(crate) fn added(to: &[f64], by: &[f64]) -> Spread {
         let differences: Vec<f64> = to.iter().zip(by).map(|(to, by)| by - to).collect();
         Spread::of(&differences)
     }
 
     /// Computes the spread of the percentages by which rounds are longer than those that were made in turn with them.
-    pub(super) fn more(than: &[f64], rounds: &[f64]) -> Spread {
+    pub(crate) fn more(than: &[f64], rounds: &[f64]) -> Spread {
         let more = |(than, round): (&f64, &f64)| 100.0 * (round / than - 1.0);
         Spread::of(&than.iter().zip(rounds).map(more).collect::<Vec<_>>())
     }
 
     /// Says whether the values show that the median is below the goal, show that it is not, or show neither.
-    pub(super) fn verdict(self, goal: f64) -> &'static str {
+    pub(crate) fn verdict(self, goal: f64) -> &'static str {
         match self {
             Spread { highest, .. } if highest <= goal => "met",
             Spread { lowest, .. } if lowest > goal => "missed",
