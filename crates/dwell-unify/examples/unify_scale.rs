@@ -15,6 +15,9 @@
 //! at each, a few of 400 rare ones are there, in the order in which it met them. Four processes to a
 //! node as on that machine, teams for the world, the node, the row and the column of a grid, and one
 //! without any order for each 4,096 processes.
+//!
+//! For comparison, rank 0 also does it alone, as the paper's serial scheme: it takes one process after the other and answers
+//! it. That is done for the first processes only, and each of the others counts as long as those.
 
 use std::time::Instant;
 
@@ -38,6 +41,9 @@ const PARADIGM: u8 = 9;
 /// The rounds from here on are followed down everywhere, those below in one block of `SAMPLE`.
 const EXACT: u32 = 8;
 const SAMPLE: u64 = 64;
+
+/// Processes that rank 0 takes one after the other.
+const SERIAL: u64 = 4096;
 
 /// Assumed cost of a network, for the estimate, in nanoseconds: of a message, and of a byte.
 const LATENCY: f64 = 2000.0;
@@ -68,6 +74,7 @@ fn main() {
 
     run.print(&global, finish);
     print_groups(&global);
+    print_serial(&run.templates, size);
     println!("\nsimulated in {up:.0} s up, {down:.0} s down");
 }
 
@@ -310,6 +317,37 @@ impl Run {
             shared.memory() as f64 / 1e6
         );
     }
+}
+
+/// Prints what it would cost if rank 0 took the definitions of all processes one after the other and answered each.
+fn print_serial(templates: &Templates, size: u64) {
+    let (shared, process) = templates.process(0, size);
+    let (mut node, _) = Node::leaf(shared, process);
+    let (mut children, mut merge, mut bytes) = (Vec::new(), 0.0, 0);
+    let some = SERIAL.min(size);
+    for rank in 1..some {
+        let (shared, process) = templates.process(rank, size);
+        let message = Node::leaf(shared, process).0.encode();
+        bytes += message.len();
+        let since = Instant::now();
+        let child = Node::decode(&message, rank, rank + 1).expect("what was encoded");
+        children.push(node.take(child));
+        merge += since.elapsed().as_nanos() as f64;
+    }
+    let (answer, _) = node.finish(some);
+    let since = Instant::now();
+    for child in &children {
+        bytes += answer.of_child(child).encode().len();
+    }
+    let answers = since.elapsed().as_nanos() as f64;
+    let each = (merge + answers + bytes as f64 * BYTE) / (some - 1).max(1) as f64 + 2.0 * LATENCY;
+    println!(
+        "\nserial, from {some} processes: {:.0} µs a process (merge {:.0}, answer {:.0}); {:.1} s for {size}",
+        each / 1e3,
+        merge / (some - 1).max(1) as f64 / 1e3,
+        answers / (some - 1).max(1) as f64 / 1e3,
+        each * size as f64 / 1e9
+    );
 }
 
 /// Groups as they travel, and as OTF2 lists them in the file of global definitions.
