@@ -72,6 +72,9 @@ pub enum Quantity {
     /// Time from the calls that sent active messages to the begin of their handlers, on the paths of the handlers. Nobody
     /// need have waited meanwhile.
     MessageDelay,
+    /// Time of long calls that completed operations during which operations of other processes were at this one, so that the
+    /// calls may have served them.
+    Serving,
 }
 
 use Quantity as Q;
@@ -94,7 +97,7 @@ const COUNTS: [Q; 10] = [
 ];
 
 /// Quantities that belong to no wait and follow those that do.
-const OTHERS: [Q; 12] = [
+const OTHERS: [Q; 13] = [
     Q::PartialCollectives,
     Q::PollingCalls,
     Q::PollingTime,
@@ -107,6 +110,7 @@ const OTHERS: [Q; 12] = [
     Q::DelayMargin,
     Q::CriticalPath,
     Q::MessageDelay,
+    Q::Serving,
 ];
 
 impl Quantity {
@@ -146,6 +150,7 @@ impl Quantity {
             Q::DelayMargin => other(9),
             Q::CriticalPath => other(10),
             Q::MessageDelay => other(11),
+            Q::Serving => other(12),
         }
     }
 

@@ -332,6 +332,9 @@ objects! {
         seconds: f64,
         /// Upper bound of the waiting time.
         seconds_at_most: f64,
+        /// Part of the wait, at most, in which the calls may have served operations of other processes; null for waits that are
+        /// not for progress. Calls of less than 20 µs are left out.
+        served_seconds_at_most: Option<f64>,
         /// Lower bound as a part of `run_seconds`, from 0 to 1; null for start-up and shutdown.
         share: Option<f64>,
         /// Upper bound as a part of `run_seconds`; null for start-up and shutdown.

@@ -139,6 +139,10 @@ pub struct Finding {
     /// values within a node and between nodes. Only waits for progress have a value; it is 0 if the archive does not
     /// state a latency.
     pub latency: Option<u64>,
+    /// Time of the calls, in nanoseconds over all locations, in which operations of other processes were at the process that waits, so
+    /// that its calls may have served them. Only waits for progress have a value, which counts calls of at least 20 µs and no
+    /// more than `at_most`.
+    pub served: Option<u64>,
     /// Number of visits of the call path over all locations, whether they waited or not.
     pub visits: u64,
     /// Inclusive time of the call path in nanoseconds, over all locations. The wait is a part of it.
@@ -374,6 +378,7 @@ fn list(program: &ProgramTotals<'_>, affected: &AllAffected, first_event: Time) 
                 at_most: most,
                 confidence,
                 latency: progress.then(|| world.longest_latency().0),
+                served: progress.then(|| totals.get(Q::Serving).min(most)),
                 visits: totals.visits,
                 path_nanoseconds: program.time(fold),
                 path: program.steps(number),

@@ -51,6 +51,7 @@ mod empty;
 mod evidence;
 mod held;
 mod questions;
+mod serving;
 mod several;
 
 use dwell_trace::ids::ProcessNumber;
@@ -77,6 +78,7 @@ use cases::{Case, CompletingCall, Origin};
 use evidence::{Found as FoundEvidence, Nodes};
 use held::{HELD, Hold, answer_hold};
 use questions::{Ask, AskOne, Questioned, Questions, Replied, Replies, Seen, Watch};
+use serving::SHORTEST;
 
 /// Waits for progress of the processes of a shard.
 #[derive(Debug)]
@@ -138,7 +140,14 @@ impl Pattern for Progress {
 
     #[inline(always)]
     fn on_complete(&mut self, call: CompletedCall, out: &mut Asking<'_, Questions>) {
-        if call.completes && call.leave - call.enter >= HELD {
+        let length = call.leave - call.enter;
+        if length >= SHORTEST
+            && let Some(origin) = self.origins.get_mut(call.process)
+        {
+            let when = Span { begin: call.enter, end: call.leave };
+            origin.serving.call(when, call.location, call.account);
+        }
+        if call.completes && length >= HELD {
             return self.on_long_complete(call, out);
         }
         let CompletedCall { location, account, enter, leave, target, start, class, .. } = call;
@@ -191,6 +200,9 @@ impl Pattern for Progress {
             members = origin.access.members(here, call);
             &members
         };
+        if !asked.is_empty() {
+            origin.serving.call(Span { begin: enter, end: leave }, location, account);
+        }
         let may_be_held = !call.done.is_empty()
             && call.frame.traits.has(Traits::COMPLETES)
             && !call.frame.traits.has(Traits::TOGETHER);
@@ -269,6 +281,11 @@ impl Pattern for Progress {
             }
         }
         self.found.send(&mut out.own.evidence);
+        for (process, when) in self.found.served.drain(..) {
+            if let Some(origin) = self.origins.get_mut(process) {
+                origin.serving.serve(when);
+            }
+        }
         for watch in asked.watches.into_messages() {
             let Some(target) = at.processes.get(watch.target) else { continue };
             if let Some(seen) = look_for(at.world, target, &watch, at.horizon) {
@@ -331,7 +348,12 @@ impl Pattern for Progress {
         let holds = self.holds.iter().chain(&self.new_holds).map(Hold::since);
         let oldest = asks.chain(ones).chain(holds).min().unwrap_or(Time::END);
         let floor = oldest.min(at.floors.regions).earlier_by(spare(world));
-        self.origins.iter_mut().for_each(|it| it.completing.forget(floor));
+        for (number, origin) in self.origins.numbered_mut() {
+            origin.completing.forget(floor);
+            if let Some(process) = at.processes.get_mut(number) {
+                origin.serving.settle(process, floor);
+            }
+        }
         oldest.earlier_by(spare(world))
     }
 
@@ -342,6 +364,9 @@ impl Pattern for Progress {
 
     fn conclude(&mut self, at: &mut Conclusion<'_>, nodes: &Nodes) {
         for (number, origin) in self.origins.numbered_mut() {
+            if let Some(process) = at.processes.get_mut(number) {
+                origin.serving.settle(process, Time::END);
+            }
             evidence::conclude(at, number, &mut origin.ledger, nodes);
         }
     }
@@ -351,7 +376,8 @@ impl Pattern for Progress {
     }
 
     fn bytes(&self) -> usize {
-        self.origins.iter().map(|origin| origin.ledger.bytes()).sum::<usize>()
+        let of_origin = |origin: &Origin| origin.ledger.bytes() + origin.serving.bytes();
+        self.origins.iter().map(of_origin).sum::<usize>()
             + self.asks.capacity() * size_of::<Ask>()
             + self.ones.capacity() * size_of::<AskOne>()
     }

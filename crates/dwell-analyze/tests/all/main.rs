@@ -25,6 +25,7 @@ mod ranking;
 mod ranks;
 mod reader;
 mod report;
+mod serving;
 mod speed;
 mod spill;
 mod support;

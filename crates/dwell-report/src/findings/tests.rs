@@ -90,6 +90,7 @@ fn full() -> Findings {
         remedy: "Do it otherwise.".into(),
         seconds: 0.25,
         seconds_at_most: 0.5,
+        served_seconds_at_most: Some(0.0625),
         share: Some(0.125),
         share_at_most: Some(0.25),
         targets: vec![share("PE 1")],

@@ -11,6 +11,7 @@ use crate::engine::process::Process;
 use crate::engine::regions::{Found, Request, Span, Visits};
 use crate::patterns::progress::evidence::Found as FoundEvidence;
 use crate::patterns::progress::questions::{Ask, AskOne, Away, Rule, Seen, Served, Watch};
+use crate::patterns::progress::serving::SHORTEST;
 use crate::patterns::progress::several::MOST_GAPS;
 use crate::protocol::progress_wait::Waited;
 
@@ -183,6 +184,7 @@ pub(super) fn answer(
             Outcome::Pending => return Outcome::Pending,
             Outcome::Unanswerable => return Outcome::Unanswerable,
         };
+    note_served(evidence, target, (start, enter), (request, possible.first));
     if possible.first == Span::NONE {
         return match class
             .can_prove()
@@ -233,6 +235,7 @@ pub(super) fn answer_one(
             Outcome::Pending => return Outcome::Pending,
             Outcome::Unanswerable => return Outcome::Unanswerable,
         };
+    note_served(evidence, target, (start, enter), (request, possible.first));
     if possible.first == Span::NONE && class.can_prove() {
         match alone(world, target_process, (start, leave, process), horizon) {
             None => return Outcome::Pending,
@@ -257,6 +260,24 @@ pub(super) fn answer_one(
     let came = [certain.first.begin, possible.first.begin, came_last(&certain, &possible, enter)];
     let came = came.map(|time| target_process.entered_at(time));
     Outcome::Answered(Served { process, case, index, certain, possible, room, came })
+}
+
+/// Notes when an operation was at its target, if its call issued and completed it, and the target stayed for long in the region
+/// that served it.
+#[inline]
+fn note_served(
+    found: &mut FoundEvidence,
+    target: ProcessNumber,
+    (start, enter): (Time, Time),
+    (request, first): (Request, Span),
+) {
+    if start != enter || first.end.since(first.begin) < SHORTEST {
+        return;
+    }
+    let (begin, end) = (first.begin.max(request.after), first.end.min(request.leave));
+    if begin < end {
+        found.served.push((target, Span { begin, end }));
+    }
 }
 
 /// Returns the region that has served an operation in flight, if there is one.

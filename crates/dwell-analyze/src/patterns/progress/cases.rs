@@ -21,6 +21,7 @@ use crate::patterns::progress::empty::Access;
 use crate::patterns::progress::evidence::{Key, Ledger};
 use crate::patterns::progress::held::{Chains, Completing, HELD, HeldCall, Hold};
 use crate::patterns::progress::questions::{Ask, AskOne, Away, Questions, Rule, Served};
+use crate::patterns::progress::serving::Serving;
 use crate::patterns::progress::several::{Gaps, arrival};
 use crate::protocol::locks::{LockedCall, Waiting};
 use crate::protocol::progress_wait::Waited;
@@ -37,6 +38,8 @@ pub(super) struct Origin {
     pub(super) completing: Completing,
     /// Calls that others may hold.
     pub(super) chains: Chains,
+    /// Long calls, and operations of others that they may have served.
+    pub(super) serving: Serving,
 }
 
 /// A call that completed operations.

@@ -44,6 +44,7 @@ use crate::engine::hash::Mixed;
 use crate::engine::instances::{Longest, NOTHING, WaitingCalls};
 use crate::engine::message::{Message, Outbox};
 use crate::engine::pattern::{Conclusion, Facts};
+use crate::engine::regions::Span;
 use crate::engine::transport::{Error, Transport};
 use crate::protocol::progress_wait::Waited;
 
@@ -65,6 +66,8 @@ impl Message for Evidence {}
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     counts: HashMap<(ProcessNumber, ProcessNumber, Class), u64, Mixed>,
+    /// Processes, and times at which operations of others were there.
+    pub(crate) served: Vec<(ProcessNumber, Span)>,
 }
 
 impl Found {
@@ -79,6 +82,7 @@ impl Found {
         for (key, count) in other.counts {
             *self.counts.entry(key).or_default() += count;
         }
+        self.served.extend(other.served);
     }
 
     /// Sends all evidence to the origins.

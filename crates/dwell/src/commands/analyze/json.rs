@@ -256,6 +256,7 @@ fn finding(it: &Finding, run: u64) -> findings::Finding {
         remedy: String::new(),
         seconds: in_seconds(it.nanoseconds),
         seconds_at_most: in_seconds(it.at_most),
+        served_seconds_at_most: it.served.map(in_seconds),
         share: share(it.nanoseconds, it.phase, run),
         share_at_most: share(it.at_most, it.phase, run),
         targets: shares(&it.targets),

@@ -300,6 +300,10 @@ fn entry(page: &mut Page, analysis: &Analysis, document: &Findings, (id, at): (u
     if !main.targets.is_empty() {
         page.tell("on whom", &format!("most: {}", shares(&main.targets)));
     }
+    if let Some(served) = main.served.filter(|it| *it > 0) {
+        let words = format!("other processes for up to {} of it", amount((served, served)));
+        page.tell("served", &words);
+    }
     if let Some(main) = document.findings.get(entry.findings.start) {
         page.tell("to do", &main.remedy);
     }
