@@ -160,6 +160,34 @@ export type Confidence = "exact" | "by rule" | "lower bound" | "between bounds" 
 
 export type Serves = "yes" | "maybe" | "no";
 
+export type Efficiency = {
+/**
+ * Computing of the location that computes longest, as a part of the length of the run.
+ */
+communication: number,
+/**
+ * Mean computing of all locations, as a part of that of the location which computes longest.
+ */
+load_balance: number,
+/**
+ * Mean computing of all locations, as a part of the length of the run: the product of the other two.
+ */
+parallel: number,
+/**
+ * Predicted length of the run without waits for progress, as a part of its length; null if it was not computed.
+ */
+progress: number | null,
+/**
+ * Computing of the location that computes longest, as a part of the predicted length of the run on an ideal network
+ * without waits for progress; null if it was not computed.
+ */
+serialisation: number | null,
+/**
+ * Predicted length of the run on an ideal network, as a part of its length, both without waits for progress; null if
+ * it was not computed. Serialisation, progress and transfer multiply to communication.
+ */
+transfer: number | null, };
+
 export type Verdict = {
 /**
  * One sentence that says how much of the run is lost, and to what.
@@ -209,7 +237,7 @@ changes: Array<IterationChange>,
 /**
  * Number of iterations that all processes made.
  */
-count: bigint,
+count: number,
 /**
  * Call with which an iteration ends.
  */
@@ -217,7 +245,7 @@ ends_with: Step,
 /**
  * Number of iterations in each element of `times`; the last may have fewer.
  */
-group: bigint,
+group: number,
 /**
  * Times of the iterations in their order, at most 256. The first contains what precedes the first iteration.
  */
@@ -225,13 +253,17 @@ times: Array<IterationTimes>, };
 
 export type IterationTimes = {
 /**
+ * Begin of the first of the iterations at the process that begins it first, in seconds after the first event.
+ */
+begin_seconds: number,
+/**
  * Time that a process computed.
  */
 computing_seconds: number,
 /**
  * First of the iterations, counted from 1.
  */
-first: bigint,
+first: number,
 /**
  * Time that the process computed which computed longest.
  */
@@ -262,15 +294,15 @@ computing_seconds: number,
 /**
  * Distance between the iterations concerned, if it is always the same; otherwise null.
  */
-every: bigint | null,
+every: number | null,
 /**
  * First iteration concerned, counted from 1.
  */
-iteration: bigint,
+iteration: number,
 /**
  * Number of iterations concerned.
  */
-iterations: bigint,
+iterations: number,
 /**
  * Kind of the change.
  */

@@ -59,9 +59,11 @@ pub struct Iterations {
     pub changes: Vec<IterationChange>,
 }
 
-/// Sums over all processes in one group of iterations, in nanoseconds.
+/// Sums over all processes in one group of iterations, and its begin, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IterationTimes {
+    /// Begin of the first iteration at the process that begins it first, after the first event.
+    pub begin: u64,
     /// Time of all processes.
     pub length: u64,
     /// Time that they computed.
@@ -181,8 +183,8 @@ impl Found {
         let processes = &program.world.system.processes;
         let most = (MOST_TIMES / processes.len().max(1)).max(LEAST_TIMES);
         let bin = marker.groups().div_ceil(most).max(1);
-        let none =
-            IterationTimes { length: 0, computing: 0, waiting: 0, longest: (0, ProcessNumber(0)) };
+        let (begin, longest) = (u64::MAX, (0, ProcessNumber(0)));
+        let none = IterationTimes { begin, length: 0, computing: 0, waiting: 0, longest };
         let times = vec![none; marker.groups()];
         let mut found = Self { marker, times, computing: Vec::new(), bin };
         let numbers: Vec<LocationNumber> = processes.iter().map(|it| it.first).collect();
@@ -206,6 +208,7 @@ impl Found {
     fn add(&mut self, list: &[Times]) {
         let process = ProcessNumber(self.computing.len() as u32);
         for (sum, of) in self.times.iter_mut().zip(list) {
+            sum.begin = sum.begin.min(of.begin);
             sum.length += of.length;
             sum.computing += of.computing;
             sum.waiting += of.waiting;

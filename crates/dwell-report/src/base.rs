@@ -16,7 +16,7 @@ use crate::query::{Call, Flavour, Part, Query};
 
 /// Returns the calls that start or end a runtime, the outermost ones, and whether each starts one. What the recorder does at
 /// its start belongs to them, wherever it begins.
-pub(crate) fn outside(meta: &Meta) -> Vec<(CnodeId, bool)> {
+pub fn outside(meta: &Meta) -> Vec<(CnodeId, bool)> {
     let mut found = Vec::new();
     let mut around: Vec<CnodeId> = meta.root_cnodes().collect();
     while let Some(cnode) = around.pop() {

@@ -5,6 +5,7 @@
 //! than chance.
 
 mod forest;
+mod iterations;
 mod run;
 mod series;
 mod spread;
@@ -17,6 +18,7 @@ use crate::format;
 
 use forest::Forest;
 pub use forest::{MatchedCall, matched_calls};
+pub use iterations::{IterationsBeside, iterations_beside};
 pub use run::{Efficiencies, Extent, Run};
 pub use series::{Growth, Scaling, Series, series};
 pub use spread::{Judgement, Spread};
@@ -88,6 +90,8 @@ pub struct Comparison {
     /// Call paths with different values, whether that is chance or not. The greatest change in seconds comes first, and metrics
     /// that are not times come last.
     pub differences: Vec<Difference>,
+    /// Iterations of the first runs of both sets; `None` if they have none or cannot be compared by them.
+    pub iterations: Option<IterationsBeside>,
     /// Greatest change as a part of the run that counts as none, however sure it is.
     pub threshold: f64,
 }
@@ -169,6 +173,9 @@ pub fn compare(
         totals: Vec::new(),
         efficiencies: [before, after].map(Efficiencies::mean),
         differences: Vec::new(),
+        iterations: before.first().zip(after.first()).and_then(|(before, after)| {
+            iterations_beside(before.iterations()?, after.iterations()?)
+        }),
         threshold,
     };
     for metric in metrics {

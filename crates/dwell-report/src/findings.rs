@@ -29,6 +29,7 @@ pub mod words;
 
 pub use evidence::Evidence;
 pub use ids::Named;
+pub(crate) use iterations::compared;
 pub use iterations::{IterationChange, IterationChangeKind, IterationTimes, Iterations};
 pub use read::Unreadable;
 pub use samples::{Computed, Sampled};

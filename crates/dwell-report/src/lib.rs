@@ -40,11 +40,12 @@ pub mod transform;
 pub use advice::{
     Facts, Gain, Meanwhile, Printed, Remedy, Serving, Settings, Tried, advice, remedies, serving,
 };
-pub use base::{Base, share};
+pub use base::{Base, outside, share};
 pub use classes::{Class, Classes};
 pub use compare::{
-    Comparison, Difference, Efficiencies, Extent, Growth, Judgement, MatchedCall, Run, Scaling,
-    Series, Spread, Total, compare, matched_calls, series, speedup, verdict,
+    Comparison, Difference, Efficiencies, Extent, Growth, IterationsBeside, Judgement, MatchedCall,
+    Run, Scaling, Series, Spread, Total, compare, iterations_beside, matched_calls, series,
+    speedup, verdict,
 };
 pub use cubex::{
     CnodeId, Error, GroupId, LocationId, Meta, MetricId, Owner, Place, Result, SystemNodeId,

@@ -31,6 +31,8 @@ impl Marker {
 /// Times of a process in one group of iterations, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Times {
+    /// Begin of the first iteration of the group.
+    pub(super) begin: u64,
     /// Time from the end of the iteration before.
     pub(super) length: u64,
     pub(super) computing: u64,
@@ -76,7 +78,7 @@ pub(super) fn times(
         if rule.is_call && rule.signature == marker.signature {
             ended += 1;
             if ended % marker.group() == 0 || ended == marker.calls {
-                times.length = stretch.end.saturating_sub(since);
+                (times.begin, times.length) = (since, stretch.end.saturating_sub(since));
                 groups.push(std::mem::take(&mut times));
                 begin = Some(stretch.end);
             }

@@ -52,6 +52,7 @@ fn a_balanced_run_does_not_change() {
     let last = found.times[999];
     assert_eq!(last.length, u64::from(PROCESSES) * (LENGTH + 10));
     assert_eq!((last.computing, last.waiting), (u64::from(PROCESSES) * (LENGTH + 1), 0));
+    assert_eq!(last.begin - found.times[998].begin, LENGTH + 10);
 }
 
 #[test]

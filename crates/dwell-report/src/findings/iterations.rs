@@ -24,6 +24,8 @@ objects! {
 
     /// Mean times of a process in an iteration, over consecutive iterations.
     IterationTimes {
+        /// Begin of the first of the iterations at the process that begins it first, in seconds after the first event.
+        begin_seconds: f64,
         /// Time that a process computed.
         computing_seconds: f64,
         /// First of the iterations, counted from 1.
@@ -162,7 +164,7 @@ impl IterationChange {
 }
 
 /// Compares a time with what it was before: `2.1 times as long (630 instead of 300 µs)`.
-fn compared(usual: f64, now: f64) -> String {
+pub(crate) fn compared(usual: f64, now: f64) -> String {
     let times = format!("{} instead of {}", short_seconds(now), short_seconds(usual));
     let part = |it: f64| short_percents(it, it);
     if usual <= 0.0 {

@@ -244,6 +244,7 @@ fn full() -> Findings {
             ends_with: path().remove(1),
             group: 1000,
             times: vec![IterationTimes {
+                begin_seconds: 0.1,
                 computing_seconds: 1e-3,
                 first: 1,
                 longest_computing_seconds: 1.5e-3,

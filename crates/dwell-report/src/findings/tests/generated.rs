@@ -76,6 +76,7 @@ fn typescript() -> String {
         Phase::decl(),
         Confidence::decl(),
         Serves::decl(),
+        Efficiency::decl(),
         Verdict::decl(),
         Loss::decl(),
         Iterations::decl(),
@@ -87,7 +88,8 @@ fn typescript() -> String {
         Step::decl(),
     ];
     let types = types.map(|it| format!("\n\nexport {it}")).concat();
-    // The generator leaves blanks at the ends of comment lines.
+    // What JSON brings is a number, however long. The generator leaves blanks at the ends of comment lines.
+    let types = types.replace(": bigint", ": number");
     format!("{head}{types}").lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 

@@ -29,7 +29,9 @@ pub(super) fn document(analysis: &Analysis) -> Option<Iterations> {
         let all = (iterations * analysis.processes() as u64).max(1) as f64;
         let sum = |of: fn(&IterationTimes) -> u64| some.iter().map(of).sum::<u64>() as f64 * 1e-9;
         let longest = some.iter().max_by_key(|it| it.longest.0);
+        let begin = some.first().map_or(0, |it| it.begin);
         findings::IterationTimes {
+            begin_seconds: begin as f64 * 1e-9,
             computing_seconds: sum(|it| it.computing) / all,
             first: first + 1,
             longest_computing_seconds: sum(|it| it.longest.0) / iterations.max(1) as f64,

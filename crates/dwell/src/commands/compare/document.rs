@@ -31,6 +31,8 @@ pub(super) struct Document<'c> {
     before: Set<'c>,
     after: Set<'c>,
     totals: Vec<Total<'c>>,
+    /// Iterations of the first runs of both sets; null if they have none or cannot be compared by them.
+    iterations: Option<Iterations<'c>>,
     differences: Vec<Row<'c>>,
 }
 
@@ -76,6 +78,16 @@ struct Total<'c> {
     unit: &'c str,
     before: f64,
     after: f64,
+}
+
+/// Iterations of both runs from one of them on, or all if `from` is null.
+#[derive(Serialize)]
+struct Iterations<'c> {
+    count: u64,
+    from: Option<u64>,
+    before_seconds: f64,
+    after_seconds: f64,
+    text: &'c str,
 }
 
 #[derive(Serialize)]
@@ -124,6 +136,11 @@ pub(super) fn of<'c>(
         let [before, after] = it.values;
         Total { metric: &it.metric, title: &it.title, unit: &it.unit, before, after }
     };
+    let iterations = |it: &'c dwell_report::IterationsBeside| {
+        let [before_seconds, after_seconds] = it.seconds;
+        let (count, from) = (it.count, it.from);
+        Iterations { count, from, before_seconds, after_seconds, text: &it.text }
+    };
     Document {
         version: VERSION,
         verdict: match comparison.judgement {
@@ -139,6 +156,7 @@ pub(super) fn of<'c>(
         before: set(before, 0),
         after: set(after, 1),
         totals: comparison.totals.iter().map(total).collect(),
+        iterations: comparison.iterations.as_ref().map(iterations),
         differences: comparison.differences.iter().map(row).collect(),
     }
 }

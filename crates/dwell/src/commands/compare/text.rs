@@ -149,6 +149,9 @@ pub(super) fn text(
         let [a, b] = most.map(of);
         say(&visible(&format!("what costs most: {a}; then {b}")), 2);
     }
+    if let Some(it) = &comparison.iterations {
+        say(&format!("iterations: {}", it.text), 2);
+    }
     let (list, more) = shown(comparison, top);
     if !list.is_empty() {
         say("", 0);
@@ -240,6 +243,7 @@ mod tests {
             totals: Vec::new(),
             efficiencies: [None, None],
             differences: Vec::new(),
+            iterations: None,
             threshold: 0.02,
         };
         assert_eq!(word(&comparison(Judgement::Same), false, &difference), "more");
