@@ -1,6 +1,6 @@
 // Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.
 
-import type { Confidence, Entry, Instance, Point, Share, Verdict } from "./findings";
+import type { Confidence, Efficiency, Entry, Instance, Iterations, Point, Share, Verdict } from "./findings";
 
 export type Session = {
 /**
@@ -82,7 +82,19 @@ notes: Array<Note>,
 /**
  * What the run loses time to, and what to change first; null if it was not searched for waits.
  */
-verdict: Verdict | null, };
+verdict: Verdict | null,
+/**
+ * For each point of the verdict and each of its places a call path that is called there, if the report has one.
+ */
+verdict_places: Array<Array<number | null>>,
+/**
+ * How well the run uses its processes; null if it is not known.
+ */
+efficiency: Efficiency | null,
+/**
+ * Iterations of the run; null if it has none, or if they are not known.
+ */
+iterations: Iterations | null, };
 
 export type Compared = {
 /**
@@ -105,6 +117,10 @@ findings: Array<FoundBeside | null>,
  * Findings that only the second run has, as positions among its findings.
  */
 only_second: Array<number>,
+/**
+ * Clause that compares the runs by iteration; null if they cannot be.
+ */
+iterations: string | null,
 /**
  * For each row of the system tree of the first run the row of the second, -1 where there is none; null if they have the
  * same numbers. `locations` says the same of locations.
@@ -224,6 +240,10 @@ file: string | null, line: number | null,
  * Class of activity that its time belongs to.
  */
 class: string,
+/**
+ * True if it is a part of start-up or shutdown.
+ */
+outside: boolean,
 /**
  * File in which the region is defined.
  */
@@ -500,7 +520,9 @@ count: number, kind: Array<string>, origin: Array<number>, partner: Array<number
 /**
  * How many operations an arrow stands for.
  */
-counts: Array<number>, collectives: Array<TimelineCollective>, };
+counts: Array<number>, collectives: Array<TimelineCollective>, held: TimelineHeld, };
+
+export type TimelineHeld = { location: Array<number>, from: Array<number>, to: Array<number>, };
 
 export type TimelineFindings = { seconds: Array<number | null>, };
 

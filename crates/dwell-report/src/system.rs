@@ -119,6 +119,23 @@ impl System {
         self.of_location.get(location.index()).copied()
     }
 
+    /// Returns the locations that a row stands for, with those of all rows below it.
+    pub fn locations_of(&self, row: usize) -> Vec<LocationId> {
+        let is_below = |place: u32| {
+            let mut at = place as usize;
+            // Parents come before their children.
+            while at > row {
+                match self.rows.get(at) {
+                    Some(it) if (it.parent as usize) < at => at = it.parent as usize,
+                    _ => return false,
+                }
+            }
+            at == row
+        };
+        let all = (0..).map(LocationId).zip(&self.of_location);
+        all.filter(|(_, place)| is_below(**place)).map(|it| it.0).collect()
+    }
+
     /// Sums values of locations, given by location id, up the system tree. The result has one inclusive value for each
     /// row.
     pub fn sums(&self, values: &[f64]) -> Vec<f64> {

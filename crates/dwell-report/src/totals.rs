@@ -91,12 +91,21 @@ impl Query {
         if let Some(known) = self.known_totals(metric) {
             return Ok(known);
         }
-        let totals = Arc::new(self.read_totals(metric)?);
+        let totals = Arc::new(self.read_totals(metric, &total)?);
         if let Some(slot) = self.kept.metrics.get(metric.index()) {
             // Another thread may have been faster; it read the same.
             let _ = slot.set(totals.clone());
         }
         Ok(totals)
+    }
+
+    /// Returns the sums over some locations, like [`Query::totals`] over all. Every call reads all stored rows of the metric.
+    ///
+    /// # Errors
+    /// Fails where [`Query::row`] fails.
+    pub fn totals_of(&self, metric: MetricId, locations: &[LocationId]) -> Result<Totals> {
+        let sum = |row: &Row| locations.iter().filter_map(|it| row.number(*it)).sum();
+        self.read_totals(metric, &sum)
     }
 
     /// Returns the totals of a metric if no rows need to be read for them, because an earlier query computed them or
@@ -167,7 +176,7 @@ impl Query {
         }
     }
 
-    fn read_totals(&self, metric: MetricId) -> Result<Totals> {
+    fn read_totals(&self, metric: MetricId, sum: &dyn Fn(&Row) -> f64) -> Result<Totals> {
         let meta = self.meta();
         let values = self.report().values(metric)?;
         let kind = meta.metric(metric).map(|metric| metric.kind);
@@ -183,7 +192,7 @@ impl Query {
                 }
             };
             if let (true, Some(row), Some(place)) = (there, &kept, stored.get_mut(cnode.index())) {
-                *place = total(row);
+                *place = sum(row);
             }
         }
         let mut other = stored.clone();

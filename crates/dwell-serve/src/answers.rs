@@ -3,11 +3,13 @@
 //! An answer depends on the path and its parameters alone, so that the same answers can be put into a file (see
 //! [`crate::export`]). All numbers come from `dwell-report`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use dwell_model::waits::Wait;
-use dwell_report::{Class, CnodeId, Flavour, Item, LocationId, MetricId, Place, Summary};
+use dwell_report::{
+    Class, CnodeId, Flavour, Item, LocationId, MetricId, Place, Summary, Totals, outside,
+};
 
 use crate::compare;
 use crate::lengths;
@@ -55,7 +57,7 @@ pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answe
         "calls" => json(&calls(run)),
         "calls/values" => json(&call_values(run, &parameters)?),
         "calls/lengths" => json(&lengths::lengths(run)?),
-        "calls/waits" => json(&call_waits(run)?),
+        "calls/waits" => json(&call_waits(run, &parameters)?),
         "system" => json(&system(run)),
         "system/names" => json(&system_names(run, &parameters)?),
         "system/values" => json(&system_values(run, &parameters)?),
@@ -147,6 +149,12 @@ fn rest(value: f64, parts: f64) -> f64 {
 fn calls(run: &Run) -> Calls {
     let meta = run.query.meta();
     let classes = run.query.call_classes();
+    let mut outside: HashSet<CnodeId> = outside(meta).into_iter().map(|it| it.0).collect();
+    for id in meta.cnodes_in_order() {
+        if meta.cnode_parent(id).is_some_and(|it| outside.contains(&it)) {
+            outside.insert(id);
+        }
+    }
     let one = |id: CnodeId| {
         let cnode = meta.cnode(id);
         let filled = |text: &str| Some(text.to_owned()).filter(|it| !it.is_empty());
@@ -157,6 +165,7 @@ fn calls(run: &Run) -> Calls {
             file: cnode.and_then(|it| filled(it.file)),
             line: cnode.and_then(|it| it.line),
             class: classes.get(id.index()).map_or("compute", |it| it.name()).into(),
+            outside: outside.contains(&id),
             module: meta.callee(id).and_then(|it| filled(it.file)),
         }
     };
@@ -205,18 +214,18 @@ fn row(run: &Run, parameters: &Parameters<'_>) -> Result<Arc<Row>> {
 }
 
 fn call_values(run: &Run, parameters: &Parameters<'_>) -> Result<CallValues> {
-    let metric = metric(run, parameters)?;
+    let (metric, part) = (metric(run, parameters)?, part(run, parameters)?);
     if parameters.get("own") != Some("1")
-        && let Some(values) = span::call_values(run, parameters, metric)?
+        && let Some(values) = span::call_values(run, parameters, metric, part.as_deref())?
     {
         return Ok(values);
     }
-    let totals = run.query.totals(metric)?;
+    let totals = totals_in(run, metric, part.as_deref())?;
     let mut below = Vec::new();
     if parameters.get("own") == Some("1") {
         for child in run.query.meta().metric_children(metric) {
             if run.query.is_readable(child) {
-                below.push(run.query.totals(child)?);
+                below.push(totals_in(run, child, part.as_deref())?);
             }
         }
     }
@@ -230,11 +239,29 @@ fn call_values(run: &Run, parameters: &Parameters<'_>) -> Result<CallValues> {
     Ok(values)
 }
 
+/// Returns the locations of the row of the system tree that the request names, or `None` if it names none.
+fn part(run: &Run, parameters: &Parameters<'_>) -> Result<Option<Vec<LocationId>>> {
+    let Some(row) = parameters.number("row")? else { return Ok(None) };
+    match run.system.item(row as usize) {
+        Some(_) => Ok(Some(run.system.locations_of(row as usize))),
+        None => Err(Fault::Bad("there is no such row".into())),
+    }
+}
+
+/// Returns the values of a metric at all call paths, summed over some locations or over all.
+fn totals_in(run: &Run, metric: MetricId, part: Option<&[LocationId]>) -> Result<Arc<Totals>> {
+    Ok(match part {
+        Some(locations) => Arc::new(run.query.totals_of(metric, locations)?),
+        None => run.query.totals(metric)?,
+    })
+}
+
 /// Adds up the waits of all kinds at each call path.
-fn call_waits(run: &Run) -> Result<CallValues> {
+fn call_waits(run: &Run, parameters: &Parameters<'_>) -> Result<CallValues> {
+    let part = part(run, parameters)?;
     let mut sums: BTreeMap<CnodeId, (f64, f64)> = BTreeMap::new();
     for metric in run.query.wait_metrics() {
-        for (cnode, inclusive, exclusive) in run.query.totals(metric)?.iter() {
+        for (cnode, inclusive, exclusive) in totals_in(run, metric, part.as_deref())?.iter() {
             let sum = sums.entry(cnode).or_default();
             *sum = (sum.0 + inclusive, sum.1 + exclusive);
         }

@@ -2,7 +2,7 @@
 
 use dwell_report::CnodeId;
 use dwell_report::findings::causes::Said;
-use dwell_report::findings::{self, Activity, Findings, Step};
+use dwell_report::findings::{self, Activity, Findings, Point, Step};
 
 use crate::overview::{LISTED, call_path};
 use crate::run::Run;
@@ -32,12 +32,17 @@ pub(crate) fn causes(run: &Run, document: &Findings) -> Vec<Cause> {
             costs,
             passed_on,
             processes: it.processes.clone(),
-            places: point.places.iter().map(|step| called_at(run, step).map(|it| it.0)).collect(),
+            places: places(run, &point),
             point,
             seen: seen(document, it),
         }
     };
     document.causes.iter().take(MOST_CAUSES).map(cause).collect()
+}
+
+/// Returns for each place of a point a call path that is called there, if the report has one.
+pub(crate) fn places(run: &Run, point: &Point) -> Vec<Option<u32>> {
+    point.places.iter().map(|step| called_at(run, step).map(|it| it.0)).collect()
 }
 
 /// Returns a call path of the report that ends with a call, which is told by its name and its place in the source.

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use dwell_report::format::seconds;
 use dwell_report::{
-    CnodeId, Extent, Item, LocationId, Result, Spread, matched_calls, speedup, verdict,
+    CnodeId, Extent, Item, LocationId, Result, Spread, iterations_beside, matched_calls, speedup,
+    verdict,
 };
 
 use crate::overview;
@@ -56,9 +57,16 @@ pub(crate) fn compare(first: &Run, second: &Run) -> Result<Compared> {
         second: calls.iter().map(|it| numbers(&it.calls[1])).collect(),
         findings,
         only_second,
+        iterations: iterations(first, second),
         rows,
         locations,
     })
+}
+
+/// Returns the clause that compares the runs by iteration.
+fn iterations(first: &Run, second: &Run) -> Option<String> {
+    let of = |run: &'_ Run| run.findings.as_ref()?.iterations.clone();
+    Some(iterations_beside(&of(first)?, &of(second)?)?.text)
 }
 
 /// Returns the sentence that sums the comparison up, such as `51.0 % faster: 3.372 s, then 1.650 s; waits -1.200 s,

@@ -74,6 +74,11 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
         plays: run.plays(),
         notes: notes(run),
         verdict: run.findings.as_ref().map(|it| it.verdict.clone()),
+        verdict_places: run.findings.as_ref().map_or_else(Vec::new, |it| {
+            it.verdict.points.iter().map(|it| causes::places(run, it)).collect()
+        }),
+        efficiency: run.findings.as_ref().and_then(|it| it.efficiency.clone()),
+        iterations: run.findings.as_ref().and_then(|it| it.iterations.clone()),
     })
 }
 
@@ -152,14 +157,6 @@ fn facts(run: &Run) -> Vec<Fact> {
     let found = run.findings.as_ref();
     fact("Length", found.map(|it| seconds_text(it.length_seconds)));
     fact("Events", found.map(|it| grouped(it.events)));
-    let efficiency = found.and_then(|it| it.efficiency.as_ref());
-    let whole = |part: f64| format!("{:.0} %", 100.0 * part);
-    fact("Parallel efficiency", efficiency.map(|it| whole(it.parallel)));
-    fact("Load balance", efficiency.map(|it| whole(it.load_balance)));
-    fact("Communication efficiency", efficiency.map(|it| whole(it.communication)));
-    fact("Serialisation", efficiency.and_then(|it| it.serialisation).map(whole));
-    fact("Progress", efficiency.and_then(|it| it.progress).map(whole));
-    fact("Transfer", efficiency.and_then(|it| it.transfer).map(whole));
     fact("State", property("STATE").filter(|it| it != "complete"));
     fact("Call paths", Some(grouped(meta.cnodes().len() as u64)));
     let mut attributes = meta.attributes(Owner::Report);

@@ -97,11 +97,13 @@ pub(crate) fn classes(run: &Run, parameters: &Parameters<'_>) -> Result<Option<V
     Ok(Some(rows))
 }
 
-/// Returns a metric at all call paths in the span that the parameters name, or `None` if they name none that can restrict it.
+/// Returns a metric at all call paths in the span that the parameters name, of some locations or of all, or `None` if they name
+/// none that can restrict it.
 pub(crate) fn call_values(
     run: &Run,
     parameters: &Parameters<'_>,
     metric: MetricId,
+    part: Option<&[LocationId]>,
 ) -> Result<Option<CallValues>> {
     let Some((index, span)) = chosen(run, parameters)? else { return Ok(None) };
     let Some(wanted) = wanted(run, metric) else { return Ok(None) };
@@ -110,9 +112,12 @@ pub(crate) fn call_values(
             *sums.entry(path).or_default() += time;
         }
     };
-    let parts = index
-        .add_up(&[index.all_locations()], span, MOST_SLICES, BTreeMap::new, add)?
-        .ok_or_else(too_many)?;
+    let ranges = match part {
+        Some(some) => some.iter().map(|it| Location(it.0)..Location(it.0 + 1)).collect(),
+        None => vec![index.all_locations()],
+    };
+    let parts =
+        index.add_up(&ranges, span, MOST_SLICES, BTreeMap::new, add)?.ok_or_else(too_many)?;
     let meta = run.query.meta();
     let mut exclusive = vec![0_u64; meta.cnodes().len()];
     for (path, time) in parts.into_iter().flatten() {

@@ -2,7 +2,7 @@
 //! two cannot differ. Parts of findings cross as `findings.json` has them; their types are those of
 //! [`dwell_report::findings`], which makes `web/src/findings.ts`.
 
-use dwell_report::findings::{Confidence, Entry, Instance, Share, Verdict};
+use dwell_report::findings::{Confidence, Efficiency, Entry, Instance, Iterations, Share, Verdict};
 use serde::Serialize;
 
 /// Defines types that cross HTTP, with the derives they need.
@@ -34,7 +34,7 @@ pub(crate) use causes::{Cause, Seen, WhatIf};
 #[cfg(test)]
 pub(crate) fn typescript() -> String {
     let head = "// Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.\n\n\
-                import type { Confidence, Entry, Instance, Point, Share, Verdict } from \"./findings\";\n";
+                import type { Confidence, Efficiency, Entry, Instance, Iterations, Point, Share, Verdict } from \"./findings\";\n";
     let text = head.to_owned() + &declarations() + &causes::declarations();
     // The generator leaves blanks at the ends of comment lines.
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
@@ -103,6 +103,14 @@ crossing! {
         /// What the run loses time to, and what to change first; null if it was not searched for waits.
         #[cfg_attr(test, ts(type = "Verdict | null"))]
         verdict: Option<Verdict>,
+        /// For each point of the verdict and each of its places a call path that is called there, if the report has one.
+        verdict_places: Vec<Vec<Option<u32>>>,
+        /// How well the run uses its processes; null if it is not known.
+        #[cfg_attr(test, ts(type = "Efficiency | null"))]
+        efficiency: Option<Efficiency>,
+        /// Iterations of the run; null if it has none, or if they are not known.
+        #[cfg_attr(test, ts(type = "Iterations | null"))]
+        iterations: Option<Iterations>,
     }
 
     /// Two runs, matched with each other.
@@ -118,6 +126,8 @@ crossing! {
         findings: Vec<Option<FoundBeside>>,
         /// Findings that only the second run has, as positions among its findings.
         only_second: Vec<u32>,
+        /// Clause that compares the runs by iteration; null if they cannot be.
+        iterations: Option<String>,
         /// For each row of the system tree of the first run the row of the second, -1 where there is none; null if they have the
         /// same numbers. `locations` says the same of locations.
         rows: Option<Vec<i32>>,
@@ -244,6 +254,8 @@ crossing! {
         line: Option<u32>,
         /// Class of activity that its time belongs to.
         class: String,
+        /// True if it is a part of start-up or shutdown.
+        outside: bool,
         /// File in which the region is defined.
         module: Option<String>,
     }
@@ -582,6 +594,15 @@ crossing! {
         /// How many operations an arrow stands for.
         counts: Vec<f64>,
         collectives: Vec<TimelineCollective>,
+        held: TimelineHeld,
+    }
+
+    /// Exclusive locks that locations hold, as parallel lists.
+    #[derive(Default)]
+    struct TimelineHeld {
+        location: Vec<u32>,
+        from: Vec<f64>,
+        to: Vec<f64>,
     }
 
     /// How long the call of each finding waited in a span, in the order of the findings; `null` if the timeline does not have its waits.

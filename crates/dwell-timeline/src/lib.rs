@@ -52,7 +52,9 @@ pub use format::{Fingerprint, fingerprint};
 pub use ids::{CallPath, Location};
 pub use index::{Doing, Index};
 pub use instances::{Instances, MOST_INSTANCES};
-pub use operations::{Arrow, Counter, Joined, Operation, OperationKind, Operations, Sample, Trace};
+pub use operations::{
+    Arrow, Counter, Held, Joined, Operation, OperationKind, Operations, Sample, Trace,
+};
 pub use paths::Paths;
 pub use pyramid::least_of_code;
 pub use slices::{Instance, Slice, Waiting};

@@ -1,5 +1,5 @@
 //! Operations between locations, whether anybody waited for them or not: puts, gets, atomics, messages, locks that go from
-//! holder to holder, and collectives.
+//! holder to holder, and collectives; and the locks that locations hold.
 //!
 //! The index does not have them. They are read from the trace when a view needs them, which takes one chunk of each location and
 //! what follows in the span. Three things need more than the span: the number of a message among those of the same sender,
@@ -30,8 +30,10 @@ pub enum OperationKind {
     Put,
     /// The origin reads from the memory of its partner.
     Get,
-    /// The origin changes the memory of its partner, and may get what was there before.
+    /// The origin changes the memory of its partner, and gets what was there before.
     Atomic,
+    /// The origin changes the memory of its partner in one step, and gets nothing back.
+    Update,
     /// The origin sends a message, which its partner receives.
     Message,
     /// The origin releases a lock, which its partner acquires next.
@@ -40,7 +42,8 @@ pub enum OperationKind {
 
 impl OperationKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 5] = [Self::Put, Self::Get, Self::Atomic, Self::Message, Self::Lock];
+    pub const ALL: [Self; 6] =
+        [Self::Put, Self::Get, Self::Atomic, Self::Update, Self::Message, Self::Lock];
 
     /// Returns the name of the kind, as the page knows it.
     pub fn name(self) -> &'static str {
@@ -48,6 +51,7 @@ impl OperationKind {
             Self::Put => "put",
             Self::Get => "get",
             Self::Atomic => "atomic",
+            Self::Update => "update",
             Self::Message => "message",
             Self::Lock => "lock",
         }
@@ -77,6 +81,15 @@ pub struct Joined {
     pub members: Vec<(Location, Span)>,
 }
 
+/// An exclusive lock that a location holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Held {
+    /// Location that holds the lock.
+    pub location: Location,
+    /// From its acquisition to its release. Ends that are outside of what was read are those of the span.
+    pub span: Span,
+}
+
 /// Operations of some locations in a span of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
@@ -84,6 +97,8 @@ pub struct Operations {
     pub list: Vec<Operation>,
     /// Collectives in the order of their begins.
     pub joined: Vec<Joined>,
+    /// Exclusive locks that were acquired or released in the span, in the order of their acquisitions.
+    pub held: Vec<Held>,
     /// True if there was too much to read, so that there are no operations here.
     pub too_many: bool,
     /// True if messages and collectives without a number are left out, because there is too much before the span.

@@ -67,6 +67,8 @@ pub struct Issue {
     pub remote: Rank,
     /// Bytes that are moved in both directions.
     pub bytes: u64,
+    /// True if something comes back to the origin.
+    pub returns: bool,
     /// Number by which completions refer to the operation.
     pub id: u64,
 }
@@ -140,6 +142,7 @@ impl Record {
                 window: it.win,
                 remote: it.remote,
                 bytes: it.bytes,
+                returns: false,
                 id: it.matching_id.0,
             }),
             Event::RmaGet(it) => Self::Issue(Issue {
@@ -147,6 +150,7 @@ impl Record {
                 window: it.win,
                 remote: it.remote,
                 bytes: it.bytes,
+                returns: true,
                 id: it.matching_id.0,
             }),
             Event::RmaAtomic(it) => Self::Issue(Issue {
@@ -154,6 +158,7 @@ impl Record {
                 window: it.win,
                 remote: it.remote,
                 bytes: it.bytes_sent.saturating_add(it.bytes_received),
+                returns: it.bytes_received > 0,
                 id: it.matching_id.0,
             }),
             Event::RmaOpCompleteBlocking(it) => {

@@ -120,6 +120,11 @@ impl View<'_> {
             answer.bytes.push(arrow.bytes as f64);
             answer.counts.push(arrow.count as f64);
         }
+        for it in found.held.iter().filter(|it| row(it.location).is_some()).take(MOST_MEMBERS) {
+            answer.held.location.push(it.location.0);
+            answer.held.from.push(self.after(it.span.from));
+            answer.held.to.push(self.after(it.span.to));
+        }
         let mut room = MOST_MEMBERS;
         for it in &found.joined {
             let members: Vec<_> = it.members.iter().filter(|it| row(it.0).is_some()).collect();

@@ -8,7 +8,7 @@ use dwell_trace::record::Gathering;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::read::{Counts, Found, Lock, Note, NoteKind};
-use super::{Joined, Operation, OperationKind, Operations, Trace};
+use super::{Held, Joined, Operation, OperationKind, Operations, Trace};
 use crate::error::Result;
 use crate::ids::Location;
 use crate::span::{Span, Time};
@@ -169,4 +169,33 @@ pub(super) fn join_locks(found: &[(Location, Found)], span: Span, list: &mut Vec
             }
         }
     }
+}
+
+/// Returns the exclusive locks that locations hold. A lock that is acquired before what was read is held from the begin of the
+/// span, and one that is not released in it until its end.
+pub(super) fn held(found: &[(Location, Found)], span: Span) -> Vec<Held> {
+    let mut list = Vec::new();
+    for (location, it) in found {
+        let mut acquired: HashMap<Lock, (Time, bool)> = HashMap::new();
+        let mut add = |from: Time, to: Time| {
+            list.push(Held { location: *location, span: Span { from, to } });
+        };
+        for note in it.notes.iter().filter(|it| it.is_shown) {
+            match note.kind {
+                NoteKind::Acquired(lock, is_shared) => {
+                    acquired.insert(lock, (note.time, is_shared));
+                }
+                NoteKind::Released(lock) => match acquired.remove(&lock) {
+                    Some((from, false)) => add(from, note.time),
+                    Some((_, true)) => {}
+                    None => add(span.from.min(note.time), note.time),
+                },
+                _ => {}
+            }
+        }
+        acquired.into_values().filter(|it| !it.1).for_each(|it| add(it.0, span.to));
+    }
+    list.retain(|it| it.span.from < span.to && it.span.to >= span.from);
+    list.sort_by_key(|it| (it.span, it.location));
+    list
 }

@@ -101,12 +101,13 @@ impl Reading<'_> {
         if !self.calls.has_record() || time >= self.span.to {
             return;
         }
-        let Issue { access, window, remote, bytes, id } = issue;
+        let Issue { access, window, remote, bytes, id, .. } = issue;
         if let Some(partner) = self.trace.layout.target(window, remote, self.me) {
             let kind = match access {
                 Access::Put => OperationKind::Put,
                 Access::Get => OperationKind::Get,
-                Access::Atomic => OperationKind::Atomic,
+                Access::Atomic if issue.returns => OperationKind::Atomic,
+                Access::Atomic => OperationKind::Update,
             };
             let (origin, partner) = (Location(self.me.place()), Location(partner.place()));
             self.flight.issue(window, id, self.found.operations.len());

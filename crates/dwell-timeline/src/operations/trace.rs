@@ -14,7 +14,7 @@ use otf2::read::EventReader;
 use otf2::{Archive, Definition};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use super::join::join_locks;
+use super::join::{held, join_locks};
 use super::read::{Counting, Counts, Found, Reading};
 use super::samples::{self, Counter};
 use super::{Joined, Operation, Operations};
@@ -102,6 +102,7 @@ impl Trace {
         if is_all {
             join_locks(&found, span, &mut result.list);
         }
+        result.held = held(&found, span);
         self.join(&found, &mut result)?;
         let inside = |it: &Operation| it.span.from < span.to && it.span.to >= span.from;
         result.list.retain(inside);

@@ -158,7 +158,7 @@ fn operations(
         let class = match it.kind {
             OperationKind::Put => Class::Put,
             OperationKind::Get => Class::Get,
-            OperationKind::Atomic => Class::Atomic,
+            OperationKind::Atomic | OperationKind::Update => Class::Atomic,
             OperationKind::Message => Class::Message,
             OperationKind::Lock => Class::Lock,
         };

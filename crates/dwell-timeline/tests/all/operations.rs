@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use dwell_synth::{halo, random, ring};
-use dwell_timeline::{Joined, Location, Operation, OperationKind, Span, Time, Trace};
+use dwell_timeline::{Held, Joined, Location, Operation, OperationKind, Span, Time, Trace};
 use otf2::enums::{CollectiveOp, GroupFlag, GroupType, LocationType, LockType, Paradigm};
 use otf2::id::{CommRef, LocationGroupRef, RmaWinRef};
 use otf2::{Archive, Definition, Event};
@@ -165,7 +165,11 @@ fn search(path: &Path) -> Searched {
                 Event::RmaGet(it) => operation(it.win, it.remote, OperationKind::Get, it.bytes),
                 Event::RmaAtomic(it) => {
                     let bytes = it.bytes_sent + it.bytes_received;
-                    operation(it.win, it.remote, OperationKind::Atomic, bytes);
+                    let kind = match it.bytes_received {
+                        0 => OperationKind::Update,
+                        _ => OperationKind::Atomic,
+                    };
+                    operation(it.win, it.remote, kind, bytes);
                 }
                 Event::RmaCollectiveBegin(_) | Event::MpiCollectiveBegin(_) => {
                     let is_nested = depth > 1 && stack[..depth - 1].iter().any(|it| it.1);
@@ -408,10 +412,50 @@ impl Searched {
         joined.sort();
         (list, joined)
     }
+
+    /// Returns the exclusive locks that are held in a span, each with the begin and end of what was read or the span.
+    fn held(&self, wanted: &BTreeSet<Location>, span: Span) -> Vec<Held> {
+        let mut list = Vec::new();
+        for &location in wanted {
+            let begin = self.begin(location, span.from);
+            let is_own = |it: &&Record| {
+                it.location == location && !it.is_nested && it.time >= begin && it.time < span.to
+            };
+            let own: Vec<&Record> = self.records.iter().filter(is_own).collect();
+            for (at, it) in own.iter().enumerate() {
+                match &it.what {
+                    What::Acquired(lock, false) => {
+                        let next = own[at + 1..].iter().find(|it| about(it, lock));
+                        let is_again = next.is_some_and(|it| matches!(it.what, What::Acquired(..)));
+                        let to = next.map_or(span.to, |it| it.time);
+                        if !is_again {
+                            list.push(Held { location, span: Span { from: it.time, to } });
+                        }
+                    }
+                    What::Released(lock) => {
+                        let before = own[..at].iter().rev().find(|it| about(it, lock));
+                        if !before.is_some_and(|it| matches!(it.what, What::Acquired(..))) {
+                            let from = span.from.min(it.time);
+                            list.push(Held { location, span: Span { from, to: it.time } });
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        list.retain(|it| it.span.from < span.to && it.span.to >= span.from);
+        list.sort_by_key(|it| (it.span, it.location));
+        list
+    }
 }
 
-/// Counts of what was compared: each kind of operation, and collectives.
-type Compared = [usize; 6];
+/// Returns `true` if a record acquires or releases a lock.
+fn about(record: &Record, lock: &(u32, Option<Location>, u64)) -> bool {
+    matches!(&record.what, What::Acquired(own, _) | What::Released(own) if own == lock)
+}
+
+/// Counts of what was compared: each kind of operation, collectives, and held locks.
+type Compared = [usize; 8];
 
 fn check(path: &Path, seed: u64) -> Compared {
     let searched = search(path);
@@ -452,7 +496,10 @@ fn check(path: &Path, seed: u64) -> Compared {
         assert_eq!(found.list, list, "{path:?} {span:?} {rows:?}");
         assert_eq!(found.joined, joined, "{path:?} {span:?} {rows:?}");
         list.iter().for_each(|it| compared[it.kind as usize] += 1);
-        compared[5] += joined.len();
+        let held = searched.held(&wanted, span);
+        assert_eq!(found.held, held, "{path:?} {span:?} {rows:?}");
+        compared[6] += joined.len();
+        compared[7] += held.len();
         arrows(&found, span, count);
         if !list.is_empty() {
             assert!(trace.operations(&rows, span, &begin, 0).unwrap().too_many);
@@ -498,6 +545,8 @@ fn synthetic_traces() {
     ring::generate(&ring::Options { ranks: 4, steps: 30, seed: 1 }, directory.path(), &|_| ())
         .unwrap();
     add(&mut compared, check(directory.path(), 8));
+    // All of their atomics return something.
+    compared[OperationKind::Update as usize] = usize::MAX;
     assert!(compared.iter().all(|it| *it > 20), "{compared:?}");
 }
 
