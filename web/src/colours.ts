@@ -15,7 +15,9 @@ export const CLASS_COLOURS: Record<string, string> = {
   collective: "#009988",
   lock: "#ee7733",
   io: "#ee3377",
-  runtime: "#5f6b78",
+  get runtime() {
+    return isDark() ? "#7b8a99" : "#5f6b78";
+  },
   wait: "#cc3311",
 };
 
@@ -30,6 +32,19 @@ export const CLASS_NAMES: Record<string, string> = {
   io: "Files",
   runtime: "Runtime, other",
   wait: "Waiting",
+};
+
+/** Words of the glossary that explain the classes. */
+export const CLASS_TERMS: Record<string, string> = {
+  compute: "computing",
+  put: "put",
+  get: "get",
+  atomic: "atomic",
+  message: "message",
+  collective: "collective",
+  lock: "lock",
+  runtime: "runtime",
+  wait: "wait",
 };
 
 type Rgb = readonly [number, number, number];

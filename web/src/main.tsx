@@ -10,6 +10,7 @@ import { isForControl } from "./keys";
 import { runName, type Shown, useRuns } from "./runs";
 import { go, isDark, isFirst, link, said, theme, view, type View, VIEWS } from "./state";
 import { Search } from "./search";
+import { Glossary, TermBox } from "./term";
 import { Findings } from "./views/findings";
 import { Panes } from "./views/panes";
 import { CallTable } from "./views/calls";
@@ -119,7 +120,12 @@ function Help(): JSX.Element {
       <p>
         In trees a folded row shows its value with all that is below, an unfolded one without. A selection
         refills the panes to its right. What you see is in the address: copy it to show it to someone.
+        Words on a dotted line are explained by a click.
       </p>
+      <details>
+        <summary>All words</summary>
+        <Glossary />
+      </details>
     </Dialog>
   );
 }
@@ -224,6 +230,7 @@ function App(): JSX.Element | null {
         {view.value === "spread" && <SpreadView {...props} />}
         {view.value === "timeline" && <TimelineView {...props} />}
       </main>
+      <TermBox />
       {helping.value && <Help />}
       {searching.value && <Search shown={shown} close={() => (searching.value = false)} />}
       <div class="said" role="status" aria-live="polite">{said.value}</div>

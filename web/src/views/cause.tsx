@@ -7,7 +7,8 @@ import { fileName, grouped, percent, short } from "../format";
 import { highlighted, languageOf } from "../highlight";
 import { type Models, of } from "../runs";
 import { link } from "../state";
-import type { Step } from "../findings";
+import { Explained, Term } from "../term";
+import type { Point, Step } from "../findings";
 import type { Cause, Finding, LocationNames, Overview, Source, TimelineAbout, TimelineWaits, WhatIf } from "../types";
 
 interface Props {
@@ -32,20 +33,12 @@ export function CauseCard(props: Props & { open: boolean }): JSX.Element {
         <summary class="finding-head">
           <span class="finding-number">{cause.id}</span>
           <span class="cause-what"><strong>{capital(cause.point.kind)}:</strong> {cause.point.what}</span>
-          <span class="finding-amount">
-            <span class="num">{short(cause.seconds, "sec")}</span>
-            {cause.share !== null && (
-              <span class="finding-share">
-                <span class="meter" aria-hidden="true"><span style={{ width: `${Math.min(100, 100 * cause.share)}%` }} /></span>
-                <span class="num">{percent(cause.share)}</span>
-              </span>
-            )}
-          </span>
+          <Amount seconds={cause.seconds} share={cause.share} />
         </summary>
         {isOpen && (
           <div class="cause-body">
-            <Part name="What"><What {...props} /></Part>
-            <Part name="Where"><Where {...props} /></Part>
+            <Part name="What" term={cause.point.kind}><What {...props} /></Part>
+            <Part name="Where"><Where steps={cause.point.places} calls={cause.places} isStretch={cause.computes} id={props.id} /></Part>
             <Part name="When"><When {...props} /></Part>
             <Part name="What to do"><ToDo {...props} /></Part>
             <p class="finding-links">
@@ -60,8 +53,62 @@ export function CauseCard(props: Props & { open: boolean }): JSX.Element {
   );
 }
 
-function Part({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
-  return <section class="cause-part" aria-label={name}><h3>{name}</h3>{children}</section>;
+/** The card of something else that costs time: communication that could take less, polling, time that nothing explains. */
+export function PointCard({ point, places, models, id, open }: {
+  point: Point;
+  places: (number | null)[];
+  models: Models | undefined;
+  id: string;
+  open: boolean;
+}): JSX.Element {
+  const [isOpen, setOpen] = useState(open);
+  const call = places.find((it) => it !== null);
+  const key = typeof call === "number" ? models?.calls.list[models.calls.from[0][call] ?? -1]?.key : undefined;
+  return (
+    <li>
+      <details class="cause" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary class="finding-head">
+          <span class="finding-number">{point.id || "–"}</span>
+          <span class="cause-what"><strong>{capital(point.kind)}:</strong> {point.what}</span>
+          <Amount seconds={point.seconds} share={point.share} />
+        </summary>
+        {isOpen && (
+          <div class="cause-body">
+            {point.places.length > 0 && <Part name="Where"><Where steps={point.places} calls={places} isStretch={false} id={id} /></Part>}
+            <Part name="What to do" term={point.kind}>
+              {point.change && <p class="why remedy"><Explained text={point.change} /></p>}
+              {point.gain && <p><span class="dim">Gain:</span> {point.gain}.</p>}
+              {point.cost && <p><span class="dim">Cost:</span> {point.cost}</p>}
+            </Part>
+            {key && (
+              <p class="finding-links">
+                <a href={link({ view: "calls", call: key, own: undefined, self: undefined })}>Call path and source</a>
+                {!isFile() && <a href={link({ view: "timeline", only: key, rowsort: "call", rows: undefined, t: undefined, finding: undefined })}>When</a>}
+              </p>
+            )}
+          </div>
+        )}
+      </details>
+    </li>
+  );
+}
+
+function Amount({ seconds, share }: { seconds: number; share: number | null }): JSX.Element {
+  return (
+    <span class="finding-amount">
+      <span class="num">{short(seconds, "sec")}</span>
+      {share !== null && (
+        <span class="finding-share">
+          <span class="meter" aria-hidden="true"><span style={{ width: `${Math.min(100, 100 * share)}%` }} /></span>
+          <span class="num">{percent(share)}</span>
+        </span>
+      )}
+    </span>
+  );
+}
+
+function Part({ name, term, children }: { name: string; term?: string; children: ComponentChildren }): JSX.Element {
+  return <section class="cause-part" aria-label={name}><h3>{name}{term && <>: <Term name={term} /></>}</h3>{children}</section>;
 }
 
 function capital(text: string): string {
@@ -147,17 +194,16 @@ function Columns({ row, most, names, culprits }: { row: Float64Array; most: numb
 const AROUND = 3;
 const TOGETHER = 20;
 
-function Where({ cause, id }: Props): JSX.Element {
-  const steps = cause.point.places;
+function Where({ steps, calls, isStretch: computes, id }: { steps: Step[]; calls: (number | null)[]; isStretch: boolean; id: string }): JSX.Element {
   const ask = (at: number) => {
-    const call = cause.places[at];
+    const call = calls[at];
     return useAnswer<Source>(typeof call === "number" ? of(id, "source") : undefined, { call }).value;
   };
   const sources = [ask(0), ask(1)];
-  const isStretch = cause.computes && steps.length === 2;
+  const isStretch = computes && steps.length === 2;
   const marks = isStretch ? ["computing begins", "computing ends"] : ["", ""];
   const [first, last] = [steps[0], steps.at(-1)];
-  const isLoop = isStretch && first && last && first.file === last.file && (first.line ?? 0) >= (last.line ?? 0);
+  const isLoop = isStretch && first?.line && last?.line && first.file === last.file && first.line >= last.line;
   return (
     <>
       {steps.length === 0 && <p class="dim">It is not known at which calls.</p>}
@@ -193,7 +239,8 @@ function excerpts(steps: Step[], sources: (Source | undefined)[], marks: string[
     const lines = [...texts].filter(([number]) => number >= from && number <= to).sort((x, y) => x[0] - y[0]);
     const markOf = (number: number) => {
       const here = known.filter(({ step }) => step.line === number).map(({ mark }) => mark ?? "");
-      return here.length > 0 ? here.filter((it) => it).join(", ") : undefined;
+      // Both at one call: there is no room for more beside the code.
+      return here.filter((it) => it).length > 1 ? "begins, ends" : here[0];
     };
     return {
       title: known.map(({ step }) => said(step)).join(" and "),
@@ -317,7 +364,7 @@ function ToDo({ cause, overview, id }: Props): JSX.Element {
   const isPlaying = isAsked && !played && !error;
   return (
     <>
-      {cause.point.change && <p class="why remedy">{cause.point.change}</p>}
+      {cause.point.change && <p class="why remedy"><Explained text={cause.point.change} /></p>}
       {cause.point.gain && <p><span class="dim">Gain:</span> {cause.point.gain}.</p>}
       {overview.plays && !played && (
         <button type="button" class="play" disabled={isPlaying} aria-busy={isPlaying ? "true" : undefined} onClick={() => setAsked(true)}>

@@ -9,8 +9,10 @@ import { isForControl } from "../keys";
 import { type Models, of, type Shown, useModels } from "../runs";
 import { chosenSpan, SpanNote } from "../span";
 import { go, link, state } from "../state";
-import { CauseCard } from "./cause";
-import type { Doing, Entry, Instance, Share, Verdict } from "../findings";
+import { Explained, Term } from "../term";
+import { CauseCard, PointCard } from "./cause";
+import { IterationCard } from "./iterations";
+import type { Doing, Efficiency, Entry, Instance, Point, Share, Verdict } from "../findings";
 import type { Bars, Cause, Compared, Finding, Overview, PartOfTime, TimelineFindings } from "../types";
 
 export function Findings({ shown }: { shown: Shown }): JSX.Element {
@@ -46,12 +48,19 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
       {beside && beside.overview.causes.length > 0 && <Causes overview={beside.overview} models={models} run={1} id={shown.second ?? shown.first} of={shown.names[1]} />}
     </>
   );
+  const { iterations } = overview;
+  const since = iterations && (
+    <IterationCard iterations={iterations} other={beside?.overview.iterations ?? undefined} names={shown.names} beside={compared?.iterations ?? undefined} id="since-title" />
+  );
+  // Where nothing changes over the run, it is no answer.
+  const isAnswer = !beside && (iterations?.changes.length ?? 0) > 0;
   return (
     <div class={`overview${beside ? " two" : ""}`}>
       <div class="overview-main">
         <Headline overview={overview} beside={beside} />
         <WholeBar run={shown.first} beside={shown.second} names={shown.names} />
-        {!beside && overview.verdict && <Answer verdict={overview.verdict} causes={overview.causes} />}
+        {!beside && overview.verdict && <Answer verdict={overview.verdict} overview={overview} models={models} run={0} id={shown.first} />}
+        {isAnswer && since}
         {!beside && causes}
         <section aria-labelledby="waits-title">
           <h2 id="waits-title">{beside ? <>What waits in {shown.names[0]}, and its change to {shown.names[1]}</> : "What waits, by what can be gained"}</h2>
@@ -64,6 +73,7 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
           {beside && <OnlySecond beside={beside} />}
         </section>
         {beside && causes}
+        {!isAnswer && since}
         {apart.length > 0 && (
           <section aria-labelledby="apart-title">
             <h2 id="apart-title">Start-up and shutdown</h2>
@@ -81,6 +91,12 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
           <h2 id="ran-title">What ran</h2>
           <Facts overview={overview} beside={beside} />
         </section>
+        {(overview.efficiency || beside?.overview.efficiency) && (
+          <section aria-labelledby="efficiency-title">
+            <h2 id="efficiency-title">Efficiency</h2>
+            <EfficiencyTree of_run={overview.efficiency} beside={beside && { names: beside.names, of_run: beside.overview.efficiency }} />
+          </section>
+        )}
         <section aria-labelledby="time-title">
           <h2 id="time-title">Where the time went</h2>
           <TimeTree overview={overview} beside={beside} models={models} />
@@ -90,7 +106,7 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
             <h2 id={`notes-title-${at}`}>{beside ? `Notes on ${shown.names[at]}` : "Notes"}</h2>
             <ul class="notes">
               {it.notes.map((note, n) => (
-                <li key={n}><span class={`chip note-${note.kind.replace(" ", "-")}`}>{note.kind}</span> {note.text}</li>
+                <li key={n}><span class={`chip note-${note.kind.replace(" ", "-")}`}>{note.kind}</span> <Explained text={note.text} /></li>
               ))}
             </ul>
           </section>
@@ -136,64 +152,69 @@ function Facts({ overview, beside }: { overview: Overview; beside: Beside | unde
   );
 }
 
-/** What the run loses time to, and what to change first. */
-function Answer({ verdict, causes }: { verdict: Verdict; causes: Cause[] }): JSX.Element | null {
-  if (verdict.points.length === 0) return null;
-  // The card below says the rest.
-  const isCard = (id: string) => causes.some((it) => it.id === id);
-  const isShort = verdict.points.every((it) => isCard(it.id));
-  const title = (kind: string) => kind.charAt(0).toUpperCase() + kind.slice(1);
-  return (
-    <section class="answer" aria-labelledby="answer-title">
-      <h2 id="answer-title">{verdict.head}</h2>
-      {!isShort && <ol class="answer-points">
-        {verdict.points.map((it, at) => (
-          <li key={at}>
-            <p class="answer-what">
-              {it.id && <span class="finding-number">{it.id}</span>}
-              <span><strong>{title(it.kind)}:</strong> {it.what}.</span>
-            </p>
-            {!isCard(it.id) && <dl class="finding-facts">
-              {it.cost && <><dt>Cost</dt><dd>{it.cost}</dd></>}
-              {it.change && <><dt>Change</dt><dd>{it.change}</dd></>}
-              {it.gain && <><dt>Gain</dt><dd>{it.gain}</dd></>}
-            </dl>}
-          </li>
-        ))}
-      </ol>}
-    </section>
-  );
-}
-
 /** Number of causes that are shown at once. */
 const CAUSES = 3;
 
-/** What processes did that made others wait. */
-function Causes({ overview, models, run, id, of }: {
+interface CardsProps {
   overview: Overview;
   models: Models | undefined;
   run: 0 | 1;
   /** Id of the run. */
   id: string;
+}
+
+/** What the run loses time to, and what to change first. */
+function Answer({ verdict, ...props }: CardsProps & { verdict: Verdict }): JSX.Element | null {
+  const { overview } = props;
+  if (verdict.points.length === 0) return null;
+  return (
+    <section class="answer" aria-labelledby="answer-title">
+      <h2 id="answer-title">{verdict.head}</h2>
+      <ol class="findings">
+        {verdict.points.map((point, at) => {
+          const cause = causeOf(overview, point);
+          return cause
+            ? <CauseCard key={at} cause={cause} {...props} open={at === 0} />
+            : <PointCard key={at} point={point} places={overview.verdict_places[at] ?? []} models={props.models} id={props.id} open={at === 0} />;
+        })}
+      </ol>
+    </section>
+  );
+}
+
+/** The cause that a point of the verdict is about. */
+function causeOf(overview: Overview, point: Point): Cause | undefined {
+  return overview.causes.find((it) => it.id === point.id);
+}
+
+/** What processes did that made others wait. Those in the verdict are not shown again. */
+function Causes({ of, ...props }: CardsProps & {
   /** Name of the run, if there are two. */
   of: string | undefined;
-}): JSX.Element {
+}): JSX.Element | null {
+  const { overview, run } = props;
+  const shown = of === undefined ? (overview.verdict?.points.map((it) => causeOf(overview, it)) ?? []) : [];
   const list = (some: Cause[], first: boolean) => (
     <ol class="findings">
-      {some.map((cause, at) => <CauseCard key={cause.id} cause={cause} overview={overview} models={models} run={run} id={id} open={first && at === 0} />)}
+      {some.map((cause, at) => <CauseCard key={cause.id} cause={cause} {...props} open={first && at === 0} />)}
     </ol>
   );
-  const rest = overview.causes.slice(CAUSES);
+  const left = overview.causes.filter((it) => !shown.includes(it));
+  const some = left.slice(0, Math.max(0, CAUSES - shown.filter((it) => it).length));
+  const rest = left.slice(some.length);
+  if (left.length === 0) return null;
+  const more = rest.length > 0 && (
+    <details class="fold">
+      <summary>{rest.length} {shown.length + some.length > 0 ? "more" : ""} {rest.length === 1 ? "cause" : "causes"}, {seconds(rest.reduce((sum, cause) => sum + cause.seconds, 0))} of waits in all</summary>
+      {list(rest, false)}
+    </details>
+  );
+  if (some.length === 0) return <section aria-label="More causes">{more}</section>;
   return (
     <section aria-labelledby={`causes-title-${run}`}>
       <h2 id={`causes-title-${run}`}>What makes others wait{of && ` in ${of}`}</h2>
-      {list(overview.causes.slice(0, CAUSES), of === undefined)}
-      {rest.length > 0 && (
-        <details class="fold">
-          <summary>{rest.length} more, {seconds(rest.reduce((sum, cause) => sum + cause.seconds, 0))} of waits in all</summary>
-          {list(rest, false)}
-        </details>
-      )}
+      {list(some, shown.length === 0 && of === undefined)}
+      {more}
     </section>
   );
 }
@@ -329,8 +350,9 @@ function partsOf(overview: Overview, entry: Entry): Finding[] {
 }
 
 /** How sure a finding is, in words. */
-function sure(finding: Finding): string {
-  return [finding.confidence, finding.condition].filter(Boolean).join(", ");
+function sure(finding: Finding): ComponentChildren {
+  const { confidence, condition } = finding;
+  return confidence ? <><Term name={confidence} />{condition && `, ${condition}`}</> : condition;
 }
 
 function place(finding: Finding): string {
@@ -450,7 +472,7 @@ function Part({ finding, id, part, models, beside }: {
   const facts = { finding, beside };
   return (
     <>
-      <p class="why">{sentence(finding.explanation)} <span class="remedy">{finding.remedy}</span></p>
+      <p class="why"><Explained text={sentence(finding.explanation)} /> <span class="remedy"><Explained text={finding.remedy} /></span></p>
       <dl class="finding-facts">
         <dt>Path</dt>
         <dd class="path">{finding.path.map((name, n) => [n > 0 && <span class="sep"> / </span>, <code>{name}</code>])}</dd>
@@ -551,6 +573,41 @@ function OnlySecond({ beside }: { beside: Beside }): JSX.Element | null {
       </ul>
       {rest > 0 && <p class="dim">{grouped(rest)} more.</p>}
     </>
+  );
+}
+
+/** The factors of efficiency: each is the product of those below it. */
+const FACTORS: [keyof Efficiency, string, number][] = [
+  ["parallel", "Parallel efficiency", 0],
+  ["load_balance", "Load balance", 1],
+  ["communication", "Communication efficiency", 1],
+  ["serialisation", "Serialisation", 2],
+  ["progress", "Progress", 2],
+  ["transfer", "Transfer", 2],
+];
+
+function EfficiencyTree({ of_run, beside }: {
+  of_run: Efficiency | null;
+  beside: { names: [string, string]; of_run: Efficiency | null } | undefined;
+}): JSX.Element {
+  const whole = (part: number | null | undefined) => (typeof part === "number" ? `${Math.round(100 * part)} %` : "–");
+  const [one, two] = [of_run, beside?.of_run];
+  return (
+    <table class="time-tree">
+      {beside && <thead><tr><td />{beside.names.map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>}
+      <tbody>
+        {FACTORS.filter(([name]) => typeof one?.[name] === "number" || typeof two?.[name] === "number").map(([name, title, depth]) => (
+          <tr key={name}>
+            <th scope="row" style={{ paddingLeft: `${depth * 14}px` }}>
+              <Term name={`efficiency: ${name.replaceAll("_", " ")}`}>{title}</Term>
+              <span class="meter wide" aria-hidden="true"><span style={{ width: `${Math.min(100, 100 * (one?.[name] ?? 0))}%` }} /></span>
+            </th>
+            <td class="num">{whole(one?.[name])}</td>
+            {beside && <td class="num">{whole(two?.[name])}</td>}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

@@ -3,13 +3,14 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { ask, useAnswer } from "../data";
+import { ask, isFile, useAnswer } from "../data";
 import { amountColour, CLASS_COLOURS, differenceColour } from "../colours";
 import { amount, below, grouped, percent, share, signed, site } from "../format";
 import { ScaleKey } from "../scale";
 import { pathOf, pruned, type Tree } from "../model";
 import { type Models, of, parameters, type Selected, type Shown, useModels, useSelected, useSystem } from "../runs";
 import { go, link, state } from "../state";
+import { Explained } from "../term";
 import { useParts, useWide } from "../splitter";
 import { TreeView, Twisty } from "../tree";
 import type { Metric, Overview, Spread, SystemNames, SystemValues } from "../types";
@@ -318,7 +319,10 @@ function SystemPane({ shown, models, selected, mode }: PaneProps): JSX.Element {
   return (
     <Pane title="System" unit={selected.call === undefined ? "the whole program" : (models.calls.list[selected.call]?.name ?? "")}
       stale={spread.stale}
-      tools={<a class="small" href={link({ view: "spread" })}>Open in Spread</a>}>
+      tools={<>
+        {state.value["sys"] !== undefined && !isFile() && <a class="small" href={link({ view: "calls", who: state.value["sys"] })}>Its call tree</a>}
+        <a class="small" href={link({ view: "spread" })}>Open in Spread</a>
+      </>}>
       {shown.second !== undefined && !otherWanted && wanted && <p class="pane-line">Only {shown.names[0]} has this.</p>}
       {system && wanted && (
         <SystemRows shown={shown} models={models} system={system} wanted={wanted} otherWanted={otherWanted} metric={metric} mode={mode} total={spread.value?.total} />
@@ -441,7 +445,7 @@ function Detail({ models, selected, metric }: { models: Models; selected: Select
       <div>
         <strong>{metric.title}</strong>
         {selected.own && <span class="dim"> without its parts</span>}
-        {metric.meaning ? <span>: {metric.meaning}. <span class="remedy">{metric.remedy}</span></span> : metric.description && <span>: {metric.description}</span>}
+        {metric.meaning ? <span>: <Explained text={`${metric.meaning}.`} /> <span class="remedy">{metric.remedy && <Explained text={metric.remedy} />}</span></span> : metric.description && <span>: {metric.description}</span>}
       </div>
       <div class="path dim">
         <code>{path}</code>{selected.exclusive && " without what it calls"}
