@@ -87,6 +87,17 @@ export function short(value: number, unit: string): string {
   return `${size.toFixed(Math.abs(size) >= 100 ? 0 : Math.abs(size) >= 10 ? 1 : 2)}${rest}`;
 }
 
+/** Marks of an axis from 0 to a value, about as many as wanted: one unit, and no more digits than they need. */
+export function marks(most: number, wanted: number): { at: number; text: string }[] {
+  if (!(most > 0)) return [];
+  const least = most / wanted;
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = power * ([1, 2, 5].find((it) => it * power >= least * (1 - 1e-9)) ?? 10);
+  const [unit, name] = most >= 6000 ? [3600, "h"] : most >= 600 ? [60, "min"] : most >= 0.1 ? [1, "s"] : most >= 1e-4 ? [1e-3, "ms"] : most >= 1e-7 ? [1e-6, "µs"] : [1e-9, "ns"];
+  const digits = Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9));
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, at) => ({ at: at * step, text: at === 0 ? "0" : `${((at * step) / unit).toFixed(digits)} ${name}` }));
+}
+
 /** A change in the unit of what changed; equal values have none. */
 export function change(delta: number, unit: string): string {
   return delta === 0 ? "=" : signed(amount(delta, unit), delta);

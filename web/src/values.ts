@@ -14,21 +14,32 @@ export interface PathValues {
   stale: boolean;
 }
 
-/** A metric at all call paths. */
-export function usePathValues(shown: Shown, models: Models, metric: number, own: boolean): PathValues | undefined {
+/** Parameters that name a row of the system tree of the first run, in a run; nothing if the run lacks it. */
+function partOf(models: Models, row: number | undefined, run: 0 | 1): { row?: number } | undefined {
+  if (row === undefined) return {};
+  const rows = models.compared?.rows;
+  const here = run === 1 && rows ? (rows[row] ?? -1) : row;
+  return here < 0 ? undefined : { row: here };
+}
+
+/** A metric at all call paths: over all locations, or those of a row of the system tree. */
+export function usePathValues(shown: Shown, models: Models, metric: number, own: boolean, row?: number): PathValues | undefined {
   const selected: Selected = { metric, own, call: undefined, exclusive: false };
   const asked = ([0, 1] as const).map((run) => {
     const id = run === 0 ? shown.first : shown.second;
     const of_run = id === undefined ? undefined : parameters(models, selected, run);
-    return useAnswer<CallValues>(of_run && id ? of(id, "calls/values") : undefined, of_run ?? {});
+    const part = partOf(models, row, run);
+    return useAnswer<CallValues>(of_run && part && id ? of(id, "calls/values") : undefined, { ...of_run, ...part });
   });
   return useSums(models, asked as [Asked<CallValues>, Asked<CallValues>]);
 }
 
 /** Waits of all kinds at all call paths; nothing if no run was searched for waits. */
-export function useWaits(shown: Shown, models: Models, wanted: boolean): PathValues | undefined {
-  const asked = [shown.first, shown.second].map((id) =>
-    useAnswer<CallValues>(wanted && id !== undefined ? of(id, "calls/waits") : undefined));
+export function useWaits(shown: Shown, models: Models, wanted: boolean, row?: number): PathValues | undefined {
+  const asked = [shown.first, shown.second].map((id, run) => {
+    const part = partOf(models, row, run as 0 | 1);
+    return useAnswer<CallValues>(wanted && part && id !== undefined ? of(id, "calls/waits") : undefined, part ?? {});
+  });
   return useSums(models, asked as [Asked<CallValues>, Asked<CallValues>]);
 }
 

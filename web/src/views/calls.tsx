@@ -5,16 +5,17 @@ import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { chosenSpan, SpanNote } from "../span";
 import { CLASS_COLOURS } from "../colours";
+import { isFile, useAnswer } from "../data";
 import { CopyTable } from "../save";
 import { amount, change, number, percent, share, site } from "../format";
 import { type Lengths, useLengths } from "../lengths";
-import { pruned } from "../model";
+import { pruned, visible } from "../model";
 import { type Arrangement, type Rows, rowsOf, siteOf } from "../rows";
-import { type Models, type Shown, useModels, useSelected } from "../runs";
+import { type Models, of, type Shown, useModels, useSelected, useSystem } from "../runs";
 import { useParts, useWide } from "../splitter";
 import { go, state } from "../state";
 import { TreeView, Twisty } from "../tree";
-import type { Metric } from "../types";
+import type { Metric, SystemNames } from "../types";
 import { ancestors, type PathValues, usePathValues, useWaits } from "../values";
 import { SourcePane } from "./source";
 
@@ -182,10 +183,11 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
   const { calls, metrics } = models;
   const metric = metrics.list[selected.metric] as Metric;
   const visits = metrics.list.findIndex((it) => it.name === "visits");
-  const values = usePathValues(shown, models, selected.metric, selected.own);
-  const counts = usePathValues(shown, models, visits < 0 ? selected.metric : visits, false);
+  const who = chosenRow();
+  const values = usePathValues(shown, models, selected.metric, selected.own, who);
+  const counts = usePathValues(shown, models, visits < 0 ? selected.metric : visits, false, who);
   const hasWaits = metrics.list.some((it) => it.wait && it.readable) && metric.name === "time" && !chosenSpan();
-  const waits = useWaits(shown, models, hasWaits);
+  const waits = useWaits(shown, models, hasWaits, who);
   const two = shown.second !== undefined;
   const arrangement = (ARRANGEMENTS.find(([id]) => id === state.value["as"])?.[0] ?? "tree");
   const rows = useMemo(() => rowsOf(calls, arrangement), [calls, arrangement]);
@@ -193,7 +195,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
   const of_rows = useMemo(() => summed(rows, values), [rows, values]);
   const countsOfRows = useMemo(() => (visits < 0 ? undefined : summed(rows, counts)), [rows, counts, visits]);
   const waitsOfRows = useMemo(() => (hasWaits ? summed(rows, waits) : undefined), [rows, waits, hasWaits]);
-  const lengths = useLengths(shown.first, models, !two && metric.name === "time" && !selected.own && visits >= 0);
+  const lengths = useLengths(shown.first, models, !two && who === undefined && metric.name === "time" && !selected.own && visits >= 0);
   const columns = columnsOf({ lengths, rows, shown, metric, values: of_rows, counts: countsOfRows, waits: waitsOfRows, total });
   // Without a choice the source is that of the largest wait, or of the most time.
   const worst = useMemo(() => largest(models, (hasWaits && waits) || values), [models, values, waits, hasWaits]);
@@ -298,6 +300,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
             {ARRANGEMENTS.map(([id, name]) => <option key={id} value={id}>{name}</option>)}
           </select>
         </label>
+        <RowChoice run={shown.first} />
         {arrangement !== "flat" && (
           <button type="button" class="small" aria-keyshortcuts="*" onClick={onAll}>{isAll ? "Fold all" : "Unfold all"}</button>
         )}
@@ -360,6 +363,35 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
         <SourcePane shown={shown} models={models} call={shownCall} isChosen={selected.call !== undefined} metric={metric} values={values} counts={visits < 0 ? undefined : counts} waits={hasWaits ? waits : undefined} lengths={lengths} />
       </div>
     </>
+  );
+}
+
+/** Row of the system tree whose call tree is wanted: a process, a thread or a node; nothing for all of them. */
+function chosenRow(): number | undefined {
+  const text = state.value["who"];
+  return text !== undefined && /^\d+$/.test(text) && !isFile() ? Number(text) : undefined;
+}
+
+/** Chooses the process, thread or node whose calls are shown. Of large systems the first rows can be chosen here, and all others in the panes. */
+function RowChoice({ run }: { run: string }): JSX.Element | null {
+  const system = useSystem(run);
+  const chosen = chosenRow();
+  const chunk = system && chosen !== undefined ? Math.floor(chosen / system.about.chunk) : 0;
+  const first = useAnswer<SystemNames>(of(run, "system/names")).value;
+  const names = useAnswer<SystemNames>(of(run, "system/names"), { chunk: chunk || undefined }).value;
+  if (isFile() || !system || !first || first.names.length < 2) return null;
+  // Rows have their numbers level by level; here each stands below its own.
+  const { items, depths } = visible(system.tree, "all");
+  const rows = [...items].map((row, at) => ({ row, depth: depths[at] ?? 0 })).filter(({ row }) => row < first.names.length);
+  return (
+    <label>
+      Of{" "}
+      <select value={chosen ?? ""} onChange={(event) => go({ who: event.currentTarget.value })}>
+        <option value="">all processes</option>
+        {chosen !== undefined && chunk > 0 && <option value={chosen}>{names?.names[chosen % system.about.chunk] ?? "…"}</option>}
+        {rows.map(({ row, depth }) => <option key={row} value={row}>{"\u00a0".repeat(2 * depth)}{first.names[row]}</option>)}
+      </select>
+    </label>
   );
 }
 

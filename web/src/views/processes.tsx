@@ -2,15 +2,17 @@
 
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { useAnswer } from "../data";
-import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
-import { change, grouped, percent, seconds, share, withoutCommon } from "../format";
+import { isFile, useAnswer } from "../data";
+import { CLASS_COLOURS, CLASS_NAMES, CLASS_TERMS } from "../colours";
+import { change, grouped, marks, percent, seconds, share, withoutCommon } from "../format";
 import { CopyTable } from "../save";
 import { colour, type Hit, Picture } from "../canvas";
 import { of, type Shown, useSystem } from "../runs";
 import { chosenSpan, SpanNote } from "../span";
 import { go, state } from "../state";
+import { Term } from "../term";
 import type { Bars } from "../types";
+import { ByFunction, Pie } from "./ring";
 
 /** Bars on a screen; of more processes there are bands. */
 const SHOWN = 256;
@@ -35,6 +37,9 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
   if (!bars) return <p class="empty" aria-busy="true">Reading the report …</p>;
   const present = bars.classes.filter((_, at) => (bars.whole[at] ?? 0) > 0 || (other?.whole[at] ?? 0) > 0);
   const unit = by === "node" ? "nodes" : "processes";
+  // A file has no values of a span.
+  const hasFunctions = !(isFile() && t);
+  const byFunction = hasFunctions && state.value["ring"] === "function";
   return (
     <>
       <div class="toolbar">
@@ -74,15 +79,26 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
         </section>
         <section class="pane whole-pane" aria-label="The whole" tabIndex={0}>
           <div class="pane-head"><h2>The whole</h2><span class="dim">over all processes{!t && ", without start-up and shutdown"}</span></div>
-          <div class="pies">
-            {[bars, ...(other ? [other] : [])].map((it, at) => (
-              <figure key={at}>
-                <Pie whole={it.whole} classes={it.classes} searched={it.searched} small={other !== undefined} />
-                {other && <figcaption>{shown.names[at]}</figcaption>}
-              </figure>
-            ))}
-          </div>
-          <Legend bars={bars} other={other} names={shown.names} sort={sort} />
+          {hasFunctions && (
+            <p class="pane-line" role="group" aria-label="Parts of the ring">
+              {(["class", "function"] as const).map((it) => (
+                <button key={it} type="button" class="small choice" aria-pressed={(it === "function") === byFunction} onClick={() => go({ ring: it === "function" ? it : undefined })}>
+                  By {it}
+                </button>
+              ))}
+            </p>
+          )}
+          {byFunction ? <ByFunction shown={shown} /> : <>
+            <div class="pies">
+              {[bars, ...(other ? [other] : [])].map((it, at) => (
+                <figure key={at}>
+                  <Pie whole={it.whole} classes={it.classes} searched={it.searched} small={other !== undefined} />
+                  {other && <figcaption>{shown.names[at]}</figcaption>}
+                </figure>
+              ))}
+            </div>
+            <Legend bars={bars} other={other} names={shown.names} sort={sort} />
+          </>}
         </section>
       </div>
     </>
@@ -107,7 +123,7 @@ function Legend({ bars, other, names, sort }: { bars: Bars; other: Bars | undefi
           if (value === 0 && beside === 0) return null;
           return (
             <tr key={name} class={sort === name ? "chosen" : ""}>
-              <th scope="row"><span class={`swatch${name === "wait" ? " hatched" : ""}`} style={{ backgroundColor: CLASS_COLOURS[name] ?? "" }} aria-hidden="true" /> {CLASS_NAMES[name]}</th>
+              <th scope="row"><span class={`swatch${name === "wait" ? " hatched" : ""}`} style={{ backgroundColor: CLASS_COLOURS[name] ?? "" }} aria-hidden="true" /> <Term name={CLASS_TERMS[name] ?? ""}>{CLASS_NAMES[name]}</Term></th>
               {!other && <td class="num">{percent(share(value, total))}</td>}
               <td class="num">{seconds(value)}</td>
               {other && <td class="num">{seconds(beside)}</td>}
@@ -118,57 +134,6 @@ function Legend({ bars, other, names, sort }: { bars: Bars; other: Bars | undefi
       </tbody>
     </table>
   );
-}
-
-function Pie({ whole, classes, searched, small }: { whole: number[]; classes: string[]; searched: boolean; small: boolean }): JSX.Element {
-  const total = whole.reduce((sum, value) => sum + value, 0);
-  let from = 0;
-  const point = (part: number, radius: number) => {
-    const angle = 2 * Math.PI * part - Math.PI / 2;
-    return `${(50 + radius * Math.cos(angle)).toFixed(3)} ${(50 + radius * Math.sin(angle)).toFixed(3)}`;
-  };
-  const text = classes.filter((name) => searched || name !== "wait").map((name, at) => `${CLASS_NAMES[name]} ${percent(share(whole[at] ?? 0, total))}`).join(", ");
-  return (
-    <svg class={`pie${small ? " small-pie" : ""}`} viewBox="0 0 100 100" role="img" aria-label={`The whole time: ${text}`}>
-      <defs>
-        <pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-          <rect width="4" height="4" fill={CLASS_COLOURS["wait"]} />
-          <line x1="0" y1="0" x2="0" y2="4" stroke="#fff" stroke-opacity="0.45" stroke-width="1.6" />
-        </pattern>
-      </defs>
-      {classes.map((name, at) => {
-        const part = share(whole[at] ?? 0, total);
-        if (part <= 0) return null;
-        const to = Math.min(from + part, 1);
-        const fill = name === "wait" ? "url(#hatch)" : (CLASS_COLOURS[name] ?? "#888");
-        const large = to - from > 0.5 ? 1 : 0;
-        const shape =
-          part >= 0.9999
-            ? <circle key={name} cx="50" cy="50" r="37" fill="none" stroke={fill} stroke-width="22" />
-            : <path key={name} fill={fill} d={`M ${point(from, 48)} A 48 48 0 ${large} 1 ${point(to, 48)} L ${point(to, 26)} A 26 26 0 ${large} 0 ${point(from, 26)} Z`} />;
-        from = to;
-        return shape;
-      })}
-      {searched ? (
-        <>
-          <text x="50" y="49" text-anchor="middle" class="pie-number">{percent(share(whole[classes.indexOf("wait")] ?? 0, total))}</text>
-          <text x="50" y="57" text-anchor="middle" class="pie-word">waiting</text>
-        </>
-      ) : (
-        <>
-          <text x="50" y="49" text-anchor="middle" class="pie-word">not searched</text>
-          <text x="50" y="57" text-anchor="middle" class="pie-word">for waits</text>
-        </>
-      )}
-    </svg>
-  );
-}
-
-/** The next number that is 1, 2 or 5 with zeros. */
-function round(value: number): number {
-  const power = 10 ** Math.floor(Math.log10(value));
-  const digit = value / power;
-  return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
 }
 
 function hatch(context: CanvasRenderingContext2D): CanvasPattern | string {
@@ -200,7 +165,7 @@ function Stacks({ bars, other, names }: { bars: Bars; other: Bars | undefined; n
   const [size, setSize] = useState({ width: 1, height: 1 });
   const room = (width: number, height: number) => {
     const [left, top, bottom] = [88, 14, 30];
-    const bar = Math.min(110, (width - left - 14) / Math.max(1, bars.names.length));
+    const bar = Math.min(other ? 220 : 160, (width - left - 14) / Math.max(1, bars.names.length));
     return { left, top, height: Math.max(10, height - top - bottom), bar };
   };
   const draw = (context: CanvasRenderingContext2D, width: number, height: number) => {
@@ -212,14 +177,13 @@ function Stacks({ bars, other, names }: { bars: Bars; other: Bars | undefined; n
     context.strokeStyle = colour("--line");
     context.textAlign = "right";
     context.textBaseline = "middle";
-    const step = round(most / 4);
-    for (let value = 0; value <= most; value += step) {
-      const y = Math.round(base - (box.height * value) / most) + 0.5;
+    for (const mark of marks(most, 4)) {
+      const y = Math.round(base - (box.height * mark.at) / most) + 0.5;
       context.beginPath();
       context.moveTo(box.left, y);
       context.lineTo(width - 8, y);
       context.stroke();
-      context.fillText(seconds(value), box.left - 8, y);
+      context.fillText(mark.text, box.left - 8, y);
     }
     const pattern = hatch(context);
     const gap = box.bar > 6 ? Math.min(8, box.bar * 0.2) : box.bar > 2 ? 0.5 : 0;
