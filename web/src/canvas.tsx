@@ -5,6 +5,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { savePicture } from "./save";
 import { painted, said } from "./state";
+import { Tip } from "./tip";
 
 /** What is under a point. */
 export interface Hit {
@@ -160,11 +161,7 @@ export function Picture(props: PictureProps): JSX.Element {
         onBlur={() => setCursor(undefined)}
       />
       {tip && (
-        <div class="cursor" style={{ left: `${tip.x}px`, top: `${tip.y}px` }} aria-hidden="true">
-          <div class={`tip${tip.x > size.width * 0.6 ? " left" : ""}${tip.y > size.height * 0.7 ? " above" : ""}`}>
-            {tip.text.split("\n").map((line, at) => <div key={at}>{line}</div>)}
-          </div>
-        </div>
+        <Tip x={tip.x} y={tip.y} text={tip.text} room={size} />
       )}
       {area && (
         <div class="area" aria-hidden="true" style={{

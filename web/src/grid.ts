@@ -70,7 +70,8 @@ function ofTopology(count: number, { sizes, coordinates }: Topology): Grid {
 
 function inRows(count: number): Grid {
   // A few stand side by side.
-  const width = count <= 8 ? Math.max(1, count) : Math.ceil(Math.sqrt(count * 1.6));
+  // Of more, rows of a round number: places can be told by heart.
+  const width = count <= 8 ? Math.max(1, count) : 2 ** Math.round(Math.log2(Math.sqrt(count * 1.6)));
   const height = Math.ceil(count / width);
   return {
     width,

@@ -64,3 +64,15 @@ export function savePicture(name: string, kind: "svg" | "png", draw: Draw, width
   draw(context, width, height);
   canvas.toBlob((blob) => blob && download(`${name}.png`, blob));
 }
+
+/** Saves what is on a canvas as PNG, on the colour of its panel. */
+export function saveCanvas(name: string, from: HTMLCanvasElement): void {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [from.width, from.height];
+  const context = canvas.getContext("2d");
+  if (!context) return;
+  context.fillStyle = colour("--panel");
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(from, 0, 0);
+  canvas.toBlob((blob) => blob && download(`${name}.png`, blob));
+}

@@ -183,7 +183,7 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
         <section class={`pane${stale ? " stale" : ""}`} aria-label="Communication matrix">
           <div class="pane-head">
             <h2>{title}</h2>
-            <span class="dim">{grouped(matrix.parties)} {plural(matrix.unit)}{matrix.step > 1 && `, ${matrix.step} by ${matrix.step} in a cell`}</span>
+            <span class="dim">{grouped(matrix.parties)} {matrix.parties === 1 ? matrix.unit : plural(matrix.unit)}{matrix.step > 1 && `, ${matrix.step} by ${matrix.step} in a cell`}</span>
             <span class="grow" />
             {beside ? <ScaleKey low={signed(amount(-reach, unit), -reach)} high={`+${amount(reach, unit)}`} diverging />
               : <ScaleKey low={isLog && most > 0 ? amount(least, unit) : "0"} high={amount(most, unit)} />}
@@ -206,7 +206,7 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
             <p class="empty">{found ? "It is not known for whom these calls waited." : measure === "wait" ? "No process waited for another." : "Nothing was communicated."}{" "}
               {measure === "wait" && matrix.operations.some((it) => it > 0) && <a href={link({ measure: "operations", waits: undefined, part: undefined })}>Show operations</a>}</p>
           ) : table ? <Cells matrix={matrix} cells={cells} beside={beside} names={shown.names} measure={measure} unit={unit} />
-            : <Grid matrix={matrix} cells={cells} beside={beside} names={shown.names} least={isLog ? least : 0} most={most} reach={reach} unit={unit} />}
+            : <Grid matrix={matrix} cells={cells} beside={beside} names={shown.names} least={isLog ? least : 0} most={most} reach={reach} unit={unit} isWait={measure === "wait"} />}
         </section>
         <Pair shown={shown} matrix={matrix} other={other} query={query} />
       </div>
@@ -214,7 +214,7 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
   );
 }
 
-function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit }: {
+function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit, isWait }: {
   matrix: Matrix;
   cells: CellValues;
   beside: CellValues | undefined;
@@ -224,6 +224,7 @@ function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit }: 
   most: number;
   reach: number;
   unit: string;
+  isWait: boolean;
 }): JSX.Element {
   const [size, setSize] = useState({ width: 1, height: 1 });
   const [wide, high] = [matrix.column_names.length, matrix.row_names.length];
@@ -235,7 +236,8 @@ function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit }: 
       ofRow[row] = (ofRow[row] ?? 0) + value;
       ofColumn[column] = (ofColumn[column] ?? 0) + value;
     }
-    return { ofRow, ofColumn, most: Math.max(...ofRow, ...ofColumn, 0) };
+    // One target of all would make every row pale on a common scale.
+    return { ofRow, ofColumn, mostOfRow: Math.max(...ofRow, 0), mostOfColumn: Math.max(...ofColumn, 0) };
   }, [cells, wide, high]);
   const [rowNames, columnNames] = useMemo(() => [withoutCommon(matrix.row_names), withoutCommon(matrix.column_names)], [matrix]);
   const isWritten = Math.max(wide, high) <= WRITTEN;
@@ -309,16 +311,15 @@ function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit }: 
       }
     }
     context.textAlign = "left";
-    context.fillText(`target${columnNames.common && ` (${columnNames.common})`} →`, left, 12);
+    context.fillText(`${isWait ? "waited for" : "target"}${columnNames.common && ` (${columnNames.common})`} →`, left, 12);
     context.textAlign = "right";
-    context.fillText(`origin${rowNames.common && ` (${rowNames.common})`} ↓`, left - 8, 12);
+    context.fillText(`${isWait ? "waits" : "origin"}${rowNames.common && ` (${rowNames.common})`} ↓`, left - 8, 12);
     if (!hasSums) return;
     // Sums: of rows at the right, of columns below.
     const strip = isWritten ? 66 : 14;
     context.font = `12px ${colour("--font")}`;
-    const sum = (value: number, x: number, y: number, w: number, h: number, count: number) => {
-      if (count === 0) return;
-      const fill = colourOf(value, sums.most);
+    const sum = (value: number, most: number, x: number, y: number, w: number, h: number) => {
+      const fill = colourOf(value, most);
       context.fillStyle = css(fill);
       context.fillRect(x, y, Math.max(w - gap, 0.5), Math.max(h - gap, 0.5));
       if (!isWritten || h < 16) return;
@@ -327,8 +328,8 @@ function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit }: 
       const text = short(value, unit);
       if (context.measureText(text).width < w - 2) context.fillText(text, x + w / 2, y + h / 2);
     };
-    sums.ofRow.forEach((value, row) => sum(value, endX + 10, top + row * rise, strip, rise, 1));
-    sums.ofColumn.forEach((value, column) => sum(value, left + column * cell, endY + 10, cell, isWritten ? 22 : 14, 1));
+    sums.ofRow.forEach((value, row) => sum(value, sums.mostOfRow, endX + 10, top + row * rise, strip, rise));
+    sums.ofColumn.forEach((value, column) => sum(value, sums.mostOfColumn, left + column * cell, endY + 10, cell, isWritten ? 22 : 14));
     context.fillStyle = colour("--text-dim");
     context.textAlign = "left";
     context.fillText("sum", endX + 10, top - 11);
@@ -345,7 +346,7 @@ function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit }: 
       ? `${runs[0]} ${amount(value, unit)}\n${runs[1]} ${amount(other, unit)}\nchange ${change(other - value, unit)}`
       : amount(value, unit);
     return {
-      text: `${matrix.row_names[row]} → ${matrix.column_names[column]}\n${told}`,
+      text: `${matrix.row_names[row]} ${isWait ? "waits for" : "→"} ${matrix.column_names[column]}\n${told}`,
       x: left + (column + 0.5) * cell,
       y: top + (row + 0.5) * rise,
       row,
@@ -360,10 +361,10 @@ function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit }: 
     const [row, column] = [Math.floor((y - top) / rise), Math.floor((x - left) / cell)];
     const strip = isWritten ? 76 : 24;
     if (hasSums && row >= 0 && row < high && column >= wide && x < left + cell * wide + strip) {
-      return { text: `${matrix.row_names[row]} → all\n${amount(sums.ofRow[row] ?? 0, unit)}`, x, y: top + (row + 0.5) * rise, sum: sums.ofRow[row] };
+      return { text: `${matrix.row_names[row]} ${isWait ? "waits for" : "→"} all\n${amount(sums.ofRow[row] ?? 0, unit)}`, x, y: top + (row + 0.5) * rise, sum: sums.ofRow[row] };
     }
     if (hasSums && column >= 0 && column < wide && row >= high && y < top + rise * high + 32) {
-      return { text: `all → ${matrix.column_names[column]}\n${amount(sums.ofColumn[column] ?? 0, unit)}`, x: left + (column + 0.5) * cell, y, sum: sums.ofColumn[column] };
+      return { text: `all ${isWait ? "wait for" : "→"} ${matrix.column_names[column]}\n${amount(sums.ofColumn[column] ?? 0, unit)}`, x: left + (column + 0.5) * cell, y, sum: sums.ofColumn[column] };
     }
     return hitOf(row, column);
   };
@@ -374,7 +375,7 @@ function Grid({ matrix, cells, beside, names: runs, least, most, reach, unit }: 
     });
   return (
     <Picture
-      label="Communication matrix, origins down, targets across"
+      label={isWait ? "Matrix of waits, those who wait down, those who are waited for across" : "Communication matrix, origins down, targets across"}
       file="matrix"
       draw={draw}
       find={find}
@@ -427,7 +428,7 @@ function Cells({ matrix, cells, beside, names, measure, unit }: {
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="Largest cells">
       <table class="numbers">
-        <thead><tr><th scope="col">origin</th><th scope="col">target</th>{beside ? <><th scope="col">{names[0]}</th><th scope="col">{names[1]}</th><th scope="col">change</th></> : <th scope="col">{MEASURES.find(([id]) => id === measure)?.[1]}</th>}</tr></thead>
+        <thead><tr>{measure === "wait" ? <><th scope="col">who waits</th><th scope="col">for whom</th></> : <><th scope="col">origin</th><th scope="col">target</th></>}{beside ? <><th scope="col">{names[0]}</th><th scope="col">{names[1]}</th><th scope="col">change</th></> : <th scope="col">{MEASURES.find(([id]) => id === measure)?.[1]}</th>}</tr></thead>
         <tbody>
           {list.map(({ at, value, other }) => (
             <tr key={at}>

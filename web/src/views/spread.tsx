@@ -222,8 +222,11 @@ function useName(run: string): (location: number) => string {
   );
 }
 
-/** Room for the coordinates beside a topology. */
+/** Room for the coordinates beside a topology, and for the numbers of rows. */
 const RIM = 34;
+
+/** Up to so many locations have their names in their cells. */
+const NAMED = 16;
 
 function HeatMap(props: {
   run: string;
@@ -247,7 +250,7 @@ function HeatMap(props: {
   const name = useName(props.run);
   const [size, setSize] = useState({ width: 1, height: 1 });
   const scale = (width: number, height: number) => {
-    const rim = topology ? RIM : 8;
+    const rim = topology || row.length > NAMED ? RIM : 8;
     const cell = Math.min((width - rim - 8) / grid.width, (height - rim - 8) / grid.height, row.length <= 16 ? 132 : 96);
     return { cell, left: Math.max(rim, (width - cell * grid.width) / 2), top: rim };
   };
@@ -285,6 +288,15 @@ function HeatMap(props: {
         context.lineTo(left + grid.width * cell, top + y * cell);
       }
       context.stroke();
+    }
+    if (!topology && row.length > NAMED) {
+      context.font = `12px ${colour("--font")}`;
+      context.fillStyle = colour("--text-dim");
+      context.textAlign = "right";
+      context.textBaseline = "middle";
+      // The first location of a row.
+      const every = Math.max(1, Math.ceil(15 / cell));
+      for (let y = 0; y < grid.height; y += every) context.fillText(grouped(y * grid.width), left - 7, top + (y + 0.5) * cell);
     }
     if (topology) {
       context.font = `12px ${colour("--font")}`;

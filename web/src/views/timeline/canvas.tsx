@@ -8,7 +8,9 @@ import { percent } from "../../format";
 import { colour, findable, type Hit } from "../../canvas";
 import { isForControl } from "../../keys";
 import { type Models, of } from "../../runs";
+import { saveCanvas } from "../../save";
 import { go, isDark, painted, said } from "../../state";
+import { Tip } from "../../tip";
 import type {
   Finding, TimelineAbout, TimelineAt, TimelineCritical, TimelineOperations, TimelinePhases, TimelineRow, TimelineSlices, TimelineWait,
 } from "../../types";
@@ -29,6 +31,8 @@ interface CanvasProps {
   rows: TimelineRow[];
   span: Span;
   all: Span;
+  /** Span of the strip of the whole run, if it is not that of the run. */
+  axis?: Span | undefined;
   waits: TimelineWait[];
   finding: Finding | undefined;
   critical: TimelineCritical | undefined;
@@ -51,6 +55,7 @@ interface CanvasProps {
 
 export function Canvas(props: CanvasProps): JSX.Element {
   const { run, about, models, rows, span, all, waits, finding } = props;
+  const axis = props.axis ?? all;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [tip, setTip] = useState<Hit | undefined>();
@@ -153,7 +158,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
   // Pictures of shares are made once, although whatever arrives afterwards is drawn over them.
   const heights = rows.map(() => Math.round(height * ratio));
   const pictureOf = (of: Drawn | undefined) =>
-    useMemo(() => (of && of.rows === rows ? image(of, about.classes, heights, heights.reduce((sum, it) => sum + it, 0)) : undefined), [of, rows, heights[0]]);
+    useMemo(() => (of && of.rows === rows ? image(of, about.classes, heights, heights.reduce((sum, it) => sum + it, 0)) : undefined), [of, rows, heights[0], painted.value]);
   const picture = pictureOf(tile);
   const pictureOfCalls = pictureOf(ofCalls.isFailed || !props.only ? undefined : ofCalls.tile);
 
@@ -171,7 +176,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
     const family = getComputedStyle(element).fontFamily;
     context.font = `12px ${family}`;
     context.textBaseline = "middle";
-    drawStrip(context, strip, about, { left: LABELS, width: room }, { text, dim, line, accent }, span, all, props.title);
+    drawStrip(context, strip, about, { left: LABELS, width: room }, { text, dim, line, accent }, span, all, axis, props.title);
     context.textAlign = "center";
     const shift = props.shift ?? 0;
     for (const tick of ticks({ from: Math.max(0, span.from - shift), to: span.to - shift }, room / 110)) {
@@ -338,7 +343,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
     const box = canvas.current?.getBoundingClientRect();
     return [event.clientX - (box?.left ?? 0), event.clientY - (box?.top ?? 0)];
   };
-  const inStrip = (px: number) => all.from + ((px - LABELS) / Math.max(1, room)) * (all.to - all.from);
+  const inStrip = (px: number) => axis.from + ((px - LABELS) / Math.max(1, room)) * (axis.to - axis.from);
   return (
     <div class="picture timeline-picture" aria-busy={isSharp ? undefined : "true"}>
       <canvas
@@ -382,12 +387,11 @@ export function Canvas(props: CanvasProps): JSX.Element {
         onBlur={() => setTip(undefined)}
       />
       {tip && !drag && (
-        <div class="cursor" style={{ left: `${tip.x}px`, top: `${tip.y}px` }} aria-hidden="true">
-          <div class={`tip${tip.x > size.width * 0.6 ? " left" : ""}${tip.y > size.height * 0.7 ? " above" : ""}`}>
-            {tip.text.split("\n").map((line, at) => <div key={at}>{line}</div>)}
-          </div>
-        </div>
+        <Tip x={tip.x} y={tip.y} text={tip.text} room={size} />
       )}
+      <span class="save">
+        <button type="button" class="small" title="Save the picture as PNG" onClick={() => canvas.current && saveCanvas("timeline", canvas.current)}>PNG</button>
+      </span>
       {drag && Math.abs(drag.to - drag.from) > 4 && (
         <div class="area" aria-hidden="true" style={{
           left: `${Math.min(drag.from, drag.to)}px`,

@@ -12,7 +12,7 @@ export function ticks(span: Span, most: number): { at: number; text: string }[] 
   let step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, least))));
   for (const factor of [2, 2.5, 2]) if (step < least) step *= factor;
   step = Math.max(1, Math.round(step));
-  const [unit, name] = span.to >= 1e9 && step >= 1e5 ? [1e9, "s"] : span.to >= 1e6 && step >= 100 ? [1e6, "ms"] : span.to >= 1e3 ? [1e3, "us"] : [1, "ns"];
+  const [unit, name] = span.to >= 1e9 && step >= 1e5 ? [1e9, "s"] : span.to >= 1e6 && step >= 100 ? [1e6, "ms"] : span.to >= 1e3 ? [1e3, "µs"] : [1, "ns"];
   const digits = Math.max(0, Math.ceil(Math.log10(unit) - Math.log10(step) - 1e-9));
   const list = [];
   for (let at = Math.ceil(span.from / step) * step; at <= span.to; at += step) list.push({ at, text: `${(at / unit).toFixed(digits)} ${name}` });
@@ -82,8 +82,11 @@ export function drawStrip(
   colours: { text: string; dim: string; line: string; accent: string },
   span: Span,
   all: Span,
+  /** The span of the strip, which is the same for two runs. */
+  axis: Span,
   title: string | undefined,
 ): void {
+  const x = (time: number) => at.left + ((time - axis.from) / (axis.to - axis.from)) * at.width;
   const [top, height] = [4, STRIP - 12];
   context.fillStyle = title ? colours.text : colours.dim;
   context.textAlign = "right";
@@ -95,18 +98,18 @@ export function drawStrip(
     context.fillStyle = CLASS_COLOURS["wait"] as string;
     context.globalAlpha = 0.75;
     context.beginPath();
-    context.moveTo(at.left, top + height);
+    context.moveTo(x(all.from), top + height);
     for (let column = 0; column < tile.columns; column++) {
       const part = (tile.bytes[column * about.classes.length + wait] ?? 0) / 255;
-      context.lineTo(at.left + (column / tile.columns) * at.width, top + height - part * height);
-      context.lineTo(at.left + ((column + 1) / tile.columns) * at.width, top + height - part * height);
+      const edge = (which: number) => x(all.from + (which / tile.columns) * (all.to - all.from));
+      context.lineTo(edge(column), top + height - part * height);
+      context.lineTo(edge(column + 1), top + height - part * height);
     }
-    context.lineTo(at.left + at.width, top + height);
+    context.lineTo(x(all.to), top + height);
     context.fill();
     context.globalAlpha = 1;
   }
   if (span.from > all.from || span.to < all.to) {
-    const x = (time: number) => at.left + (time / (all.to - all.from)) * at.width;
     const [from, to] = [x(span.from), Math.max(x(span.to), x(span.from) + 3)];
     context.fillStyle = colours.accent;
     context.globalAlpha = 0.16;
@@ -142,13 +145,13 @@ export function drawSlices(
     context.fillStyle = "rgba(0,0,0,0.28)";
     context.fillRect(from, top, 1, Math.max(1, height - 2));
     const isWait = (slices.wait[n] as number) >= 0;
-    const isCompute = with_.about.classes[slices.class[n] as number] === "compute";
+    const isBright = with_.about.classes[slices.class[n] as number] === (isDark() ? "runtime" : "compute");
     const [left, right] = [Math.max(from, LABELS), to];
     if (height >= 14 && right - left > 46 && !isWait && !with_.dimmed) {
       const name = callName(with_.models, slices.call[n]);
       const shown = fittingEnd(context, name, right - left - 8);
       if (shown) {
-        context.fillStyle = isCompute && !isDark() ? "rgba(0,0,0,0.72)" : "#ffffff";
+        context.fillStyle = isBright ? "rgba(0,0,0,0.78)" : "#ffffff";
         context.fillText(shown, left + 4, top + height / 2);
       }
     }
@@ -274,7 +277,8 @@ export function drawCritical(
   path.location.forEach((location, n) => {
     const row = rowOf.get(location);
     if (row === undefined) return;
-    const y = TOP + row * height + Math.max(1, height - 2) / 2;
+    // Below the names, where there are names.
+    const y = TOP + row * height + Math.max(1, height - 2) * (height >= 22 ? 0.8 : 0.5);
     if (began) context.lineTo(x(path.from[n] as number), y);
     else context.moveTo(x(path.from[n] as number), y);
     context.lineTo(x(path.to[n] as number), y);

@@ -27,11 +27,18 @@ function ends(list: TimelineOperations, n: number, at: Places): [number, number,
   return [at.x(list.from[n] as number), middle(first), at.x(list.to[n] as number), middle(last)];
 }
 
+/** Classes of operations that are not called as they are. */
+export const CLASS_OF: Record<string, string> = { update: "atomic" };
+
+/** Kinds that have another name than people use. */
+export const KIND_NAMES: Record<string, string> = { update: "atomic update" };
+
 /** More arrows than this would hide what they lie on: they are drawn faintly, and the pointer finds their numbers. */
 const FEW = 80;
 
 export function drawOperations(context: CanvasRenderingContext2D, list: TimelineOperations, at: Places): void {
   drawCollectives(context, list, at);
+  drawHeld(context, list, at);
   const isCrowded = list.kind.length > FEW;
   context.lineWidth = 1;
   context.textAlign = "left";
@@ -41,6 +48,7 @@ export function drawOperations(context: CanvasRenderingContext2D, list: Timeline
     if (!found) continue;
     const [x1, y1, x2, y2] = found;
     const kind = list.kind[n] as string;
+    const colour = CLASS_COLOURS[CLASS_OF[kind] ?? kind] ?? "#888888";
     const count = list.counts[n] as number;
     const width = isCrowded ? 1 : Math.min(3, 1.2 + Math.log2(count) / 4);
     context.beginPath();
@@ -53,20 +61,21 @@ export function drawOperations(context: CanvasRenderingContext2D, list: Timeline
       context.lineWidth = width + 2;
       context.stroke();
     }
-    context.strokeStyle = context.fillStyle = CLASS_COLOURS[kind] ?? "#888888";
+    context.strokeStyle = context.fillStyle = colour;
     context.globalAlpha = isCrowded ? 0.45 : 0.95;
     context.lineWidth = width;
     if (kind === "lock") context.setLineDash([4, 3]);
     context.stroke();
     context.setLineDash([]);
     head(context, x1, y1, x2, y2, at.height);
+    // What an atomic returns comes back.
     if (kind === "atomic") head(context, x2, y2, x1, y1, at.height);
     else {
       context.beginPath();
       context.arc(x1, y1, 1.8, 0, 7);
       context.fill();
     }
-    if (count > 1 && at.height >= 11 && !isCrowded) counted.push({ text: `×${grouped(count)}`, x: (x1 + x2) / 2 + 4, y: (y1 + y2) / 2, colour: CLASS_COLOURS[kind] ?? "#888888" });
+    if (count > 1 && at.height >= 11 && !isCrowded) counted.push({ text: `×${grouped(count)}`, x: (x1 + x2) / 2 + 4, y: (y1 + y2) / 2, colour });
   }
   // Numbers that would lie on each other cannot be read: the first is enough, and the pointer finds the others.
   const taken: { x: number; y: number; end: number }[] = [];
@@ -95,6 +104,22 @@ function head(context: CanvasRenderingContext2D, x1: number, y1: number, x2: num
   context.lineTo(x2 - dx - dy * 0.5, y2 - dy + dx * 0.5);
   context.lineTo(x2 - dx + dy * 0.5, y2 - dy - dx * 0.5);
   context.fill();
+}
+
+/** A line at the lower edge of the row of a location, as long as it holds an exclusive lock. */
+function drawHeld(context: CanvasRenderingContext2D, { held }: TimelineOperations, at: Places): void {
+  if (at.height < 6) return;
+  const thick = Math.min(3, at.height / 6);
+  for (let n = 0; n < held.location.length; n++) {
+    const row = at.rowOf.get(held.location[n] as number);
+    if (row === undefined) continue;
+    const [from, to] = [at.x(held.from[n] as number), at.x(held.to[n] as number)];
+    const bottom = at.top + (row + 1) * at.height - 2;
+    context.fillStyle = at.edge;
+    context.fillRect(from, bottom - thick - 1, Math.max(1, to - from), thick + 1);
+    context.fillStyle = CLASS_COLOURS["lock"] as string;
+    context.fillRect(from, bottom - thick, Math.max(1, to - from), thick);
+  }
 }
 
 /** Lines from one member to the next, where they entered and where they left. Of several members in a band, the last to enter. */
@@ -147,6 +172,6 @@ export function operationAt(list: TimelineOperations, at: Places, px: number, py
   const many = count > 1 ? `${grouped(count)} × ` : "";
   const took = seconds(((list.to[n] as number) - (list.from[n] as number)) / 1e9);
   if (list.kind[n] === "lock") return `${many}lock from ${origin} to ${partner}, ${took} after`;
-  const what = list.kind[n] === "get" ? `get by ${origin} from ${partner}` : `${list.kind[n]} from ${origin} to ${partner}`;
+  const what = list.kind[n] === "get" ? `get by ${origin} from ${partner}` : `${KIND_NAMES[list.kind[n] as string] ?? list.kind[n]} from ${origin} to ${partner}`;
   return `${many}${what}: ${bytes(list.bytes[n] as number)}, ${count > 1 ? "at most " : ""}${took}`;
 }

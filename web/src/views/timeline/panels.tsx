@@ -1,22 +1,26 @@
 // Beside and below the picture of the timeline: what is selected, what the rows did, the longest waits as a table, the legend.
 
 import type { JSX } from "preact";
-import { CLASS_COLOURS, CLASS_NAMES } from "../../colours";
+import { CLASS_COLOURS, CLASS_NAMES, CLASS_TERMS } from "../../colours";
 import { isFile, useAnswer } from "../../data";
 import { bytes, grouped, percent, seconds, share } from "../../format";
 import { type Models, of } from "../../runs";
 import { go, link } from "../../state";
+import { Term } from "../../term";
 import type {
   Bars, TimelineAbout, TimelineAt, TimelineDoing, TimelineRow, TimelineTotals, TimelineWaits,
 } from "../../types";
 import { type ChosenCalls, pinned } from "./controls";
 import { callName, callSite, rowParameters, type Span, time } from "./common";
+import { CLASS_OF, KIND_NAMES } from "./operations";
 
 /** What colours mean. */
-export function Legend({ run, about, critical, missing }: {
+export function Legend({ run, about, critical, hasHeld, missing }: {
   run: string;
   about: TimelineAbout;
   critical: boolean;
+  /** Whether somebody holds a lock. */
+  hasHeld: boolean;
   /** Why some of it is not shown. */
   missing: string[];
 }): JSX.Element {
@@ -27,10 +31,11 @@ export function Legend({ run, about, critical, missing }: {
       {about.classes.filter(occurs).map((name) => (
         <span key={name} class="legend-item">
           <span class={`swatch${name === "wait" ? " hatched" : ""}`} style={{ backgroundColor: CLASS_COLOURS[name] ?? "" }} aria-hidden="true" />
-          {CLASS_NAMES[name]}
+          <Term name={CLASS_TERMS[name] ?? ""}>{CLASS_NAMES[name]}</Term>
         </span>
       ))}
-      {critical && <span class="legend-item"><span class="dashes" aria-hidden="true" />Critical path</span>}
+      {hasHeld && <span class="legend-item"><span class="held" style={{ borderColor: CLASS_COLOURS["lock"] ?? "" }} aria-hidden="true" />Lock held</span>}
+      {critical && <span class="legend-item"><span class="dashes" aria-hidden="true" /><Term name="critical path">Critical path</Term></span>}
       {missing.map((it) => <span key={it} class="legend-item dim">{it}</span>)}
     </p>
   );
@@ -66,9 +71,9 @@ export function Details({ run, at, models, length, pins }: { run: string; at: Ti
             <ul class="doings">
               {at.operations.map((it, n) => (
                 <li key={n}>
-                  <span class="swatch" style={{ backgroundColor: CLASS_COLOURS[it.kind] ?? "" }} aria-hidden="true" />
+                  <span class="swatch" style={{ backgroundColor: CLASS_COLOURS[CLASS_OF[it.kind] ?? it.kind] ?? "" }} aria-hidden="true" />
                   <span class="doing-what">
-                    {it.kind} of {bytes(it.bytes)}, {it.kind === "get" ? "from" : "to"}{" "}
+                    {KIND_NAMES[it.kind] ?? it.kind} of {bytes(it.bytes)}, {it.kind === "get" ? "from" : "to"}{" "}
                     <a href={link({ sel: `${it.partner}@${Math.floor((it.from + it.to) / 2)}` })}>{it.partner_name}</a>
                   </span>
                   <span class="num">{it.to > it.from ? time(it.to - it.from) : "not completed here"}</span>

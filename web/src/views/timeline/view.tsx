@@ -38,11 +38,13 @@ export function TimelineView({ shown }: { shown: Shown }): JSX.Element {
 }
 
 /** The timeline of another run, over the axis of the first: both have ended their start-up at the same place. */
-function Beside({ run, about, models, span, shift, title, show, critical: isCritical, operations: isOperations }: {
+function Beside({ run, about, models, span, axis, shift, title, show, critical: isCritical, operations: isOperations }: {
   run: string;
   about: TimelineAbout;
   models: Models;
   span: Span;
+  /** Span of both runs, in times of the first. */
+  axis: Span;
   /** Time of this run minus that of the first. */
   shift: number;
   title: string;
@@ -67,7 +69,7 @@ function Beside({ run, about, models, span, shift, title, show, critical: isCrit
   }, [models]);
   if (!rows) return null;
   return (
-    <Canvas run={run} about={about} models={swapped} rows={rows} span={own} all={all} waits={waits?.waits ?? []} finding={undefined}
+    <Canvas run={run} about={about} models={swapped} rows={rows} span={own} all={all} axis={{ from: axis.from + shift, to: axis.to + shift }} waits={waits?.waits ?? []} finding={undefined}
       critical={path} operations={operations} only={undefined} detail={undefined} phases={undefined} counter={undefined} pins={[]} title={title} shift={shift}
       show={(next, replace) => show({ from: next.from - shift, to: next.to - shift }, replace)} />
   );
@@ -82,6 +84,9 @@ function Timeline({ shown, run, about, models, beside }: {
 }): JSX.Element {
   const { length, locations } = about;
   const all = { from: 0, to: length };
+  // Both have ended their start-up at the same place of the strip.
+  const late = beside && beside.started - about.started;
+  const axis = beside && late !== undefined ? { from: Math.min(0, -late), to: Math.max(length, beside.length - late) } : undefined;
   const overview = useAnswer<Overview>(of(run, "overview")).value;
   const entry = overview?.entries.find((it) => String(it.id) === state.value["finding"]);
   const finding = entry && overview?.findings[entry.findings[Number(state.value["part"] ?? 0)] ?? -1];
@@ -216,17 +221,17 @@ function Timeline({ shown, run, about, models, beside }: {
           {table
             ? <WaitTable waits={waits} models={models} rows={rows} />
             : rows && (
-              <Canvas run={run} about={about} models={models} rows={rows} span={span} all={all} waits={waits?.waits ?? []}
+              <Canvas run={run} about={about} models={models} rows={rows} span={span} all={all} axis={axis} waits={waits?.waits ?? []}
                 finding={finding && named ? finding : undefined} critical={critical ? path : undefined} operations={isOperations ? operations : undefined} detail={isSelected ? detail : undefined} only={only}
                 phases={wantedPhase !== "0" && phases?.name ? phases : undefined} pins={pins}
                 counter={counter >= 0 && samples ? { counter: counters[counter] as TimelineCounter, samples } : undefined}
                 title={beside && titleOf(shown, run)} show={show} goInstance={(by) => goInstance(at + by)} />
             )}
           {!table && beside && shown.second && (
-            <Beside run={shown.second} about={beside} models={models} span={span} shift={beside.started - about.started}
+            <Beside run={shown.second} about={beside} models={models} span={span} axis={axis ?? all} shift={beside.started - about.started}
               title={titleOf(shown, shown.second)} show={show} critical={critical} operations={isOperations} />
           )}
-          <Legend run={run} about={about} critical={critical}
+          <Legend run={run} about={about} critical={critical} hasHeld={isOperations && (operations?.held.location.length ?? 0) > 0}
             missing={[isOperations ? operations?.missing : "", wantedPhase !== "0" ? phases?.missing : "", counter >= 0 ? samples?.missing : ""].filter((it) => it) as string[]} />
         </section>
         <section class="pane timeline-side" aria-label="Details" tabIndex={0}>
