@@ -14,6 +14,31 @@ const ARCHIVES = {
   "shmem-sm-gets": ["uneven exit"],
 };
 
+/** Recordings of tests/data/kinds: their kind, and the lines of kinds.c that a card of it shows. Shared cores have no line. */
+const KINDS = {
+  imbalance: ["load imbalance", [34, 36]],
+  progress: ["missing progress", [45]],
+  lock: ["serialised lock", [50, 52]],
+  signal: ["late signal", [60, 66]],
+  polling: ["polling", [73]],
+  cores: ["shared cores", []],
+  elements: ["element-wise transfers", [86]],
+};
+
+const analysedKinds = new Map();
+
+/** A recording of tests/data/kinds with its source, analysed. */
+export function kinds(name) {
+  if (!analysedKinds.has(name)) {
+    const directory = join(root, `kinds-${name}`);
+    cpSync(resolve("../tests/data/kinds", name), directory, { recursive: true });
+    cpSync(resolve("../tests/data/kinds/kinds.c"), join(directory, "kinds.c"));
+    dwell("analyze", directory, "--top", "0");
+    analysedKinds.set(name, directory);
+  }
+  return analysedKinds.get(name);
+}
+
 const card = (page, id) => page.locator("details.cause").filter({ has: page.locator(".finding-number", { hasText: new RegExp(`^${id}$`) }) }).first();
 const part = (it, name) => it.getByRole("region", { name, exact: true });
 
@@ -62,6 +87,61 @@ export const causes = {
         assert.match(await part(it, "What to do").getByRole("status").innerText(), /predicted/);
         const finding = cause.seen && findings[cause.seen.finding];
         if (finding?.worst?.on_whom) await selectsTheWait(page, it, finding);
+      }
+      assert.deepEqual(problems, [], name);
+      await context.close();
+    }
+  },
+
+  async "three clicks lead from the first screen to the line, for every kind of cause"(browser, { sample }) {
+    for (const theme of sample ? ["dark"] : ["light", "dark"]) {
+      for (const [name, [kind, lines]] of Object.entries(KINDS)) {
+        const { page, context, problems } = await open(browser, (await serve(kinds(name))).address, { width: 1440, theme });
+        await settled(page);
+        let clicks = 0;
+        const click = async (what) => {
+          await what.click();
+          clicks += 1;
+          await settled(page);
+        };
+        const it = page.locator("details.cause").filter({ has: page.locator("summary strong", { hasText: new RegExp(`^${kind}:$`, "i") }) }).first();
+        if (!(await it.evaluate((box) => box.open))) await click(it.locator("summary").first());
+        if (lines.length > 0) {
+          // The lines stand in the card.
+          const shown = await part(it, "Where").locator(".here .line-number").allInnerTexts();
+          assert.deepEqual([...new Set(shown.map(Number))].sort(), [...new Set(lines)].sort(), `${name}: lines of the card`);
+          await click(it.getByRole("link", { name: "Call path and source" }));
+          const line = Number(await page.locator(".source .code .here .line-number").innerText());
+          assert.ok(lines.includes(line), `${name}: ${line} and not ${lines}`);
+          // Digits change the view after any click.
+          await page.keyboard.press("1");
+          await settled(page);
+          assert.match(page.url(), /view=findings/);
+        }
+        assert.ok(clicks <= 3, `${name}: ${clicks} clicks`);
+        assert.deepEqual(problems, [], name);
+        await context.close();
+      }
+    }
+  },
+
+  async "when selects the wait, and the timeline of what is no wait shows its calls"(browser) {
+    for (const name of ["signal", "lock", "elements"]) {
+      const { page, context, problems } = await open(browser, (await serve(kinds(name))).address, { width: 1440 });
+      await settled(page);
+      const { causes, findings } = await asked(page, "runs/0/overview");
+      const cause = causes.find((it) => it.point.kind === KINDS[name][0]);
+      if (cause) {
+        const it = card(page, cause.id);
+        if (!(await it.evaluate((box) => box.open))) await it.locator("summary").first().click();
+        await settled(page);
+        await selectsTheWait(page, it, findings[cause.seen.finding]);
+      } else {
+        await page.locator("details.cause").first().getByRole("link", { name: "When" }).click();
+        await page.locator(".timeline canvas").waitFor();
+        await settled(page);
+        assert.match(page.url(), /only=/);
+        assert.match(await page.locator(".timeline-side").innerText(), /shmem_double_iget/);
       }
       assert.deepEqual(problems, [], name);
       await context.close();

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { kinds } from "./causes.mjs";
 import { analysed, asked, dwell, go, open, recorded, root, serve, settled } from "./setup.mjs";
 
 const BASELINES = resolve("tests/baseline");
@@ -160,15 +161,8 @@ export async function book(browser) {
   const headers = ["-iquote", resolve("../examples/heat")];
   execFileSync("oshcc", ["-O2", "-g", ...headers, "-o", "heat", "heat.c", "-lm"], { cwd: root, env });
   const [first, second] = [run("heat-1024", "1024", "400"), run("heat-768", "768", "400")];
-  const matrix = analysed("halo", "halo", "--ranks", "64");
   const { page, context } = await open(browser, (await serve(first, second)).address);
   await settled(page);
-  const shot = async (tab, name, state, before) => {
-    if (state) await go(tab, state);
-    await before?.();
-    await settled(tab);
-    await tab.screenshot({ path: join(BOOK, `explorer-${name}.png`) });
-  };
   await shot(page, "findings");
   await page.getByRole("link", { name: "Where it waits" }).click();
   await shot(page, "panes");
@@ -179,6 +173,20 @@ export async function book(browser) {
   await shot(page, "processes", { view: "processes" });
   const dark = await open(browser, (await serve(first, second)).address, { theme: "dark" });
   await shot(dark.page, "compare", { view: "calls", with: "1", metric: "time" });
+  for (const tab of [context, dark.context]) await tab.close();
+  await certain(browser);
+}
+
+async function shot(tab, name, state, before) {
+  if (state) await go(tab, state);
+  await before?.();
+  await settled(tab);
+  await tab.screenshot({ path: join(BOOK, `explorer-${name}.png`) });
+}
+
+/** Those of the book's pictures that are the same on every machine. */
+export async function certain(browser) {
+  const matrix = analysed("halo", "halo", "--ranks", "64");
   const many = await open(browser, (await serve(matrix)).address);
   await shot(many.page, "matrix", { view: "matrix", measure: "wait" }, async () => {
     const box = await many.page.locator("canvas").boundingBox();
@@ -187,5 +195,8 @@ export async function book(browser) {
   const metric = JSON.parse(readFileSync(join(matrix, "findings.json"), "utf8")).findings[0].metric;
   await many.page.mouse.move(0, 0);
   await shot(many.page, "spread", { view: "spread", metric });
-  for (const tab of [context, dark.context, many.context]) await tab.close();
+  const since = await open(browser, (await serve(kinds("since"))).address);
+  await settled(since.page);
+  await since.page.getByRole("region", { name: "Since when" }).screenshot({ path: join(BOOK, "explorer-iterations.png") });
+  for (const tab of [many.context, since.context]) await tab.close();
 }

@@ -8,6 +8,7 @@ import AxeBuilder from "@axe-core/playwright";
 import { baselines, book, gallery, timelineBook } from "./pictures.mjs";
 import { textsOfTheTerminal } from "./format.mjs";
 import { tokensOfPrograms } from "./highlight.mjs";
+import { answers } from "./answers.mjs";
 import { causes } from "./causes.mjs";
 import { comparisons } from "./compare.mjs";
 import { tables } from "./tables.mjs";
@@ -310,6 +311,7 @@ export const tests = {
 
   ...comparisons(runs, tab),
   ...causes,
+  ...answers(runs, tab, accessible),
   ...truths(runs, tab),
   ...tables(runs, tab),
 
