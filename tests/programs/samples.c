@@ -7,6 +7,7 @@
  *   copies    rank 1 copies memory in pack for a long time, in a function of the C library
  *   sleeps    rank 1 sleeps instead of computing more
  *   handler   as late; then rank 1 handles SIGURG itself, and counts signals for as long again
+ *   dies      computes in relax for half a second, and is killed there
  *   stack     as late, with a signal stack of 16 KiB at rank 1, on which it handles SIGUSR1
  *
  * Work is counted in operations, and each function prints nothing, so that runs with and without samples have the same output. */
@@ -85,6 +86,10 @@ int main(int argc, char **argv)
         sigaltstack(&stack, NULL);
         sigaction(SIGUSR1, &action, NULL);
         raise(SIGUSR1);
+    }
+    if (!strcmp(mode, "dies")) {
+        relax(500);
+        raise(SIGKILL);
     }
     rounds(mode, rank);
     if (!strcmp(mode, "handler")) {

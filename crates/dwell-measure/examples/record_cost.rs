@@ -45,6 +45,7 @@ fn main() -> std::io::Result<()> {
         trace: !profile,
         profile,
         unwind: 0,
+        samples: false,
         selection: Selection {
             overhead: if mode == "overhead" { 200 } else { 0 },
             ..Selection::default()

@@ -22,8 +22,8 @@ use otf2::event::{
     MpiRequestCancelled, MpiSend, NonBlockingCollectiveComplete, NonBlockingCollectiveRequest,
     ParameterInt, ParameterString, ParameterUnsignedInt, RmaAcquireLock, RmaAtomic,
     RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaGroupSync, RmaOpCompleteBlocking,
-    RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaOpTest, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync,
-    RmaTryLock, RmaWaitChange, RmaWinCreate, RmaWinDestroy,
+    RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaOpTest, RmaPut, RmaReleaseLock,
+    RmaRequestLock, RmaSync, RmaTryLock, RmaWaitChange, RmaWinCreate, RmaWinDestroy,
 };
 
 use otf2::id::{Rank, RmaWinRef};

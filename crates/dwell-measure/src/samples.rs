@@ -70,7 +70,10 @@ const NO_TIMER: u32 = u32::MAX;
 pub(crate) struct Timer(AtomicU32);
 
 impl Timer {
-    pub(crate) const NONE: Self = Self(AtomicU32::new(NO_TIMER));
+    /// Makes a timer that does not exist yet.
+    pub(crate) fn none() -> Self {
+        Self(AtomicU32::new(NO_TIMER))
+    }
 
     /// Makes the timer of the calling thread, and starts it.
     pub(crate) fn start(&self) {
@@ -97,7 +100,7 @@ impl Timer {
         }
         // The low bits of a counter of cycles are as good as random at the end of an interval.
         let random = arch::counter().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        set(number, mean / 2 + (mean * random >> 32));
+        set(number, mean / 2 + ((mean * random) >> 32));
     }
 
     /// Deletes the timer, if there is one.

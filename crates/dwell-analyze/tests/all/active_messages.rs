@@ -114,8 +114,16 @@ impl Calls for Thread {}
 
 fn analyzed(processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
     let latency = [0; 2];
-    World { regions: REGIONS, processes, per_node: 2, groups: &[], latency, cores: &[] }
-        .analyzed(check);
+    World {
+        regions: REGIONS,
+        processes,
+        per_node: 2,
+        groups: &[],
+        latency,
+        cores: &[],
+        by_context: false,
+    }
+    .analyzed(check);
 }
 
 fn at(analysis: &Analysis, location: usize, wait: Wait) -> u64 {

@@ -133,12 +133,19 @@ fn found(origins: Vec<Origin>, targets: usize) -> Vec<Inefficiency> {
     let groups = &[all.clone(), all];
     let results: RefCell<Vec<Vec<Inefficiency>>> = RefCell::default();
     let (processes, cores) = (processes.as_slice(), &[][..]);
-    World { regions: REGIONS, processes, per_node: 16, groups, latency: [0; 2], cores }.analyzed(
-        |analysis: &Analysis| {
-            assert_eq!(analysis.findings(), [], "nobody waits");
-            results.borrow_mut().push(analysis.inefficient().to_vec());
-        },
-    );
+    World {
+        regions: REGIONS,
+        processes,
+        per_node: 16,
+        groups,
+        latency: [0; 2],
+        cores,
+        by_context: false,
+    }
+    .analyzed(|analysis: &Analysis| {
+        assert_eq!(analysis.findings(), [], "nobody waits");
+        results.borrow_mut().push(analysis.inefficient().to_vec());
+    });
     let results = results.into_inner();
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{results:?}");
     results.into_iter().next().unwrap()

@@ -28,8 +28,16 @@ fn analyzed(events: [&[(u64, Event<'static>)]; 4], check: impl Fn(&Analysis)) {
         events: list.iter().map(|&(time, event)| (time, Vec::new(), event)).collect(),
     });
     let processes = &[vec![a, b], vec![c, d]];
-    World { regions: REGIONS, processes, per_node: 2, groups: &[], latency: [0; 2], cores: &[] }
-        .analyzed(check);
+    World {
+        regions: REGIONS,
+        processes,
+        per_node: 2,
+        groups: &[],
+        latency: [0; 2],
+        cores: &[],
+        by_context: false,
+    }
+    .analyzed(check);
 }
 
 fn enter(region: RegionRef) -> Event<'static> {

@@ -171,7 +171,7 @@ impl Location {
             busy: Flag::new(),
             broken: AtomicBool::new(false),
             bypassed: AtomicU64::new(0),
-            timer: Timer::NONE,
+            timer: Timer::none(),
             thread: UnsafeCell::new(thread),
         };
         // SAFETY: the memory is large enough, aligned to a page, and not shared.

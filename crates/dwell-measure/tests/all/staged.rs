@@ -159,6 +159,7 @@ fn record_calls() {
         trace: true,
         profile: false,
         unwind: 0,
+        samples: false,
         selection: Selection::default(),
         window: (0, u64::MAX),
     });

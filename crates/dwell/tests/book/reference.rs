@@ -94,6 +94,7 @@ fn reference_of_settings() {
                 words.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
             }
             Kind::Switch => "`on`, `off`".into(),
+            Kind::Rate => "`on`, `off`, 1 to 1000".into(),
             kind => format!("`{}`", kind.placeholder()),
         };
         let default = match setting.default {

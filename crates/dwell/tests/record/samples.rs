@@ -93,3 +93,35 @@ fn the_program_keeps_its_handlers_and_stacks() {
     let (said, _) = sampled(&mpi, &lab, &program, "stack");
     assert!(said.contains("threads without samples: 1"), "{said}");
 }
+
+#[test]
+fn a_panic_in_a_sample_ends_the_recording_only() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::with_faults();
+    let program = compile(&mpi, &lab);
+    let words = [program.as_os_str(), OsStr::new("late")];
+    let plain = mpi.run(&lab, 2, &words);
+    let asked = [OsStr::new("DWELL_TEST_PANIC=tick:3")];
+    let command = [&[OsStr::new("--sample=1000")], &words[..]].concat();
+    let run = mpi.measured_with(&lab, 2, &asked, &command);
+    assert_eq!((run.code, lines(&run.stdout)), (plain.code, lines(&plain.stdout)), "{run:?}");
+    assert!(run.stderr.contains("asked for at tick"), "{run:?}");
+}
+
+#[test]
+fn samples_survive_a_kill() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let program = compile(&mpi, &lab);
+    let run =
+        mpi.measured(&lab, 2, &[OsStr::new("--sample"), program.as_os_str(), OsStr::new("dies")]);
+    assert_ne!(run.code, Some(0), "{run:?}");
+    let output = lab.dwell(&[OsStr::new("recover"), lab.experiment().as_os_str()]);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+    let print = lab.dwell(&[OsStr::new("print"), lab.experiment().as_os_str()]);
+    let text = String::from_utf8_lossy(&print.stdout).into_owned();
+    // Half a second of computing, without a call.
+    let samples = text.lines().filter(|line| line.starts_with("CALLING_CONTEXT_SAMPLE")).count();
+    assert!(samples >= 20, "{samples} samples");
+    assert!(text.contains("relax"), "{samples} samples");
+}

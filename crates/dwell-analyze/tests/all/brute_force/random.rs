@@ -499,7 +499,15 @@ pub(crate) fn generate(seed: u64, directory: &Path) -> usize {
     for event in processes.iter_mut().flatten().flat_map(|it| &mut it.events) {
         event.0 *= scale;
     }
-    World { regions: REGIONS, processes: &processes, per_node, groups, latency, cores: &[] }
-        .write(directory);
+    World {
+        regions: REGIONS,
+        processes: &processes,
+        per_node,
+        groups,
+        latency,
+        cores: &[],
+        by_context: false,
+    }
+    .write(directory);
     per_node
 }

@@ -79,6 +79,8 @@ fn typescript() -> String {
         Efficiency::decl(),
         Verdict::decl(),
         Loss::decl(),
+        Sampled::decl(),
+        Computed::decl(),
         Iterations::decl(),
         IterationTimes::decl(),
         IterationChange::decl(),
