@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::findings;
 use crate::needs;
 use crate::support::{self, golden, path, text};
 
@@ -182,6 +183,24 @@ fn csv_and_json_hold_the_same() {
         );
         assert_eq!(line, expected);
     }
+}
+
+#[test]
+fn compare_says_how_iterations_differ() {
+    let directory = tempfile::tempdir().unwrap();
+    let since = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kinds/since");
+    let runs = ["before", "after"].map(|name| directory.path().join(name));
+    runs.iter().for_each(|it| findings::copy(&since, it));
+    let [before, after] = [path(&runs[0]), path(&runs[1])];
+    let told = text(&dwell(&["compare", before, after], "100").stdout);
+    let line = "iterations: each of 100 takes as long as in the first run";
+    assert!(told.contains(line), "{told}");
+    let found: Value =
+        serde_json::from_slice(&dwell(&["compare", before, after, "--json"], "100").stdout)
+            .unwrap();
+    let iterations = &found["iterations"];
+    assert_eq!((&iterations["count"], &iterations["from"]), (&100.into(), &Value::Null));
+    assert_eq!(iterations["before_seconds"], iterations["after_seconds"]);
 }
 
 #[test]
