@@ -379,10 +379,13 @@ function RowChoice({ run }: { run: string }): JSX.Element | null {
   const chunk = system && chosen !== undefined ? Math.floor(chosen / system.about.chunk) : 0;
   const first = useAnswer<SystemNames>(of(run, "system/names")).value;
   const names = useAnswer<SystemNames>(of(run, "system/names"), { chunk: chunk || undefined }).value;
-  if (isFile() || !system || !first || first.names.length < 2) return null;
   // Rows have their numbers level by level; here each stands below its own.
-  const { items, depths } = visible(system.tree, "all");
-  const rows = [...items].map((row, at) => ({ row, depth: depths[at] ?? 0 })).filter(({ row }) => row < first.names.length);
+  const rows = useMemo(() => {
+    if (!system || !first || system.about.rows > first.names.length) return first?.names.map((_, row) => ({ row, depth: 0 })) ?? [];
+    const { items, depths } = visible(system.tree, "all");
+    return [...items].map((row, at) => ({ row, depth: depths[at] ?? 0 }));
+  }, [system, first]);
+  if (isFile() || !system || !first || first.names.length < 2) return null;
   return (
     <label>
       Of{" "}

@@ -10,6 +10,8 @@ import type { Iterations, IterationTimes, Step } from "../findings";
 
 /** Rows of the table. */
 const ROWS = 12;
+/** Greatest number of lines that mark iterations. */
+const MARKS = 100;
 /** Height of the curves, in units of their pictures. */
 const HEIGHT = 40;
 
@@ -102,7 +104,10 @@ function Curves({ rows, all, other, names }: { rows: Row[]; all: Iterations; oth
   const line = (list: Row[], of: (it: IterationTimes) => number, to = y) =>
     list.map((it) => `${x(it.first)},${to(of(it.times))} ${x(it.last + 1)},${to(of(it.times))}`).join(" ");
   const area = (of: (it: IterationTimes) => number) => `0,${HEIGHT} ${line(rows, of)} ${x(all.count + 1)},${HEIGHT}`;
-  const marks = all.changes.filter((it) => it.kind !== "drift").map((it) => x(it.iteration));
+  const marks = all.changes.filter((it) => it.kind !== "drift").flatMap((it) => {
+    const count = it.every === null ? 1 : Math.min(MARKS, it.iterations);
+    return Array.from({ length: count }, (_, n) => x(it.iteration + n * (it.every ?? 0)));
+  });
   const row = at === undefined ? undefined : rows[at];
   const pick = (event: MouseEvent): number => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
