@@ -226,7 +226,7 @@ function MetricPane({ shown, models, selected, mode }: PaneProps): JSX.Element {
             <Cells depth={depth} folds={tree.count(item) > 0} open={isOpen} toggle={() => onToggle(item, !isOpen)}
               value={metric.readable ? pick(metric) : 0} other={two ? pick(other) : undefined} unit={metric.unit}
               scale={{ mode: mode === "sel" ? "root" : mode, whole, selection: whole, largest: whole }}
-              name={<span class={metric.wait ? "is-wait" : ""} title={metric.description}>{titleOf(item)}{!metric.readable && <span class="dim"> (computed)</span>}</span>} />
+              name={<span class={metric.wait ? "is-wait" : ""} title={`${metric.title}\n${metric.description}`}>{titleOf(item)}{!metric.readable && <span class="dim"> (computed)</span>}</span>} />
           );
         }}
       />
