@@ -161,7 +161,7 @@ export async function book(browser) {
   const headers = ["-iquote", resolve("../examples/heat")];
   execFileSync("oshcc", ["-O2", "-g", ...headers, "-o", "heat", "heat.c", "-lm"], { cwd: root, env });
   const [first, second] = [run("heat-1024", "1024", "400"), run("heat-768", "768", "400")];
-  const { page, context } = await open(browser, (await serve(first, second)).address);
+  const { page, context } = await open(browser, (await serve(first)).address);
   await settled(page);
   await shot(page, "findings");
   await page.getByRole("link", { name: "Where it waits" }).click();
