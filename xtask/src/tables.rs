@@ -107,7 +107,7 @@ impl Program {
             (Program::GaDgemm, true) => &["64 2"],
             (Program::ArmciSor, false) => &["256 50"],
             (Program::ArmciSor, true) => &["32 10"],
-            (Program::Halo, false) => &["all 40", "everyone 40", "neighbours 40", "events 40"],
+            (Program::Halo, false) => &["all 5", "everyone 5", "neighbours 5", "events 5"],
             (Program::Halo, true) => &["all 1", "events 1"],
             (Program::Nwchem, _) => &[],
         }
