@@ -17,25 +17,33 @@ export function grouped(value: number): string {
 /** A number with this many digits behind the point, and those before it in groups of three. */
 function groupedFixed(value: number, digits: number): string {
   const [whole, rest] = fixed(Math.abs(value), digits).split(".");
-  return `${value < 0 ? "-" : ""}${whole!.replace(/\B(?=(\d{3})+$)/g, ",")}.${rest}`;
+  const text = whole!.replace(/\B(?=(\d{3})+$)/g, ",");
+  return `${value < 0 ? "-" : ""}${text}${rest === undefined ? "" : `.${rest}`}`;
 }
 
 export function number(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) < 1e15) {
     return (value < 0 ? "-" : "") + grouped(Math.abs(value));
   }
-  return fixed(value, 4);
+  return threeDigits(value);
+}
+
+/** A number with three significant digits, but no more than four digits behind the point. */
+function threeDigits(value: number): string {
+  const size = Math.abs(value);
+  const digits = size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : size >= 0.09995 ? 3 : 4;
+  return groupedFixed(value, digits);
 }
 
 export function seconds(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0 s";
-  if (size >= 6e3) return `${groupedFixed(value / 3600, 2)} h`;
-  if (size >= 600) return `${fixed(value / 60, 2)} min`;
-  if (size >= 1) return `${fixed(value, 3)} s`;
-  if (size >= 1e-3) return `${fixed(value * 1e3, 3)} ms`;
-  if (size >= 1e-6) return `${fixed(value * 1e6, 1)} us`;
-  return `${fixed(value * 1e9, 0)} ns`;
+  if (size >= 6e3) return `${threeDigits(value / 3600)} h`;
+  if (size >= 600) return `${threeDigits(value / 60)} min`;
+  if (size >= 0.9995) return `${threeDigits(value)} s`;
+  if (size >= 0.9995e-3) return `${threeDigits(value / 1e-3)} ms`;
+  if (size >= 0.9995e-6) return `${threeDigits(value / 1e-6)} µs`;
+  return `${fixed(value / 1e-9, 0)} ns`;
 }
 
 export function bytes(value: number): string {
@@ -62,7 +70,9 @@ export function percent(share: number): string {
 /** A time between two bounds, or one time if both read the same. */
 export function bounds(least: number, most: number): string {
   const [low, high] = [seconds(least), seconds(most)];
-  return low === high ? low : `${low} to ${high}`;
+  const unit = high.slice(high.indexOf(" "));
+  const shown = least === 0 ? "0" : low.endsWith(unit) ? low.slice(0, -unit.length) : low;
+  return low === high ? low : `${shown} to ${high}`;
 }
 
 /** A share between two bounds, or one if both read the same. A share above 0 never reads as 0. */

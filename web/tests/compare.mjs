@@ -33,7 +33,7 @@ export function comparisons(runs, tab) {
       assert.match(page.url(), /with=1/);
       const head = (await page.locator(".headline").innerText()).replaceAll("\u00a0", " ");
       assert.match(head, /late_halo compared with late_halo_fixed/);
-      assert.match(head, /% faster: .+, then .+; waits -/);
+      assert.match(head, /% shorter: .+, then .+; waits -/);
       // Both waits of the exchange, one line apart, each with the same one of the other run, one line further down.
       const of_line = (list, line) => list.find((it) => it.pattern === "late_signal" && it.path.at(-1).line === line);
       const lines = findings(before).filter((it) => it.pattern === "late_signal").map((it) => it.path.at(-1).line);

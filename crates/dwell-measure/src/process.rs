@@ -131,7 +131,10 @@ impl fmt::Display for Failure {
         // SAFETY: as many bytes as is said; the text ends in zero.
         unsafe { libc::strerror_r(self.errno, text.as_mut_ptr().cast(), text.len()) };
         let text = CStr::from_bytes_until_nul(&text).ok().and_then(|text| text.to_str().ok());
-        write!(f, ": {} (os error {})", text.unwrap_or("unknown error"), self.errno)
+        match text {
+            Some(text) => write!(f, ": {text}"),
+            None => write!(f, ": error {}", self.errno),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use dwell_model::text::{visible, visible_lines};
-use dwell_model::units::bytes;
+use dwell_model::units::{bytes, grouped};
 
 use dwell_unify::lease;
 use dwell_unify::statistics::{self, Statistic};
@@ -211,19 +211,21 @@ pub(crate) fn end(directory: &str, global: &Global, next: NextStep, overhead: Ov
         (statistics::total(global, Statistic::Summed), statistics::most(global, Statistic::Short));
     let Overhead { asked, reached } = overhead;
     let mut text = format!(
-        "{shown}: {calls} calls of {processes} process{}, {}, at least {reached:.1} % overhead. Next: dwell {next} {shown}",
+        "{shown}: {} calls of {processes} process{}, {}, at least {reached:.1} % overhead. Next: dwell {next} {shown}",
+        grouped(calls),
         if processes == 1 { "" } else { "es" },
         bytes(statistics::total(global, Statistic::Bytes) as f64),
     );
     if summed > 0 {
         let short = short as f64 / 1e3;
         text += &format!(
-            "\ndwell: {summed} more calls took less than {short:.1} \u{b5}s and were summed up"
+            "\ndwell: {} more calls took less than {short:.1} \u{b5}s and were summed up",
+            grouped(summed)
         );
     }
     let inner = statistics::total(global, Statistic::Inner);
     if inner > 0 {
-        text += &format!("\ndwell: {inner} more calls inside these were counted");
+        text += &format!("\ndwell: {} more calls inside these were counted", grouped(inner));
     }
     // What is printed alike is not more.
     let is_more = |it: &f64| reached > *it && format!("{reached:.1}") != format!("{it:.1}");
@@ -245,7 +247,10 @@ pub(crate) fn end(directory: &str, global: &Global, next: NextStep, overhead: Ov
     }
     let left_out = statistics::total(global, Statistic::LeftOut);
     if left_out > 0 {
-        text += &format!("\ndwell: {left_out} more calls were seen and left out, as was asked");
+        text += &format!(
+            "\ndwell: {} more calls were seen and left out, as was asked",
+            grouped(left_out)
+        );
     }
     for why in stopped {
         text += &format!("\ndwell: recording stopped early: {why}");

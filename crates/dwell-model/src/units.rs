@@ -7,15 +7,15 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// Reads a duration as nanoseconds: `90`, `1.5h`, `2m`, `10s`, `500ms`, `20us`, `7ns`. A number without a unit is
+/// Reads a duration as nanoseconds: `90`, `1.5h`, `2m`, `10s`, `500ms`, `20us`, `20µs`, `7ns`. A number without a unit is
 /// seconds. Returns `None` for anything else.
 pub fn parse_duration(text: &str) -> Option<u64> {
     let text = text.trim();
-    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(at);
     let factor = match unit {
         "ns" => 1.0,
-        "us" => 1e3,
+        "us" | "µs" => 1e3,
         "ms" => 1e6,
         "" | "s" => 1e9,
         "m" | "min" => 60e9,
@@ -55,16 +55,17 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// Writes a number: whole ones in groups of three, others with four digits behind the point.
+/// Writes a number: whole ones in groups of three, others with three significant digits, but no more than four digits
+/// behind the point.
 pub fn number(value: f64) -> String {
     if value % 1.0 == 0.0 && value.abs() < 1e15 {
         let sign = if value < 0.0 { "-" } else { "" };
         return format!("{sign}{}", grouped(value.abs() as u64));
     }
-    format!("{value:.4}")
+    three_digits(value)
 }
 
-/// Writes a number with two or fewer digits behind the point, and those before it in groups of three: `9,093.33`.
+/// Writes a number with so many digits behind the point, and those before it in groups of three: `9,093.33`.
 fn grouped_fixed(value: f64, digits: usize) -> String {
     let text = format!("{:.digits$}", value.abs());
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
@@ -72,59 +73,41 @@ fn grouped_fixed(value: f64, digits: usize) -> String {
     format!("{}{whole}{rest}", if value < 0.0 { "-" } else { "" })
 }
 
-/// Writes a time, given in seconds, in the unit that suits it: `12.346 ms`, `25.40 min`.
-pub fn seconds(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0 s".into(),
-        6e3.. => format!("{} h", grouped_fixed(value / 3600.0, 2)),
-        600.0.. => format!("{:.2} min", value / 60.0),
-        1.0.. => format!("{value:.3} s"),
-        1e-3.. => format!("{:.3} ms", value * 1e3),
-        1e-6.. => format!("{:.1} us", value * 1e6),
-        _ => format!("{:.0} ns", value * 1e9),
-    }
-}
-
-/// Rounds a number to three significant digits.
-fn three_digits(value: f64) -> f64 {
-    format!("{value:.2e}").parse().unwrap_or(value)
+/// Writes a number with three significant digits, but no more than four digits behind the point.
+fn three_digits(value: f64) -> String {
+    let digits = match value.abs() {
+        99.95.. => 0,
+        9.995.. => 1,
+        0.9995.. => 2,
+        0.09995.. => 3,
+        _ => 4,
+    };
+    grouped_fixed(value, digits)
 }
 
 /// Splits a time, given in seconds, into a number with three significant digits and the unit that suits it.
 fn split(value: f64) -> (String, &'static str) {
-    let units = [
-        (6e3, 3600.0, "h"),
-        (600.0, 60.0, "min"),
-        (1.0, 1.0, "s"),
-        (1e-3, 1e-3, "ms"),
-        (1e-6, 1e-6, "µs"),
-    ];
-    let value = three_digits(value);
-    let unit = units.iter().find(|unit| value.abs() >= unit.0 * (1.0 - 1e-9));
-    let (factor, unit) = match unit {
-        _ if value == 0.0 => (1.0, "s"),
-        Some(&(_, factor, unit)) => (factor, unit),
-        None => (1e-9, "ns"),
+    let (factor, unit) = match value.abs() {
+        0.0 => return ("0".into(), "s"),
+        6e3.. => (3600.0, "h"),
+        600.0.. => (60.0, "min"),
+        0.9995.. => (1.0, "s"),
+        0.9995e-3.. => (1e-3, "ms"),
+        0.9995e-6.. => (1e-6, "µs"),
+        _ => return (format!("{:.0}", value / 1e-9), "ns"),
     };
-    let scaled = three_digits(value / factor);
-    let text = match scaled.abs() {
-        _ if unit == "ns" || scaled == 0.0 => format!("{scaled:.0}"),
-        100.0.. => grouped_fixed(scaled, 0),
-        10.0.. => format!("{scaled:.1}"),
-        _ => format!("{scaled:.2}"),
-    };
-    (text, unit)
+    (three_digits(value / factor), unit)
 }
 
-/// Writes a time, given in seconds, with three significant digits: `12.3 ms`, `1.66 s`.
-pub fn short_seconds(value: f64) -> String {
+/// Writes a time, given in seconds, with three significant digits in the unit that suits it: `12.3 ms`, `25.4 min`.
+pub fn seconds(value: f64) -> String {
     let (number, unit) = split(value);
     format!("{number} {unit}")
 }
 
 /// Writes a time between two bounds, given in seconds, with three significant digits: `122 to 138 ms`, or one time if both
 /// read the same.
-pub fn short_bounds(least: f64, most: f64) -> String {
+pub fn bounds(least: f64, most: f64) -> String {
     let ((low, unit_of_low), (high, unit)) = (split(least), split(most));
     match (low == high, unit_of_low == unit || least == 0.0) {
         (true, true) => format!("{high} {unit}"),
@@ -176,15 +159,6 @@ pub fn percent(share: f64) -> String {
         true => "new".into(),
         // Adding 0 makes a zero of a negative zero.
         false => format!("{:.1} %", 100.0 * share + 0.0),
-    }
-}
-
-/// Writes a time between two bounds, given in seconds: `1.500 ms to 2.000 s`, or one time if both read the same.
-pub fn bounds(least: f64, most: f64) -> String {
-    let (low, high) = (seconds(least), seconds(most));
-    match low == high {
-        true => low,
-        false => format!("{low} to {high}"),
     }
 }
 
@@ -249,12 +223,12 @@ mod tests {
             (7_200_000.0, "2,000 h"),
         ];
         for (value, text) in cases {
-            assert_eq!(short_seconds(value), text);
+            assert_eq!(seconds(value), text);
         }
-        assert_eq!(short_bounds(0.1221, 0.1384), "122 to 138 ms");
-        assert_eq!(short_bounds(0.0009, 1.2), "900 µs to 1.20 s");
-        assert_eq!(short_bounds(0.0, 1.2), "0 to 1.20 s");
-        assert_eq!(short_bounds(1.2001, 1.2002), "1.20 s");
+        assert_eq!(bounds(0.1221, 0.1384), "122 to 138 ms");
+        assert_eq!(bounds(0.0009, 1.2), "900 µs to 1.20 s");
+        assert_eq!(bounds(0.0, 1.2), "0 to 1.20 s");
+        assert_eq!(bounds(1.2001, 1.2002), "1.20 s");
         assert_eq!(short_percents(0.092, 0.1), "9.2 to 10 %");
         assert_eq!(short_percents(0.31, 0.312), "31 %");
         assert_eq!(short_percents(0.000_01, 0.000_02), "below 0.1 %");
@@ -287,7 +261,7 @@ mod tests {
         assert_eq!(grouped(1_000), "1,000");
         assert_eq!(grouped(12_345_678), "12,345,678");
         assert_eq!(number(-1234.0), "-1,234");
-        assert_eq!(number(0.5), "0.5000");
+        assert_eq!(number(0.5), "0.500");
     }
 
     #[test]
@@ -296,12 +270,12 @@ mod tests {
         assert_eq!(bytes(10_240.0), "10.0 KiB");
         assert_eq!(bytes(5_400_000_000.0), "5149.8 MiB");
         assert_eq!(bytes(54_000_000_000.0), "50.3 GiB");
-        assert_eq!(seconds(1_800.0), "30.00 min");
-        assert_eq!(seconds(32_735_981.925), "9,093.33 h");
+        assert_eq!(seconds(1_800.0), "30.0 min");
+        assert_eq!(seconds(32_735_981.925), "9,093 h");
         assert_eq!(seconds(0.0), "0 s");
-        assert_eq!(seconds(12.3456), "12.346 s");
-        assert_eq!(seconds(-0.0123456), "-12.346 ms");
-        assert_eq!(seconds(0.0000123456), "12.3 us");
+        assert_eq!(seconds(12.3456), "12.3 s");
+        assert_eq!(seconds(-0.0123456), "-12.3 ms");
+        assert_eq!(seconds(0.0000123456), "12.3 µs");
         assert_eq!(seconds(0.000000012), "12 ns");
     }
 }

@@ -243,14 +243,14 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Returns the sentence that sums a comparison of lengths up, such as `51.0 % faster: 3.372 s, then 1.650 s`. The terminal and the
+/// Returns the sentence that sums a comparison of lengths up, such as `51.0 % shorter: 3.37 s, then 1.65 s`. The terminal and the
 /// page begin with it.
 pub fn verdict(lengths: [f64; 2], judgement: Judgement) -> String {
     let [before, after] = lengths;
     let size = format::percent(if before > 0.0 { (after / before - 1.0).abs() } else { 0.0 });
     let verdict = match judgement {
-        Judgement::More => format!("{size} slower"),
-        Judgement::Less => format!("{size} faster"),
+        Judgement::More => format!("{size} longer"),
+        Judgement::Less => format!("{size} shorter"),
         Judgement::Same | Judgement::Unjudged => "no difference beyond chance".into(),
     };
     let [before, after] = lengths.map(format::seconds);

@@ -69,8 +69,8 @@ fn iterations(first: &Run, second: &Run) -> Option<String> {
     Some(iterations_beside(&of(first)?, &of(second)?)?.text)
 }
 
-/// Returns the sentence that sums the comparison up, such as `51.0 % faster: 3.372 s, then 1.650 s; waits -1.200 s,
-/// start-up -100.000 ms over all processes`.
+/// Returns the sentence that sums the comparison up, such as `51.0 % shorter: 3.37 s, then 1.65 s; waits -1.20 s,
+/// start-up -100 ms over all processes`.
 fn summary(first: &Run, second: &Run) -> Result<String> {
     let extents = [Extent::of(&first.query)?, Extent::of(&second.query)?];
     let [before, after] = [&extents[0].length, &extents[1].length].map(std::slice::from_ref);

@@ -396,7 +396,9 @@ fn notes(run: &Run) -> Vec<Note> {
         let (place, time) = (place(&it.path), seconds_text(it.seconds));
         note(
             "unexplained",
-            format!("{place} takes {time} more than such calls take, and no wait explains it."),
+            format!(
+                "{place}: {time} unexplained, slower than comparable calls, and no known wait fits."
+            ),
         );
     }
     for it in &document.crowds {

@@ -165,7 +165,7 @@ fn label(row: &Range<u32>, names: &dyn Names) -> String {
 fn tick(nanoseconds: u64, step: u64) -> String {
     let (unit, name) = match nanoseconds.max(step) {
         0..1_000 => (1, "ns"),
-        1_000..1_000_000 => (1_000, "us"),
+        1_000..1_000_000 => (1_000, "µs"),
         1_000_000..1_000_000_000 => (1_000_000, "ms"),
         _ => (1_000_000_000, "s"),
     };
@@ -240,7 +240,7 @@ mod tests {
     fn times_of_the_ruler_have_units() {
         assert_eq!(tick(0, 500_000_000), "0 ms");
         assert_eq!(tick(1_500_000_000, 500_000_000), "1.5 s");
-        assert_eq!(tick(20_000, 10_000), "20 us");
+        assert_eq!(tick(20_000, 10_000), "20 µs");
         assert_eq!(tick(1_002_500_000, 2_500_000), "1.0025 s");
         assert_eq!(tick(7, 1), "7 ns");
     }

@@ -34,7 +34,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
         let unit = word.trim_end_matches(|c: char| ".,;:)".contains(c));
         match words.last_mut() {
             Some(number)
-                if ["ns", "us", "ms", "s", "%"].contains(&unit)
+                if ["ns", "µs", "us", "ms", "s", "%"].contains(&unit)
                     && number.trim_start_matches('(').starts_with(|c: char| c.is_ascii_digit()) =>
             {
                 number.push(' ');

@@ -105,7 +105,18 @@ pub(crate) fn explained(error: &anyhow::Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
-    text
+    without_numbers(&text)
+}
+
+/// Returns a text without the numbers of errors of the system, which say less than the words before them.
+fn without_numbers(text: &str) -> String {
+    const BEFORE: &str = " (os error ";
+    let mut parts = text.split(BEFORE);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |made, part| match part.split_once(')') {
+        Some((number, rest)) if number.bytes().all(|it| it.is_ascii_digit()) => made + rest,
+        _ => made + BEFORE + part,
+    })
 }
 
 /// Prints a line on standard output.
@@ -140,6 +151,9 @@ mod tests {
         let missing = || std::io::Error::other("no such file");
         let error = anyhow::Error::new(missing()).context("a.toml: no such file").context("read");
         assert_eq!(explained(&error), "read: a.toml: no such file");
+        let system = std::io::Error::from_raw_os_error(2);
+        let error = anyhow::Error::new(system).context("a.toml");
+        assert_eq!(explained(&error), "a.toml: No such file or directory");
         let error = anyhow::Error::new(missing()).context("a.toml");
         assert_eq!(explained(&error), "a.toml: no such file");
     }

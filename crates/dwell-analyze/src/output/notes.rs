@@ -40,7 +40,11 @@ impl fmt::Display for NotComputed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.calls {
             0 => write!(f, "{}: not computed: {}", self.pattern, self.reason),
-            calls => write!(f, "{}: not computed for {calls} calls: {}", self.pattern, self.reason),
+            1 => write!(f, "{}: not computed for one call: {}", self.pattern, self.reason),
+            calls => {
+                let calls = dwell_model::units::grouped(calls);
+                write!(f, "{}: not computed for {calls} calls: {}", self.pattern, self.reason)
+            }
         }
     }
 }

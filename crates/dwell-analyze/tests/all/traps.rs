@@ -317,7 +317,7 @@ fn targets_that_come_and_go() {
     let two = [(40 * MS, 42 * MS), (110 * MS, 112 * MS)];
     check((10 * MS, 110 * MS + 100_000), &two, 98 * MS, 98 * MS, "exact");
     check((10 * MS, 130 * MS), &two, 30 * MS, 98 * MS, "between bounds");
-    // Calls that are less than 10 us apart are one visit.
+    // Calls that are less than 10 µs apart are one visit.
     let near = [(40 * MS, 42 * MS), (42 * MS + 9_999, 50 * MS)];
     check((10 * MS, 60 * MS), &near, 30 * MS, 30 * MS, "by rule");
     let apart = [(40 * MS, 42 * MS), (42 * MS + 10_000, 50 * MS)];

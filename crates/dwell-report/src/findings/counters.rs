@@ -165,7 +165,7 @@ mod tests {
         counters.reasons = reasons(1.0, 0.5, &counters);
         assert_eq!(
             said(1.0, 0.5, &counters).unwrap(),
-            "500.000 ms off its core, on which it is 50 % of the time, others 100 %; 40 involuntary switches, others 2"
+            "500 ms off its core, on which it is 50 % of the time, others 100 %; 40 involuntary switches, others 2"
         );
         let mut counters = Counters {
             instructions: compared(4e9, 2e9),
@@ -175,7 +175,7 @@ mod tests {
         counters.reasons = reasons(4.0, 1.0, &counters);
         assert_eq!(
             said(4.0, 1.0, &counters).unwrap(),
-            "2.000 s for fewer instructions per cycle; 0.50, others 1.00; and 1.000 s for more instructions; 4,000,000,000 \
+            "2.00 s for fewer instructions per cycle; 0.50, others 1.00; and 1.00 s for more instructions; 4,000,000,000 \
              instructions, others 2,000,000,000"
         );
     }

@@ -1,6 +1,6 @@
 //! Says by how much a run would be shorter without some waits.
 
-use dwell_model::units::seconds;
+use dwell_model::units::{bounds, short_percents};
 
 use super::Gain;
 
@@ -12,18 +12,12 @@ pub fn words(gain: &Gain, length: f64) -> String {
     };
     // Less than a thousandth of the run is nothing.
     if expected * 1000.0 < length {
-        return "without these waits alone the run would not be shorter: processes would wait \
-                elsewhere instead"
-            .into();
+        return "fixing this alone gains nothing: the time moves to other waits".into();
     }
-    let bounds =
-        (gain.seconds_at_least.unwrap_or(expected), gain.seconds_at_most.unwrap_or(expected));
-    let [least, most] = [bounds.0, bounds.1].map(|it| seconds(it.max(0.0)));
-    let range = match least == most {
-        true => String::new(),
-        false => format!(", at least {least} and at most {most}"),
-    };
-    format!("without these waits the run would be {} shorter{range}", seconds(expected))
+    let least = gain.seconds_at_least.unwrap_or(expected).max(0.0);
+    let most = gain.seconds_at_most.unwrap_or(expected).max(0.0);
+    let share = short_percents(least / length, most / length);
+    format!("saves {} of the run ({share})", bounds(least, most))
 }
 
 #[cfg(test)]
@@ -40,13 +34,10 @@ mod tests {
         };
         assert_eq!(
             words(&gain(2.0, 1.0, 3.0), 10.0),
-            "without these waits the run would be 2.000 s shorter, at least 1.000 s and at most 3.000 s"
+            "saves 1.00 to 3.00 s of the run (10 to 30 %)"
         );
-        assert_eq!(
-            words(&gain(2.0, 2.0, 2.0), 10.0),
-            "without these waits the run would be 2.000 s shorter"
-        );
-        assert!(words(&gain(-1.0, -2.0, 0.0), 10.0).contains("would not be shorter"));
+        assert_eq!(words(&gain(2.0, 2.0, 2.0), 10.0), "saves 2.00 s of the run (20 %)");
+        assert!(words(&gain(-1.0, -2.0, 0.0), 10.0).contains("gains nothing"));
         let none = Gain { reason: Some("why".into()), ..Gain::default() };
         assert_eq!(words(&none, 1.0), "cannot be predicted: why");
     }

@@ -1,6 +1,6 @@
 //! Sentences about iterations: since when a run is slow, and who slows it down.
 
-use dwell_model::units::{grouped, short_percents, short_seconds};
+use dwell_model::units::{grouped, seconds, short_percents};
 
 use serde::{Deserialize, Serialize};
 
@@ -165,7 +165,7 @@ impl IterationChange {
 
 /// Compares a time with what it was before: `2.1 times as long (630 instead of 300 µs)`.
 pub(crate) fn compared(usual: f64, now: f64) -> String {
-    let times = format!("{} instead of {}", short_seconds(now), short_seconds(usual));
+    let times = format!("{} instead of {}", seconds(now), seconds(usual));
     let part = |it: f64| short_percents(it, it);
     if usual <= 0.0 {
         format!("longer ({times})")

@@ -8,7 +8,7 @@
 //! field; numbers have three significant digits.
 
 use dwell_model::layer::Processes;
-use dwell_model::units::{short_bounds, short_percents, short_seconds};
+use dwell_model::units::{bounds, seconds, short_percents};
 use dwell_model::waits::Wait;
 
 use serde::{Deserialize, Serialize};
@@ -221,7 +221,7 @@ impl Findings {
                 what: format!("{}: {}", called(&it.path), it.explanation),
                 gain: format!(
                     "could save {} of process time ({} of the run)",
-                    short_bounds(it.seconds, it.seconds_at_most),
+                    bounds(it.seconds, it.seconds_at_most),
                     short_percents(
                         self.part_of_run(it.seconds),
                         self.part_of_run(it.seconds_at_most)
@@ -237,7 +237,7 @@ impl Findings {
             what: format!("{} takes longer than such calls take", called(&it.path)),
             cost: format!(
                 "{} are neither waits nor transfer, {} of the run.",
-                short_seconds(it.seconds),
+                seconds(it.seconds),
                 self.share_of(it.seconds)
             ),
             change:
@@ -246,17 +246,17 @@ impl Findings {
             ..self.point(Kind::Unexplained, it.seconds)
         }));
         points.extend(self.polling.first().map(|it| {
-            let seconds = self.polling_seconds;
+            let polled = self.polling_seconds;
             Point {
                 what: format!("{} is called again and again", called(&it.path)),
                 cost: format!(
                     "{} of polling that no known event ends, {} of the run.",
-                    short_seconds(seconds),
-                    self.share_of(seconds)
+                    seconds(polled),
+                    self.share_of(polled)
                 ),
                 change: "Wait with a call that blocks, or ask less often.".into(),
                 places: it.path.last().cloned().into_iter().collect(),
-                ..self.point(Kind::Polling, seconds)
+                ..self.point(Kind::Polling, polled)
             }
         }));
         points
@@ -296,7 +296,7 @@ impl Findings {
         let at = where_else.map_or(String::new(), |it| format!(", most in {}", it.call.short()));
         let cost = format!(
             "Others wait {} for it, {} of the run{at}.",
-            short_bounds(least, most),
+            bounds(least, most),
             short_percents(self.part_of_run(least), self.part_of_run(most))
         );
         let call_path = it.waits.first().map(|it| it.call_path);
@@ -356,7 +356,7 @@ impl Findings {
             who: finding.origins.first().map(|it| it.who.clone()).unwrap_or_default(),
             cost: format!(
                 "Processes wait {} there, {} of the run{on_whom}.",
-                short_bounds(it.seconds, it.seconds_at_most),
+                bounds(it.seconds, it.seconds_at_most),
                 short_percents(it.share.unwrap_or(0.0), it.share_at_most.unwrap_or(0.0))
             ),
             change: finding.remedy.clone(),
@@ -388,8 +388,8 @@ impl Findings {
         };
         let cost = format!(
             "They were ready to run but had no core for {}, at least {} of it outside of waits, {} of the run.",
-            short_seconds(most),
-            short_seconds(least),
+            seconds(most),
+            seconds(least),
             short_percents(self.part_of_run(least), self.part_of_run(most))
         );
         let point = self.point(Kind::SharedCores, f64::midpoint(least, most));
@@ -409,8 +409,8 @@ impl Findings {
         let part = |seconds: f64| seconds / self.length_seconds;
         format!(
             "{} of {} ({})",
-            short_bounds(least, most),
-            short_seconds(self.length_seconds),
+            bounds(least, most),
+            seconds(self.length_seconds),
             short_percents(part(least), part(most))
         )
     }
@@ -430,7 +430,7 @@ impl Point {
 
     /// Returns what the point costs, as `1.66 s (32 %)`.
     pub fn costs(&self) -> String {
-        format!("{} ({})", short_seconds(self.seconds), short_percents(self.share, self.share))
+        format!("{} ({})", seconds(self.seconds), short_percents(self.share, self.share))
     }
 
     /// Returns id and kind, as `A. Load imbalance`.

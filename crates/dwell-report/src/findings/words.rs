@@ -96,11 +96,11 @@ mod tests {
     #[test]
     fn calls_that_waited_are_counted() {
         let of = Often { visits: 40, waited: Some(20), seconds: (0.02, 0.02), locations: (2, 2) };
-        assert_eq!(how_often(&of), "20 of 40 calls waited, 1.000 ms on average; 2 of 2 locations");
+        assert_eq!(how_often(&of), "20 of 40 calls waited, 1.00 ms on average; 2 of 2 locations");
         let all = Often { waited: Some(40), seconds: (0.04, 0.08), ..of };
         assert_eq!(
             how_often(&all),
-            "all 40 calls waited, 1.000 ms to 2.000 ms on average; 2 of 2 locations"
+            "all 40 calls waited, 1.00 to 2.00 ms on average; 2 of 2 locations"
         );
         let only = Often { visits: 1, waited: Some(1), locations: (1, 1), ..of };
         assert_eq!(how_often(&only), "the only call waited; 1 of 1 location");
@@ -116,14 +116,14 @@ mod tests {
             is_bound: true,
             begin: 2.0,
         };
-        assert_eq!(one_wait(&of), "PE 0 waited up to 500.000 ms for PE 1, from 2.000 s on");
+        assert_eq!(one_wait(&of), "PE 0 waited up to 500 ms for PE 1, from 2.00 s on");
         let of = OneWait { on_whom: None, is_bound: false, ..of };
-        assert_eq!(one_wait(&of), "PE 0 waited 500.000 ms, from 2.000 s on");
+        assert_eq!(one_wait(&of), "PE 0 waited 500 ms, from 2.00 s on");
     }
 
     #[test]
     fn a_latency_that_is_not_known_is_no_latency() {
         assert!(latency(0.0).contains("does not contain"));
-        assert_eq!(latency(2e-6), "assuming that requests take at least 2.0 us");
+        assert_eq!(latency(2e-6), "assuming that requests take at least 2.00 µs");
     }
 }

@@ -60,7 +60,7 @@ pub(crate) struct Args {
     /// 2 or image 2 only.
     #[arg(long, value_name = "WHAT=FACTOR", value_parser = factor)]
     scale: Vec<(String, f64)>,
-    /// With no process above the mean of those that do it: others do the rest while they would wait.
+    /// With this work spread evenly over the processes that do it.
     #[arg(long, value_name = "WHAT")]
     balance: Vec<String>,
     /// With so many operations joined to one: exchange.c:40=8.

@@ -4,7 +4,7 @@
 //! numbers, and all units of time and size, count as equal. `…` in the book stands for any words, and within a word for
 //! any letters.
 
-const UNITS: &[&str] = &["ns", "us", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB"];
+const UNITS: &[&str] = &["ns", "µs", "us", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB"];
 
 /// Returns `true` if a printed text is what the book expects.
 pub(crate) fn is_as(expected: &str, printed: &str) -> bool {

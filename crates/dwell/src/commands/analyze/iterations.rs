@@ -3,7 +3,7 @@
 use dwell_analyze::{
     Analysis, IterationChange, IterationChangeKind, IterationTimes, ProcessNumber,
 };
-use dwell_model::units::{grouped, short_seconds};
+use dwell_model::units::{grouped, seconds};
 use dwell_report::findings::{self, Iterations};
 
 use super::json;
@@ -87,7 +87,7 @@ pub(super) fn section(page: &mut Page, iterations: Option<&Iterations>) {
     ));
     for some in it.times.chunks(it.times.len().div_ceil(ROWS).max(1)) {
         let mean = |of: fn(&findings::IterationTimes) -> f64| {
-            short_seconds(some.iter().map(of).sum::<f64>() / some.len() as f64)
+            seconds(some.iter().map(of).sum::<f64>() / some.len() as f64)
         };
         let longest = some
             .iter()

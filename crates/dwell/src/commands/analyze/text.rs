@@ -79,9 +79,10 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
     }
     let apart = match apart.as_slice() {
         [] => String::new(),
-        parts => format!(", without {}", parts.join(" and ")),
+        parts => format!(" ({}, excluded)", parts.join(" and ")),
     };
-    page.say(&format!("the run takes {} over all locations{apart}", time(times.run)), 2);
+    let processes = counted(analysis.processes() as u64, "process", "processes");
+    page.say(&format!("{} of process time in {processes}{apart}", time(times.run)), 2);
     let of_run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
     let bounds = (of_run().map(|it| it.nanoseconds).sum(), of_run().map(|it| it.at_most).sum());
     page.say(
@@ -169,7 +170,7 @@ fn causes(page: &mut Page, analysis: &Analysis, document: &Findings, top: usize)
         return;
     }
     page.end();
-    page.heading("what makes others wait, what costs most first", 2);
+    page.heading("root causes, most expensive first", 2);
     for (cause, of) in causes.iter().zip(analysis.causes()).take(top) {
         page.end();
         let said = cause.said();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dwell_model::units::{grouped, short_seconds};
+use dwell_model::units::{grouped, seconds};
 use dwell_report::findings::words::counted;
 use dwell_report::findings::{Activity, Findings, Point, Step};
 
@@ -26,7 +26,7 @@ fn on(mut page: Page, path: &Path, directory: &Path, document: &Findings) -> Pag
             "{}: {}, {} long, {} events",
             path.display(),
             counted(document.processes, "process", "processes"),
-            short_seconds(document.length_seconds),
+            seconds(document.length_seconds),
             grouped(document.events),
         ),
         2,
@@ -97,7 +97,7 @@ fn apart(page: &mut Page, document: &Findings) {
     let parts = [(document.startup_seconds, "start-up"), (document.shutdown_seconds, "shutdown")];
     let large = parts.iter().filter(|it| it.0 * 100.0 >= document.time_seconds && it.0 > 0.0);
     let parts: Vec<String> =
-        large.map(|(seconds, name)| format!("{name} ({})", short_seconds(*seconds))).collect();
+        large.map(|(time, name)| format!("{name} ({})", seconds(*time))).collect();
     if !parts.is_empty() {
         page.say(&format!("Process time of {} is left out.", parts.join(" and ")), 0);
     }

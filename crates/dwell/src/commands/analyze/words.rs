@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn bounds_are_printed_where_they_differ() {
-        assert_eq!(amount((2_000_000_000, 2_000_000_000)), "2.000 s");
-        assert_eq!(amount((0, 2_000_000_000)), "0 s to 2.000 s");
+        assert_eq!(amount((2_000_000_000, 2_000_000_000)), "2.00 s");
+        assert_eq!(amount((0, 2_000_000_000)), "0 to 2.00 s");
         assert_eq!(percent((22, 580), 1000), "2.2 to 58.0 %");
         assert_eq!(percent((580, 580), 1000), "58.0 %");
         assert_eq!(percent((1, 1), 1_000_000), "below 0.1 %");

@@ -9,7 +9,7 @@ use crate::format::{self, paragraph};
 use crate::listing::{self, Unit};
 use crate::terminal::visible;
 
-/// Returns the sentence that sums a comparison up, such as `51.0 % faster: 3.372 s, then 1.650 s`.
+/// Returns the sentence that sums a comparison up, such as `51.0 % shorter: 3.37 s, then 1.65 s`.
 pub(super) fn verdict(comparison: &Comparison) -> String {
     let verdict = dwell_report::verdict(comparison.lengths, comparison.judgement);
     format!("{verdict}, without start-up and shutdown")

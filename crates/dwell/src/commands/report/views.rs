@@ -238,7 +238,10 @@ fn waits(
         note = format!("The first: {}. {}", wait.meaning, remedy.unwrap_or(wait.remedy));
     }
     if more > 0 {
-        note.push_str(&format!(" {more} smaller ones are not shown; --top shows more."));
+        note.push_str(&match more {
+            1 => " One smaller wait is not shown; --top shows more.".to_owned(),
+            _ => format!(" {more} smaller waits are not shown; --top shows more."),
+        });
     }
     Ok(Listing {
         key: "waits",
