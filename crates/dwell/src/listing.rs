@@ -97,6 +97,8 @@ pub(crate) struct Listing {
     pub(crate) levels: Vec<usize>,
     /// Set for the table of several that is printed as comma-separated values.
     pub(crate) is_main: bool,
+    /// Columns whose texts are never cut, because people copy them.
+    pub(crate) whole: &'static [&'static str],
     /// Columns that people do not need, and programs do.
     pub(crate) for_programs: &'static [&'static str],
 }
@@ -135,7 +137,10 @@ impl Listing {
             .collect();
         let is_text: Vec<bool> =
             shown.iter().map(|&column| cells(column).any(Cell::is_text)).collect();
-        let layout = Layout::new(widths, is_text, room);
+        let may_be_cut: Vec<bool> = (shown.iter().zip(&is_text))
+            .map(|(&column, is_text)| *is_text && !self.whole.contains(&self.columns[column]))
+            .collect();
+        let layout = Layout::new(widths, is_text, &may_be_cut, room);
         let heads: Vec<String> =
             shown.iter().map(|&column| self.columns[column].replace('_', " ")).collect();
         if !self.rows.is_empty() && !self.headless {
@@ -211,12 +216,12 @@ struct Layout {
 
 impl Layout {
     /// Least room that the last column needs beside the others, unless all of it fits.
-    const LEAST: usize = 24;
+    const LEAST: usize = 32;
 
     /// Columns before which a column on a line of its own begins.
     const INDENT: usize = 6;
 
-    fn new(mut widths: Vec<usize>, is_text: Vec<bool>, room: usize) -> Self {
+    fn new(mut widths: Vec<usize>, is_text: Vec<bool>, may_be_cut: &[bool], room: usize) -> Self {
         let last = widths.pop().unwrap_or(0);
         // Each column is followed by two blanks, and the first begins after two.
         let used = |widths: &[usize]| 2 + widths.iter().map(|width| width + 2).sum::<usize>();
@@ -225,8 +230,8 @@ impl Layout {
         if is_stacked {
             // The widest texts are cut if there is still too little room.
             while used(&widths) > room + 2 {
-                let columns = widths.iter_mut().zip(&is_text);
-                let texts = columns.filter(|(width, is_text)| **is_text && **width > 10);
+                let columns = widths.iter_mut().zip(may_be_cut);
+                let texts = columns.filter(|(width, may_be_cut)| **may_be_cut && **width > 10);
                 match texts.max_by_key(|(width, _)| **width) {
                     Some((width, _)) => *width -= 1,
                     None => break,
@@ -384,18 +389,39 @@ mod tests {
         console::set_colors_enabled(false);
         listing().write_text(&mut output, 40, 40).unwrap();
         let text = String::from_utf8(output).unwrap();
-        let expected = "Paths\n     value   share  call path\n   1.500 s  75.0 %  main / \"a\", b\n  \
-                        500.0 us  25.0 %  main\n";
+        let expected = "Paths\n   value   share  call path\n  1.50 s  75.0 %  main / \"a\", b\n  500 µs  25.0 %  main\n";
         assert_eq!(text, expected);
         let mut output = Vec::new();
         listing().write_text(&mut output, 30, 30).unwrap();
         let text = String::from_utf8(output).unwrap();
-        let stacked = "Paths\n     value   share\n      call path\n   1.500 s  75.0 %\n      main / \"a\", b\n  \
-                       500.0 us  25.0 %\n      main\n";
+        let stacked = "Paths\n   value   share\n      call path\n  1.50 s  75.0 %\n      main / \"a\", b\n  500 µs  25.0 %\n      main\n";
         assert_eq!(text, stacked);
         let mut output = Vec::new();
         listing().write_text(&mut output, 100, usize::MAX).unwrap();
         assert_eq!(String::from_utf8(output).unwrap(), expected, "a file has any width");
+    }
+
+    #[test]
+    fn names_that_people_copy_are_whole() {
+        let name = "dwell-a-program-with-a-long-name-4711";
+        let row = || {
+            vec![
+                name.into(),
+                "a-program-with-a-long-name".into(),
+                "a label".into(),
+                "a note".into(),
+            ]
+        };
+        let runs = Listing {
+            key: "runs",
+            columns: vec!["run", "program", "label", "note"],
+            rows: vec![row()],
+            whole: &["run"],
+            ..Listing::default()
+        };
+        let mut output = Vec::new();
+        runs.write_text(&mut output, 60, 60).unwrap();
+        assert!(String::from_utf8(output).unwrap().contains(name));
     }
 
     #[test]

@@ -11,8 +11,6 @@ pub(crate) const TABLE: &[(&str, &str, &str)] = &[
     ("analyze", "--mpi", "DWELL_MPI_LIBRARY=FILE in the environment"),
     ("analyze", "--timeout", "DWELL_PEER_TIMEOUT=30m in the environment"),
     ("analyze", "--top", "--full=N"),
-    ("build", "--fixed", "--form fixed"),
-    ("build", "--free", "--form free"),
     ("compile", "", "dwell build -- COMPILER"),
     ("compile-flags", "", "dwell build flags RUNTIME"),
     ("doctor", "--oshrun", "--probe=OPTIONS"),

@@ -150,6 +150,7 @@ pub(crate) fn make(path: &Path, keeps_log: bool) -> anyhow::Result<()> {
     sites::resolve(path);
     let input = Input::open(path.to_owned())?;
     input.announce();
+    input.warn_of_missing();
     let args = Args::default();
     let mut options = options(&args, &input, Division::WHOLE);
     if keeps_log && options.log.is_none() {
@@ -199,6 +200,8 @@ pub(crate) struct Input {
     archive: Archive,
     events: u64,
     locations: usize,
+    /// Number of locations without events.
+    silent: usize,
 }
 
 impl Input {
@@ -209,7 +212,8 @@ impl Input {
         let definitions = archive.definitions()?;
         let events = definitions.locations().map(|it| it.number_of_events).sum();
         let locations = definitions.locations().count();
-        let input = Self { path, archive, events, locations };
+        let silent = definitions.locations().filter(|it| it.number_of_events == 0).count();
+        let input = Self { path, archive, events, locations, silent };
         if events == 0 && profile::make(input.directory())?.is_some() {
             let path = input.path.display();
             bail!("{path}: there is a profile and no trace; next: dwell report {path}");
@@ -226,6 +230,16 @@ impl Input {
     pub(crate) fn announce(&self) {
         let (path, events) = (self.path.display(), grouped(self.events));
         note!("{path}: not analysed yet; analysing {events} events");
+    }
+
+    /// Says that locations have no events, as in a part of an archive.
+    fn warn_of_missing(&self) {
+        if self.silent > 0 && self.events > 0 {
+            let (silent, all) = (grouped(self.silent as u64), grouped(self.locations as u64));
+            note!(
+                "{silent} of {all} locations have no events: partners are missing, and waits for them are not found"
+            );
+        }
     }
 
     /// Returns the path of the report.
@@ -338,6 +352,7 @@ pub(super) fn document(archive: &Archive, analysis: &Analysis) -> Findings {
 
 /// Writes the findings of an analysis whose report is written, and prints a summary. Returns the exit code.
 fn finish(args: &Args, input: &Input, analysis: &Analysis) -> anyhow::Result<u8> {
+    input.warn_of_missing();
     let directory = input.directory();
     let document = document(&input.archive, analysis);
     let text = write_findings(input, &document)?;

@@ -481,9 +481,6 @@ fn print(info: &Info, output: &mut impl Write) -> io::Result<()> {
     if !info.not_all_recorded.is_empty() {
         row("not recorded", format!("as was asked: {}", info.not_all_recorded.join(", ")))?;
     }
-    for (name, value) in &info.properties {
-        row("property", format!("{name} = {value}"))?;
-    }
     match &info.clock {
         Some(clock) => row("clock", format!("{} ticks a second", grouped(clock.ticks_per_second)))?,
         None => row("clock", "not defined".into())?,
@@ -545,6 +542,12 @@ fn print(info: &Info, output: &mut impl Write) -> io::Result<()> {
             let (recorded, summed_up) = (grouped(*recorded), grouped(*summed_up));
             writeln!(output, "  {:<30} {recorded:>20} {summed_up:>20}", visible(function))?;
         }
+    }
+    if !info.properties.is_empty() {
+        writeln!(output, "\nproperties")?;
+    }
+    for (name, value) in &info.properties {
+        writeln!(output, "  {} = {}", visible(name), visible(value))?;
     }
     if info.damage_count == 0 {
         return writeln!(output, "\nsound: every record could be read");

@@ -183,6 +183,7 @@ fn table(runs: &[Run]) -> Listing {
             "note",
         ],
         rows: runs.iter().map(row).collect(),
+        whole: &["run"],
         ..Listing::default()
     }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use cubex::CnodeId;
+use cubex::{CnodeId, MetricId};
+use dwell_model::waits::Wait;
 use dwell_report::Query;
 use dwell_report::findings::Findings;
 
@@ -75,12 +76,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let findings = findings_of(&path);
     let below = args.path.as_deref();
     let below = below.map(|text| one_path(&query, findings.as_ref(), text)).transpose()?;
-    let metric =
-        |name: &str| query.meta().find_metric(name).with_context(|| no_metric(&query, &path, name));
+    let named = |name: &str| {
+        let found = metrics_of(&query, name);
+        if found.is_empty() { bail!(no_metric(&query, &path, name)) } else { Ok(found) }
+    };
     let listings = if args.metrics {
         vec![views::metrics(&query, below)?]
     } else if let Some(name) = &args.by {
-        let metric = args.metric.as_deref().map(metric).transpose()?;
+        let metric = args.metric.as_deref().map(named).transpose()?;
+        let metric = metric.and_then(|it| it.first().copied());
         let listing = views::by(&query, name, metric, below, args.top)?;
         vec![listing.with_context(|| no_axis(&query, &path, name))?]
     } else if args.counters {
@@ -92,12 +96,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             )
         })?]
     } else if let Some(name) = &args.tree {
-        vec![views::tree(&query, metric(name)?, below, args.top, args.depth)?]
+        let tree = |&metric: &_| views::tree(&query, metric, below, args.top, args.depth);
+        named(name)?.iter().map(tree).collect::<Result<_, _>>()?
     } else if args.spread {
         let name = args.metric.as_deref().unwrap_or("time");
-        views::locations(&query, metric(name)?, below, args.top)?
+        let mut listings = Vec::new();
+        for metric in named(name)? {
+            listings.extend(views::locations(&query, metric, below, args.top)?);
+        }
+        listings
     } else if let Some(name) = &args.metric {
-        vec![views::ranking(&query, metric(name)?, below, args.top)?]
+        let ranking = |&metric: &_| views::ranking(&query, metric, below, args.top);
+        named(name)?.iter().map(ranking).collect::<Result<_, _>>()?
     } else {
         views::summary(&query, (&path, findings.as_ref()), below, args.top)?
     };
@@ -106,12 +116,26 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the metrics that a name means: the metric of this name, or those of the wait that findings and the page call so, of
+/// each layer and kind of call that the report has.
+fn metrics_of(query: &Query, name: &str) -> Vec<MetricId> {
+    let meta = query.meta();
+    if let Some(metric) = meta.find_metric(name) {
+        return vec![metric];
+    }
+    let is_of_wait = |id: &MetricId| {
+        let wait = meta.metric(*id).and_then(|it| Wait::of_metric(it.uniq_name));
+        wait.is_some_and(|it| it.about().id == name)
+    };
+    meta.metrics().filter(is_of_wait).collect()
+}
+
 /// Returns the message for a metric that the report does not have, with the name that was probably meant.
 fn no_metric(query: &Query, path: &Path, name: &str) -> String {
     let meta = query.meta();
     let names = meta.metrics().filter_map(|id| meta.metric(id)).map(|metric| metric.uniq_name);
-    let hint =
-        nearest(name, names).map_or(String::new(), |near| format!("did you mean `{near}`? "));
+    let hint = nearest(name, names.chain(Wait::ALL.iter().map(|it| it.about().id)))
+        .map_or(String::new(), |near| format!("did you mean `{near}`? "));
     format!("{}: no metric `{}`; {hint}--metrics lists them", path.display(), visible(name))
 }
 

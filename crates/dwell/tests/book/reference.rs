@@ -64,7 +64,8 @@ fn reference_of_commands() {
                 .unwrap();
         }
     }
-    page += "\n## Earlier spellings\n\nOptions and commands that are gone are refused with what replaces them.\n\n\
+    page += "\n## Earlier spellings\n\nOptions and commands that are gone are refused with what replaces them. \
+             `run --max-size` was of each process, and is of all together.\n\n\
              | earlier | now |\n| --- | --- |\n";
     for (command, option, new) in renamed::TABLE {
         let old = format!("{command} {option}");

@@ -167,6 +167,21 @@ fn analyze_finds_what_synth_made() {
     assert_eq!(nothing.status.code(), Some(2));
 }
 
+/// Names that findings and the page have are names of metrics, too.
+#[test]
+fn report_knows_the_names_of_findings() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = srumma(directory.path());
+    let report = |metric: &str| {
+        let output = dwell(&["report", path(&archive), "--metric", metric]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    assert!(report("wait_for_progress").contains("_wait_for_progress"));
+    let none = dwell(&["report", path(&archive), "--metric", "late_signl"]);
+    assert!(text(&none.stderr).contains("did you mean `late_signal`?"), "{}", text(&none.stderr));
+}
+
 #[test]
 fn unknown_options_of_run_are_no_programs() {
     let of = "dwell run has no such option";

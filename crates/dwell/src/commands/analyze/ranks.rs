@@ -132,7 +132,14 @@ fn open(world: &mut World, hosts: &[String], args: &Args) -> anyhow::Result<Opti
     let input = match first {
         Some(input) => Ok(input),
         None => super::open(&path)
-            .map(|archive| Input { path: path.clone(), archive, events, locations })
+            .map(|archive| Input {
+                path: path.clone(),
+                archive,
+                events,
+                locations,
+                // Rank 0 reports them.
+                silent: 0,
+            })
             .map_err(anyhow::Error::from),
     };
     let reason = input.as_ref().err().map_or(String::new(), explained);

@@ -161,6 +161,8 @@ fn locations_and_calls_are_chosen() {
     printed(&part);
     analyzed(&part);
 
+    let analysed = dwell(&["analyze", path(&part)]);
+    assert!(text(&analysed.stderr).contains("locations have no events: partners are missing"));
     let again = dwell(&["export", path(&run), "--format=otf2", "-o", path(&part)]);
     assert_eq!(again.status.code(), Some(2), "an archive is not overwritten");
     let late = directory.path().join("late");
