@@ -161,7 +161,12 @@ impl Headed {
 pub fn why(what: &str, errno: i32) -> String {
     match errno {
         0 => what.to_string(),
-        errno => format!("{what}: {}", io::Error::from_raw_os_error(errno)),
+        errno => {
+            let error = io::Error::from_raw_os_error(errno).to_string();
+            // As the recorder says it, without the number.
+            let words = error.split(" (os error ").next().unwrap_or_default();
+            format!("{what}: {words}")
+        }
     }
 }
 
