@@ -69,6 +69,12 @@ impl Page {
         self.indented(text, 0, indent);
     }
 
+    /// Adds a paragraph of at most some lines. What does not fit is left out.
+    pub(crate) fn say_some(&mut self, text: &str, indent: usize, most: usize) {
+        let lines = limited(wrap(text, self.width - indent), most);
+        self.say(&lines.join(" "), indent);
+    }
+
     /// Adds an item of a list.
     pub(crate) fn item(&mut self, text: &str) {
         self.indented(text, 2, 4);

@@ -10,16 +10,39 @@ use crate::page::Page;
 use crate::terminal::visible;
 
 /// Greatest number of lines.
-#[cfg(test)]
 const LINES: usize = 24;
+
+/// Greatest numbers of lines of texts: as much as readers like, or what is left if there is much to say.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    head: usize,
+    what: usize,
+    fact: usize,
+    change: usize,
+    note: usize,
+    /// Set if empty lines separate the parts.
+    airy: bool,
+}
+
+const AMPLE: Room = Room { head: 4, what: 3, fact: 2, change: 3, note: 2, airy: true };
+const TIGHT: Room = Room { head: 2, what: 2, fact: 1, change: 2, note: 1, airy: false };
 
 /// Returns the verdict as a page for the terminal. `directory` has the results.
 pub(super) fn page(path: &Path, directory: &Path, document: &Findings) -> Page {
-    on(Page::for_output(), path, directory, document)
+    fitted(&Page::for_output, path, directory, document)
+}
+
+/// Returns the verdict on a page that `empty` makes, in fewer words if it would have too many lines.
+fn fitted(empty: &dyn Fn() -> Page, path: &Path, directory: &Path, document: &Findings) -> Page {
+    let page = on(empty(), AMPLE, (path, directory), document);
+    match page.text.lines().count() {
+        0..=LINES => page,
+        _ => on(empty(), TIGHT, (path, directory), document),
+    }
 }
 
 /// Adds the verdict to an empty page.
-fn on(mut page: Page, path: &Path, directory: &Path, document: &Findings) -> Page {
+fn on(mut page: Page, room: Room, (path, directory): (&Path, &Path), document: &Findings) -> Page {
     let verdict = &document.verdict;
     page.heading_of(
         &format!(
@@ -32,7 +55,7 @@ fn on(mut page: Page, path: &Path, directory: &Path, document: &Findings) -> Pag
         2,
         2,
     );
-    page.say(&verdict.head, 0);
+    page.say_some(&verdict.head, 0, room.head);
     if let Some(it) = &document.efficiency {
         let [parallel, balance, communication] = [it.parallel, it.load_balance, it.communication]
             .map(|part| format!("{:.0} %", 100.0 * part));
@@ -46,8 +69,8 @@ fn on(mut page: Page, path: &Path, directory: &Path, document: &Findings) -> Pag
     apart(&mut page, document);
     if let Some((first, others)) = verdict.points.split_first() {
         page.end();
-        main_point(&mut page, directory, first);
-        if !others.is_empty() {
+        main_point(&mut page, room, directory, first);
+        if !others.is_empty() && room.airy {
             page.end();
         }
         for it in others {
@@ -56,17 +79,19 @@ fn on(mut page: Page, path: &Path, directory: &Path, document: &Findings) -> Pag
         }
     }
     if !verdict.since.is_empty() {
-        page.end();
-        page.say(&visible(&format!("Since when: {}.", verdict.since)), 2);
+        if room.airy {
+            page.end();
+        }
+        page.say_some(&visible(&format!("Since when: {}.", verdict.since)), 2, room.note);
     }
     page.end();
     for it in document.damage.iter().take(1) {
-        page.say(&format!("damaged: {}", visible(it)), 2);
+        page.say_some(&format!("damaged: {}", visible(it)), 2, room.note);
     }
     // Notes about all waits and no number of calls are about events that the archive does not have.
     let missing = document.not_computed.iter().find(|it| it.pattern == "all" && it.calls == 0);
     if let Some(it) = missing {
-        page.tell_some("missing", &visible(&it.reason), 2);
+        page.tell_some("missing", &visible(&it.reason), room.note);
     }
     let more = document.damage.len().saturating_sub(1) + document.not_computed.len()
         - usize::from(missing.is_some());
@@ -104,23 +129,23 @@ fn apart(page: &mut Page, document: &Findings) {
 }
 
 /// Adds the point that costs most, with its source and what to do.
-fn main_point(page: &mut Page, directory: &Path, it: &Point) {
-    page.heading_of(&visible(&format!("{}: {}.", it.title(), it.what)), 3, 3);
+fn main_point(page: &mut Page, room: Room, directory: &Path, it: &Point) {
+    page.heading_of(&visible(&format!("{}: {}.", it.title(), it.what)), 3, room.what);
     if !it.cost.is_empty() {
-        page.tell_some("cost", &visible(&it.cost), 2);
+        page.tell_some("cost", &visible(&it.cost), room.fact);
     }
     if !it.inside.is_empty() {
-        page.tell_some("where", &visible(&format!("{}.", it.inside)), 2);
+        page.tell_some("where", &visible(&format!("{}.", it.inside)), room.fact);
     }
     let places = it.line.as_ref().map_or(it.places.as_slice(), std::slice::from_ref);
     for line in places.iter().take(2).filter_map(|step| source(directory, step)) {
         page.line(&visible(&line));
     }
     if !it.change.is_empty() {
-        page.tell_some("change", &visible(&it.change), 3);
+        page.tell_some("change", &visible(&it.change), room.change);
     }
     if !it.gain.is_empty() {
-        page.tell_some("gain", &visible(&it.gain), 2);
+        page.tell_some("gain", &visible(&it.gain), room.fact);
     }
 }
 
@@ -167,7 +192,9 @@ mod tests {
                                  unexplained 0.5 %, polling, partly in these, 2.0 %."
                 .into();
         document.verdict.points = vec![point(), point(), point()];
-        let text = on(Page::of_width(80), Path::new("run"), Path::new("run"), &document).text;
+        document.verdict.since = long.clone();
+        let run = Path::new("run");
+        let text = fitted(&|| Page::of_width(80), run, run, &document).text;
         // Two lines of source come on top.
         assert!(text.lines().count() <= LINES - 2, "{text}");
         assert!(text.lines().all(|it| it.chars().count() <= 80), "{text}");
