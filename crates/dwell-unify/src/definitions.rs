@@ -73,6 +73,11 @@ pub const ATTRIBUTES: [(&str, Type, &str); 12] = [
 const WEIGHT: (&str, Type, &str) =
     (archive::PROCESSOR_TIME, Type::Uint64, "Processor time since the sample before");
 
+/// Returns `true` if events of some archive have the attribute.
+pub(crate) fn is_defined(attribute: AttributeRef) -> bool {
+    attribute <= attribute::PROCESSOR_TIME
+}
+
 /// Writes all global definitions of a run. `begin_realtime` is the time of day at which the run began, in nanoseconds
 /// since 1970. The same definitions give the same bytes, whether the run ended well or was recovered.
 ///

@@ -242,8 +242,7 @@ fn is_defined(
     };
     event.fields(&mut |_, value| see(value));
     attributes.iter().for_each(|attribute| see(attribute.value.show()));
-    let known = |it: Attribute| (it.attribute.0 as usize) < definitions::ATTRIBUTES.len();
-    defined && attributes.iter().all(known)
+    defined && attributes.iter().all(|it| definitions::is_defined(it.attribute))
 }
 
 fn space(kind: RefKind) -> Option<MappingType> {

@@ -44,6 +44,26 @@ fn sampled(mpi: &Mpi, lab: &Lab, program: &Path, mode: &str) -> (String, Value) 
     (run.stderr, serde_json::from_slice(&findings).unwrap())
 }
 
+/// Records and analyses a mode until rank 1 is the one that computes longest, as it is unless another program takes its core
+/// away from the other rank.
+fn of_late_rank(mpi: &Mpi, lab: &Lab, program: &Path, mode: &str) -> Value {
+    let late = |findings: &Value| {
+        let causes = findings["causes"].as_array().unwrap();
+        let cause = causes.iter().find(|it| it["what"] == "computing");
+        cause.is_some_and(|it| it["processes"][0]["who"] == "Rank 1")
+    };
+    let mut attempts = (0..5).map(|_| sampled(mpi, lab, program, mode).1);
+    attempts.find(late).expect("rank 1 is late in one of five runs")
+}
+
+/// Returns the point of the verdict about the first cause that is computing.
+fn of_computing(findings: &Value) -> &Value {
+    let causes = findings["causes"].as_array().unwrap();
+    let cause = causes.iter().find(|it| it["what"] == "computing").unwrap();
+    let points = findings["verdict"]["points"].as_array().unwrap();
+    points.iter().find(|it| it["id"] == cause["id"]).unwrap()
+}
+
 /// Returns the functions that are named for the first cause that is computing.
 fn parts(findings: &Value) -> Vec<(String, u64, f64)> {
     let causes = findings["causes"].as_array().unwrap();
@@ -61,24 +81,24 @@ fn the_line_that_computes_longer_is_named() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
     let lab = Lab::bare();
     let program = compile(&mpi, &lab);
-    let (_, findings) = sampled(&mpi, &lab, &program, "late");
+    let findings = of_late_rank(&mpi, &lab, &program, "late");
     let found = parts(&findings);
     let Some((function, at, _)) = found.first() else { panic!("{findings:#}") };
     assert_eq!((function.as_str(), at.abs_diff(line("RELAX")) <= 1), ("relax", true), "{found:?}");
     assert!(found.iter().all(|it| it.0 != "flux"), "{found:?}");
-    let verdict = &findings["verdict"]["points"][0];
-    assert!(verdict["inside"].as_str().unwrap().contains("relax at samples.c"), "{verdict:#}");
+    let said = of_computing(&findings)["inside"].as_str().unwrap();
+    assert!(said.contains("relax at samples.c"), "{said}");
 
     // Memory is copied by the C library, which the program called.
-    let (_, findings) = sampled(&mpi, &lab, &program, "copies");
+    let findings = of_late_rank(&mpi, &lab, &program, "copies");
     let found = parts(&findings);
     let (function, at) = found.first().map(|it| (it.0.as_str(), it.1)).unwrap();
     assert_eq!(function, "pack", "{found:?}");
     assert!(at.abs_diff(line("PACK")) <= 1, "{found:?}");
 
     // Nobody computes longer, but one sleeps.
-    let (_, findings) = sampled(&mpi, &lab, &program, "sleeps");
-    let said = findings["verdict"]["points"][0]["inside"].as_str().unwrap();
+    let findings = of_late_rank(&mpi, &lab, &program, "sleeps");
+    let said = of_computing(&findings)["inside"].as_str().unwrap();
     assert!(said.contains("not on a core"), "{said}");
 }
 
