@@ -6,7 +6,7 @@ program pcaf_figure
   implicit none
   integer :: me, num, left, other, most
   integer :: A(1024,1024)[*]
-  integer, allocatable :: list(:)
+  integer :: list(2)
   me = this_image()
   num = num_images()
   left = me - 1
