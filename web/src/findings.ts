@@ -229,6 +229,59 @@ share: number,
  */
 share_at_most: number, };
 
+export type Sampled = {
+/**
+ * Processor time of the process that caused most, or the mean over `node`.
+ */
+on_core_seconds: number,
+/**
+ * Mean processor time of the other locations; null if no other computes there.
+ */
+others_on_core_seconds: number | null,
+/**
+ * Number of samples of the other locations.
+ */
+others_samples: number,
+/**
+ * Functions that take longer there than at the others, most first; at most 5. Those whose difference may be chance are
+ * left out.
+ */
+parts: Array<Computed>,
+/**
+ * Number of samples of the processes that stand out.
+ */
+samples: number, };
+
+export type Computed = {
+/**
+ * Source file; null if it is not known.
+ */
+file: string | null,
+/**
+ * Name of the function.
+ */
+function: string,
+/**
+ * Function of a library in which it spent most of that time; null if there is none.
+ */
+inside: string | null,
+/**
+ * Line with most samples, counted from 1; null if it is not known.
+ */
+line: number | null,
+/**
+ * By how much `seconds` may be wrong, with a probability of 5 %.
+ */
+margin_seconds: number,
+/**
+ * Number of samples of the processes that stand out.
+ */
+samples: number,
+/**
+ * Processor time that it takes more than at the others; all of it if there are no others.
+ */
+seconds: number, };
+
 export type Iterations = {
 /**
  * Changes over the run, the first one first.
@@ -348,9 +401,17 @@ gain: string,
  */
 id: string,
 /**
+ * Functions that take the time, as a sentence without a full stop; empty without samples.
+ */
+inside: string,
+/**
  * Kind of the point, in the words of the field.
  */
 kind: Kind,
+/**
+ * Line that takes most of it, if samples tell it; otherwise null.
+ */
+line: Step | null,
 /**
  * Calls at which to look at the source: the two around a stretch of computing, or the call that the point is about;
  * empty if there is none.

@@ -628,6 +628,10 @@ how_long: string | null,
  */
 why_longer: string | null,
 /**
+ * Functions in which it computed longer, if there are samples.
+ */
+inside: string | null,
+/**
  * Sentence about the waits that it caused.
  */
 costs: string,

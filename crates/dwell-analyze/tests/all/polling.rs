@@ -77,16 +77,7 @@ trait Calls: Events {
 impl Calls for Thread {}
 
 fn analyzed(processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
-    World {
-        regions: REGIONS,
-        processes,
-        per_node: 1,
-        groups: &[],
-        latency: [0; 2],
-        cores: &[],
-        by_context: false,
-    }
-    .analyzed(check);
+    World::new(REGIONS, processes).analyzed(check);
 }
 
 /// Returns the waits in loops and who was waited for, and checks that nothing else waits and no time is missing.

@@ -113,16 +113,7 @@ impl Calls for Thread {}
 
 /// Analyses processes with the given threads.
 fn analyzed(processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
-    World {
-        regions: REGIONS,
-        processes,
-        per_node: 1,
-        groups: &[],
-        latency: [0; 2],
-        cores: &[],
-        by_context: false,
-    }
-    .analyzed(check);
+    World::new(REGIONS, processes).analyzed(check);
 }
 
 /// Checks the waits for progress: of one target, of several, the margin of each, and that all of it is at the first
@@ -183,16 +174,7 @@ fn a_get_just_after_a_barrier() {
 
 /// Analyses two processes on one node, or on two, where requests take 10 ns on a node and 20 ns between nodes.
 fn requests_that_take_time(per_node: usize, processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
-    World {
-        regions: REGIONS,
-        processes,
-        per_node,
-        groups: &[],
-        latency: [20, 10],
-        cores: &[],
-        by_context: false,
-    }
-    .analyzed(check);
+    World { per_node, latency: [20, 10], ..World::new(REGIONS, processes) }.analyzed(check);
 }
 
 #[test]
@@ -494,10 +476,7 @@ fn ends_with_arrivals_on_nodes_with_too_few_cores() {
             target = target.call(QUIET, time + gap, time + gap + MS);
         }
         let processes = [vec![origin.end_late()], vec![target.end_late()]];
-        let (regions, groups, latency) = (REGIONS, &[], [0; 2]);
-        let (processes, per_node) = (&processes, 2);
-        let world =
-            World { regions, processes, per_node, groups, latency, cores, by_context: false };
+        let world = World { per_node: 2, cores, ..World::new(REGIONS, &processes) };
         let confidence = std::cell::Cell::new(None);
         world.analyzed(|analysis| {
             let [it] = analysis.findings() else { panic!("{:?}", analysis.findings()) };
@@ -518,20 +497,17 @@ fn ends_with_arrivals_on_nodes_with_too_few_cores() {
 #[test]
 fn unexplained_time_and_too_few_cores() {
     let processes = [gets(9, &[400]), vec![thread().end()], vec![thread().end()]];
-    let (regions, groups, latency) = (REGIONS, &[], [0; 2]);
     let cores = &["0", "0", "1"];
-    let (processes, per_node) = (&processes, 2);
-    World { regions, processes, per_node, groups, latency, cores, by_context: false }.analyzed(
-        |analysis| {
-            let [it] = analysis.unexplained() else { panic!("{:?}", analysis.unexplained()) };
-            assert_eq!((it.nanoseconds, it.transfer, it.is_finding), (390, 100, true));
-            // The bin of 400 begins at 400.
-            assert_eq!(it.longest, Some((390, "process 0".into())));
-            let [crowd] = it.crowds.as_slice() else { panic!("{:?}", it.crowds) };
-            assert_eq!((crowd.processes, crowd.cores), (2, 1));
-            assert_eq!(analysis.crowds().collect::<Vec<_>>(), [crowd]);
-        },
-    );
+    let world = World { per_node: 2, cores, ..World::new(REGIONS, &processes) };
+    world.analyzed(|analysis| {
+        let [it] = analysis.unexplained() else { panic!("{:?}", analysis.unexplained()) };
+        assert_eq!((it.nanoseconds, it.transfer, it.is_finding), (390, 100, true));
+        // The bin of 400 begins at 400.
+        assert_eq!(it.longest, Some((390, "process 0".into())));
+        let [crowd] = it.crowds.as_slice() else { panic!("{:?}", it.crowds) };
+        assert_eq!((crowd.processes, crowd.cores), (2, 1));
+        assert_eq!(analysis.crowds().collect::<Vec<_>>(), [crowd]);
+    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Sentences about the functions that compute in the stretches that others waited for.
 
-use dwell_model::units::short_seconds;
+use dwell_model::units::seconds;
 
 use serde::{Deserialize, Serialize};
 
@@ -65,13 +65,8 @@ impl Cause {
         };
         let off = whole - (sampled.on_core_seconds - sampled.others_on_core_seconds.unwrap_or(0.0));
         let off = off.min(whole);
-        let off = (off > whole / 4.0).then(|| {
-            format!(
-                "{} of the {}{kind} are not on a core",
-                short_seconds(off),
-                short_seconds(whole)
-            )
-        });
+        let off = (off > whole / 4.0)
+            .then(|| format!("{} of the {}{kind} are not on a core", seconds(off), seconds(whole)));
         let mut said: Vec<String> = Vec::new();
         match sampled.parts.first() {
             Some(first) if first.margin_seconds > ROUGH * whole => {
@@ -79,13 +74,11 @@ impl Cause {
                 said.push(format!("most of it in {} ({samples})", first.place()));
             }
             Some(first) => {
-                let (part, whole) = (short_seconds(first.seconds), short_seconds(whole));
+                let (part, whole) = (seconds(first.seconds), seconds(whole));
                 said.push(format!("about {part} of the {whole}{kind} are in {}", first.place()));
                 let rest = sampled.parts.iter().take(NAMED).skip(1);
                 let clear = rest.filter(|it| it.margin_seconds < it.seconds / 2.0);
-                said.extend(
-                    clear.map(|it| format!("{} in {}", short_seconds(it.seconds), it.place())),
-                );
+                said.extend(clear.map(|it| format!("{} in {}", seconds(it.seconds), it.place())));
             }
             None if off.is_none() => said.push("no function takes clearly more of it".into()),
             None => {}
@@ -161,7 +154,7 @@ mod tests {
         assert_eq!(
             said,
             "about 370 ms of the 392 ms more are in relax at heat.c:88; \
-             15 ms in memcpy, called by pack at heat.c:88"
+             15.0 ms in memcpy, called by pack at heat.c:88"
         );
         let rough = Sampled { parts: vec![part("relax", 0.370, 0.130)], ..sampled.clone() };
         let said = cause(rough).inside().unwrap();
