@@ -107,7 +107,7 @@ export const answers = (runs, tab, accessible) => ({
 
   async "words are explained in place, in a file as well"(browser) {
     const file = join(root, "words.html");
-    dwell("export", kinds("lock"), "--html", "-o", file);
+    dwell("export", kinds("lock"), "-o", file);
     const served = (await serve(kinds("lock"))).address;
     for (const [address, options] of [[served, { width: 1280 }], [pathToFileURL(file).href, { offline: true, theme: "dark" }]]) {
       const { page, context, problems } = await open(browser, address, options);

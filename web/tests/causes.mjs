@@ -33,7 +33,7 @@ export function kinds(name) {
     const directory = join(root, `kinds-${name}`);
     cpSync(resolve("../tests/data/kinds", name), directory, { recursive: true });
     cpSync(resolve("../tests/data/kinds/kinds.c"), join(directory, "kinds.c"));
-    dwell("analyze", directory, "--top", "0");
+    dwell("analyze", directory);
     analysedKinds.set(name, directory);
   }
   return analysedKinds.get(name);

@@ -121,7 +121,7 @@ export async function gallery(browser) {
   for (const [name, place, part] of GALLERY) {
     const directory = join(root, `gallery-${name}`);
     cpSync(resolve("../tests/data", place), directory, { recursive: true });
-    dwell("analyze", directory, "--top", "0");
+    dwell("analyze", directory);
     shown.push([name, directory, part]);
   }
   const env = { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1", OMPI_MCA_rmaps_base_oversubscribe: "1" };
@@ -129,7 +129,7 @@ export async function gallery(browser) {
     const directory = join(root, "gallery-nwchem");
     copyFileSync(resolve("../tests/programs/h2o.nw"), join(root, "h2o.nw"));
     execFileSync("mpirun.openmpi", ["-np", "4", process.env.DWELL, "run", "-o", directory, "nwchem.openmpi", "h2o.nw"], { cwd: root, env, stdio: "ignore" });
-    dwell("analyze", directory, "--top", "0");
+    dwell("analyze", directory);
     shown.push(["nwchem", directory, [0.5, 0.502]]);
   }
   const many = analysed("sor", "gallery-many", "--ranks", "32768", "--iterations", "4");
@@ -154,7 +154,7 @@ export async function book(browser) {
   const run = (name, ...size) => {
     const directory = join(root, name);
     execFileSync("oshrun", ["-np", "4", "-mca", "osc", "^rdma", process.env.DWELL, "run", "-o", directory, "./heat", ...size], { cwd: root, env });
-    dwell("analyze", directory, "--top", "0");
+    dwell("analyze", directory);
     return directory;
   };
   // Its headers are where they are in the repository.

@@ -17,7 +17,7 @@ export function dwell(...args) {
 export function analysed(kind, name, ...options) {
   const directory = join(root, name);
   dwell("synth", kind, "-o", directory, ...options);
-  dwell("analyze", directory, "--top", "0");
+  dwell("analyze", directory);
   return directory;
 }
 
@@ -34,7 +34,7 @@ export function recorded(program, name, { flags = [], binary = program, edit = (
   writeFileSync(join(sources, `${program}.c`), edit(readFileSync(resolve(`../tests/programs/${program}.c`), "utf8")));
   execFileSync("oshcc", ["-O1", "-g", ...flags, "-o", join(root, binary), join(sources, `${program}.c`)], { cwd: root, env });
   execFileSync("oshrun", ["-np", "4", "-mca", "osc", "^rdma", DWELL, "run", "-o", directory, `./${binary}`], { cwd: root, env, stdio: "ignore" });
-  dwell("analyze", directory, "--top", "0");
+  dwell("analyze", directory);
   return directory;
 }
 
@@ -49,7 +49,7 @@ export function recordedMpi(program, name, { options = [], args = [], isAnalysed
   const directory = join(root, name);
   execFileSync("mpicc.openmpi", ["-g", "-I", resolve("../include"), "-o", join(root, program), resolve(`../tests/programs/${program}.c`)], { cwd: root, env });
   execFileSync("mpirun.openmpi", ["-np", String(processes), DWELL, "run", ...options, "-o", directory, `./${program}`, ...args], { cwd: root, env, stdio: "ignore" });
-  if (isAnalysed) dwell("analyze", directory, "--top", "0");
+  if (isAnalysed) dwell("analyze", directory);
   return directory;
 }
 

@@ -531,7 +531,7 @@ export function timelines(run, tab, accessible) {
       const archives = ["shmem-tcp-mixed", "shmem-sm-mixed"].map((name) => {
         const directory = join(root, `two-${name}`);
         cpSync(resolve("../tests/data/archives", name), directory, { recursive: true });
-        dwell("analyze", directory, "--top", "0");
+        dwell("analyze", directory);
         dwell("timeline", directory);
         return directory;
       });
@@ -570,7 +570,7 @@ export function timelines(run, tab, accessible) {
     async "timeline: a run without an index says how to make one"(browser) {
       const directory = join(root, "sor-bare");
       dwell("synth", "sor", "-o", directory, "--ranks", "4");
-      dwell("analyze", directory, "--top", "0", "--causes", "never");
+      dwell("analyze", directory, "--causes", "never");
       const { page, context, problems } = await tab(browser, { runs: [directory] });
       await go(page, { view: "timeline" });
       assert.match(await page.locator("main").innerText(), /dwell timeline/);

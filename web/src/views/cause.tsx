@@ -122,7 +122,7 @@ const FEW = 16;
 const COLUMNS = 96;
 
 function What({ cause, models, run, id }: Props): JSX.Element {
-  const facts: [string, string | null][] = [["Computing", cause.how_long], ["Why longer", cause.why_longer], ["Passed on", cause.passed_on]];
+  const facts: [string, string | null][] = [["Computing", cause.how_long], ["Why longer", cause.why_longer], ["Functions", cause.inside], ["Passed on", cause.passed_on]];
   return (
     <>
       <ByProcess cause={cause} models={models} run={run} id={id} />

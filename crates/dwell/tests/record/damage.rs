@@ -42,13 +42,13 @@ fn killed_at_random(lab: &Lab, program: &Path, seed: u64) -> bool {
         let _ = fs::remove_file(lab.path(&format!("said.{rank}")));
     }
     let prefix = lab.path("said");
-    let chunk = if random.u64(..2) == 0 { "256K" } else { "1M" };
+    let chunk = if random.u64(..2) == 0 { "chunk-size=256K" } else { "chunk-size=1M" };
     let arguments = [
         OsStr::new(env!("CARGO_BIN_EXE_dwell")),
         OsStr::new("run"),
         OsStr::new("-o"),
         experiment.as_os_str(),
-        OsStr::new("--chunk-size"),
+        OsStr::new("--set"),
         OsStr::new(chunk),
         program.as_os_str(),
         OsStr::new("busy"),
