@@ -70,9 +70,9 @@ export function percent(share: number): string {
 /** A time between two bounds, or one time if both read the same. */
 export function bounds(least: number, most: number): string {
   const [low, high] = [seconds(least), seconds(most)];
-  const unit = high.slice(high.indexOf(" "));
-  const shown = least === 0 ? "0" : low.endsWith(unit) ? low.slice(0, -unit.length) : low;
-  return low === high ? low : `${shown} to ${high}`;
+  const [[number, unit], [other, unitOfHigh]] = [low.split(" "), high.split(" ")];
+  const isShort = least === 0 || unit === unitOfHigh;
+  return isShort && number === other ? high : `${isShort ? number : low} to ${high}`;
 }
 
 /** A share between two bounds, or one if both read the same. A share above 0 never reads as 0. */

@@ -497,8 +497,9 @@ impl Cause {
                 Some(_) => format!("{who} {computes} longer than the others at times {stretch}"),
             },
             (Kind::MissingProgress, Activity::Computing) => {
+                let carries = if one { "carries" } else { "carry" };
                 format!(
-                    "{who} {computes} {stretch} and carries out no operations of others meanwhile"
+                    "{who} {computes} {stretch} and {carries} out no operations of others meanwhile"
                 )
             }
             (Kind::MissingProgress, _) => {
