@@ -8,8 +8,8 @@
 //!
 //! # What the handler may do
 //! It is entered between two instructions of the program, on a stack of the recorder's own. It does nothing if the thread
-//! is [busy](crate::thread), so it takes no lock that its thread holds: locks are held by busy threads only. It allocates
-//! nothing, and finds the tables of a function without the lock of the loader ([`modules::find`](crate::modules)). A clock
+//! is busy, so it takes no lock that its thread holds: locks are held by busy threads only. It allocates
+//! nothing, and finds the tables of a function without the lock of the loader (`modules::find`). A clock
 //! of processor time does not run while the thread waits in the system, so no system call is interrupted.
 //!
 //! # The signal
