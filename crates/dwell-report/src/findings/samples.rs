@@ -44,6 +44,9 @@ objects! {
 /// Least number of samples from which a function is told.
 const FEWEST: u64 = 20;
 
+/// Time in seconds in which a process on a core has samples for certain.
+const LONG: f64 = 0.2;
+
 /// Greatest number of functions in a sentence.
 const NAMED: usize = 3;
 
@@ -55,6 +58,11 @@ impl Cause {
     pub fn inside(&self) -> Option<String> {
         let sampled = self.sampled.as_ref()?;
         let own = self.computing_seconds?;
+        if sampled.samples == 0 && own >= LONG {
+            return Some(
+                "it sleeps there or waits for the system: no sample found it on a core".into(),
+            );
+        }
         if sampled.samples < FEWEST {
             let samples = super::words::counted(sampled.samples, "sample", "samples");
             return Some(format!("{samples} there: too few to tell the line; raise --sample"));
@@ -161,6 +169,8 @@ mod tests {
         assert_eq!(said, "most of it in relax at heat.c:88 (40 samples)");
         let few = Sampled { samples: 1, ..sampled.clone() };
         assert!(cause(few).inside().unwrap().starts_with("1 sample there: too few"));
+        let none = Sampled { samples: 0, ..sampled.clone() };
+        assert!(cause(none).inside().unwrap().starts_with("it sleeps there"));
         let asleep = Sampled { on_core_seconds: 0.230, parts: Vec::new(), ..sampled };
         assert_eq!(cause(asleep).inside().unwrap(), "382 ms of the 392 ms more are not on a core");
         assert_eq!(Cause::default().inside(), None);
