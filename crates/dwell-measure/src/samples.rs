@@ -50,10 +50,10 @@ const SIGNAL: c_int = libc::SIGURG;
 /// Its address marks signals of our timers.
 static MARK: u8 = 0;
 
-/// Mean interval in nanoseconds; 0 before sampling begins.
+/// Mean interval in nanoseconds; not set in runs without samples.
 static INTERVAL: OnceLock<u64> = OnceLock::new();
 
-/// Set once the program has a handler for the signal, so that nothing is sampled any more.
+/// Set once nothing is sampled any more: the program handles the signal, or the recording has ended.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
 /// Addresses of this library, whose work is not sampled.
@@ -163,8 +163,8 @@ pub(crate) fn end() {
     }
 }
 
-/// Stops sampling because the program is about to handle this signal. Returns `true` if it was sampled.
-pub fn give_up(signal: c_int) -> bool {
+/// Stops sampling if the program is about to handle the signal that it uses.
+pub fn give_up(signal: c_int) {
     let was_on = signal == SIGNAL
         && INTERVAL.get().is_some()
         && process::current().is_some_and(process::Process::is_this)
@@ -173,7 +173,6 @@ pub fn give_up(signal: c_int) -> bool {
         thread::stop_timers();
         report::say("samples end here: the program handles SIGURG itself");
     }
-    was_on
 }
 
 /// Stops sampling of the calling thread if the handler has no room on the signal stack that it is about to get.
@@ -245,14 +244,6 @@ fn set(number: u32, nanoseconds: u64) {
     let none = ptr::null_mut::<libc::itimerspec>();
     // SAFETY: valid times, and a number of ours or of a timer that is gone.
     unsafe { libc::syscall(libc::SYS_timer_settime, number as c_int, 0, &raw const times, none) };
-}
-
-/// Returns the processor time of the calling thread in nanoseconds.
-pub(crate) fn processor_time() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: there is room for the time, and every thread has this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 /// Handler of the signal.

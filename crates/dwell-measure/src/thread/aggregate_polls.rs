@@ -49,7 +49,7 @@ const FREE: u64 = 5_000;
 const SLEPT: u64 = 100_000;
 /// Time between two calls that ends the region, whatever the thread did: who comes back so rarely does not poll. A thread
 /// that has lost its core comes back sooner.
-const APART: u64 = 20_000_000;
+pub(super) const APART: u64 = 20_000_000;
 /// Processor time between all calls of a region that does not end it.
 const LEAST: u64 = 30_000;
 /// Part of a region, as a divisor, in which its thread may have computed between its calls: 2 %.

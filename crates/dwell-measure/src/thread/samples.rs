@@ -6,15 +6,13 @@ use otf2::event::CallingContextSample;
 use otf2::id::{CallingContextRef, InterruptGeneratorRef};
 use otf2::{Attribute, AttributeValue};
 
+use super::aggregate_polls::{APART, processor_time};
 use super::{Busy, Flags, Location, NOT_RECORDED, Thread};
 use crate::entry::{self, words};
 use crate::process;
 use crate::reentrancy::Taken;
-use crate::samples::{self, DEPTH, Timer};
+use crate::samples::{DEPTH, Timer};
 use crate::unwind::Place;
-
-/// Time in nanoseconds after which a loop that polls does not continue.
-const LOOPS_PAUSE: u64 = 20_000_000;
 
 /// Unwind distance of a sample of which it is not known.
 const UNKNOWN: u32 = u32::MAX;
@@ -66,9 +64,9 @@ impl Thread {
     #[cold]
     fn sample_here(&mut self, place: Option<Place>) {
         let (Some(rules), Some(place)) = (&self.process.rules, place) else { return };
-        let processor_time = samples::processor_time();
-        let before = std::mem::replace(&mut self.sampled_at, processor_time);
-        let spent = processor_time.saturating_sub(before);
+        let now = processor_time();
+        let before = std::mem::replace(&mut self.sampled_at, now);
+        let spent = now.saturating_sub(before);
         let Flags { muted, off, .. } = self.flags;
         // The first interval began before the thread was recorded.
         if before == 0
@@ -82,7 +80,7 @@ impl Thread {
         }
         if self.flags.unsettled {
             // A loop that polls continues if its call is made again soon.
-            if self.clock.now().saturating_sub(self.time) < LOOPS_PAUSE {
+            if self.clock.now().saturating_sub(self.time) < APART {
                 return;
             }
             self.settle();
