@@ -37,7 +37,6 @@ const BLOCKED_TRIES: &str =
     "tries that block until their target serves them are too few to be a loop";
 const LAST_PART: &str =
     "of a loop of polls that the recorder wrote in parts, only the last part waits for the message";
-const ALL_ASKED: &str = "MPI_Win_flush_all asks all ranks over messages, not only those with puts, and is judged under a lock";
 const SEVERAL: &str = "a loop that reads or tests several things in turn is not one region";
 const HANDS: &str = "who held the lock between two tries is not seen if it changed hands twice";
 const BLOCKS: &str =
@@ -85,9 +84,6 @@ const RULES_TO_COME: &[Known] = &[
     at_times("shmem-tcp", "flags wait_for_progress", HELD),
     at_times("shmem-tcp", "flags root", HELD),
     at_times("shmem-tcp", "sense_barrier:balanced spin", BLOCKS),
-    always("openmpi-pt2pt", "halo wait_for_progress", ALL_ASKED),
-    at_times("openmpi-pt2pt", "halo root", ALL_ASKED),
-    always("openmpi-pt2pt", "late_in_turn wait_for_progress", ALL_ASKED),
     always("coarrays", "four_kinds wait_for_progress", "event post is not known to wait for its target"),
     // Others.
     at_times("", "crowd root", "processes without a core are blamed"),

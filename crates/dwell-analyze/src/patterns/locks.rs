@@ -293,9 +293,11 @@ impl Holder {
         {
             return;
         }
+        // Under a lock that is held, a call waits for its targets only.
         let is = |key: &LockKey| {
             let acted = |owner| here.location.done.iter().any(|it| it.target == owner);
             key.window == window
+                && !self.consent.contains(key)
                 && match key.owner {
                     LockOwner::All => true,
                     LockOwner::Process(owner) => acted(owner),

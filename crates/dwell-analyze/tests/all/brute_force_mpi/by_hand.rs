@@ -279,6 +279,26 @@ fn a_lock_on_all_waits_for_everybody() {
             (Q::Margin(Wait::WaitForProgressMulti), 0),
         ],
     );
+    // Under a lock that is held, rank 0 takes the data at once and acknowledges them when rank 2, its own target, comes.
+    let mut calls = vec![(2, "MPI_Recv", 140 * MS, 300 * MS, vec![])];
+    for rank in [0, 1] {
+        let target = if rank == 0 { 2 } else { 0 };
+        calls.extend([
+            (rank, "MPI_Win_lock_all", MS, MS + 1, ask(MS)),
+            (rank, "MPI_Put", 2 * MS, 2 * MS + 1, vec![(2 * MS, put(1 - rank as u32, win, 1))]),
+            (rank, "MPI_Win_flush_all", 3 * MS, 4 * MS, complete(4 * MS, 1)),
+            (rank, "MPI_Put", 10 * MS, 10 * MS + 1, vec![(10 * MS, put(target, win, 2))]),
+            (rank, "MPI_Win_flush_all", 20 * MS, 141 * MS, complete(141 * MS, 2)),
+            (rank, "MPI_Win_unlock_all", 170 * MS, 170 * MS + 1, release(170 * MS)),
+        ]);
+    }
+    check(
+        calls,
+        [
+            (Q::Wait(Wait::WaitForProgressMulti), 120 * MS),
+            (Q::Margin(Wait::WaitForProgressMulti), 0),
+        ],
+    );
     // A flush of all waits for all targets, not only for that of the last put.
     let mut calls = others();
     calls.extend([
