@@ -126,6 +126,18 @@ impl AggregatedPolls {
         Some(own <= SLEPT && (self.own <= LEAST || self.own <= (time - begin) / PART))
     }
 
+    /// Returns the time that the thread was not on a core since that was last known, and 0 if it was not.
+    #[cold]
+    pub(super) fn time_off_core(&mut self, time: u64) -> u64 {
+        let (before, used_before) = self.read;
+        if before == 0 {
+            return 0;
+        }
+        let used = processor_time();
+        self.read = (time, used);
+        (time - before).saturating_sub(used.saturating_sub(used_before))
+    }
+
     /// Returns `true` if a call about `word` may continue the region. Calls that move no bytes and return no value only test:
     /// a program that tests several things in turn waits for any of them, unless it asks for all of them each time.
     fn may_be_about(&self, word: Word, asks_for_all: bool) -> bool {

@@ -26,6 +26,12 @@ use crate::modulo::Modulo;
 use crate::mpi::Completion;
 use crate::word::{Seen, Word};
 
+/// Time in a completing call, in nanoseconds, that is a wait of its own: such a try waits until its target serves it, and
+/// ends the region. A thread that was off its core for [most](OFF) of it may not have waited.
+const BLOCKS: u64 = 1_000_000;
+/// Part of such a call, in quarters, off the core.
+const OFF: u64 = 3;
+
 /// An operation that reads a word of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Try {
@@ -247,6 +253,7 @@ impl Thread {
         let fails = !self.finds(seen);
         let Some(tries) = &mut self.polls.tries else { return };
         tries.stage = Stage::Complete;
+        let length = time.saturating_sub(tries.entered);
         tries.found = succeeded && !fails;
         if recorded_inside {
             // Nothing may be written at an earlier time.
@@ -254,7 +261,8 @@ impl Thread {
         }
         self.polls.until = time;
         self.flags.unsettled = true;
-        if !fails || recorded_inside || self.flags.muted {
+        let blocked = length >= BLOCKS && self.polls.time_off_core(time) < length / 4 * OFF;
+        if !fails || blocked || recorded_inside || self.flags.muted {
             self.settle();
         } else if self.polls.count == 1 {
             self.polls.read = (time, processor_time());
