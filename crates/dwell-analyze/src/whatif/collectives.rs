@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use dwell_model::waits::Wait;
 use dwell_trace::ids::{ContextNumber, ProcessNumber};
 use dwell_trace::shape::CollectiveShape;
 use dwell_trace::world::World;
@@ -86,4 +87,33 @@ impl OpenCollectives {
         }
         waits && it.waits
     }
+}
+
+/// Returns the wait of members of a collective for others.
+pub(crate) fn of_shape(shape: CollectiveShape) -> Option<Wait> {
+    Some(match shape {
+        CollectiveShape::Barrier => Wait::BarrierWait,
+        CollectiveShape::Fence => Wait::WaitAtFence,
+        CollectiveShape::Create => Wait::WaitAtCreate,
+        CollectiveShape::Free => Wait::WaitAtFree,
+        CollectiveShape::All | CollectiveShape::File => Wait::NxnWait,
+        CollectiveShape::FromRoot => Wait::LateBroadcast,
+        CollectiveShape::ToRoot => Wait::EarlyReduce,
+        CollectiveShape::Prefix => Wait::EarlyScan,
+        CollectiveShape::Neighbours => return None,
+    })
+}
+
+/// Returns `true` for waits of members of a collective that [`OpenCollectives`] counts.
+pub(crate) fn of_collective(wait: Wait) -> bool {
+    matches!(
+        wait,
+        Wait::BarrierWait
+            | Wait::WaitAtFence
+            | Wait::WaitAtCreate
+            | Wait::WaitAtFree
+            | Wait::NxnWait
+            | Wait::LateBroadcast
+            | Wait::EarlyReduce
+    )
 }

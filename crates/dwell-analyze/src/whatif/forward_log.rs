@@ -14,6 +14,7 @@ use dwell_trace::world::World;
 
 use crate::causes::MOST_COMPUTING;
 use crate::engine::hash::Mixed;
+use crate::whatif::presence::Needed;
 
 /// Greatest number of polling loops of a location that are shortened. Others take as long as they did.
 const MOST_LOOPS: usize = 65_536;
@@ -39,7 +40,10 @@ pub(crate) struct Stretch {
 /// Which classes of operations need their targets, as far as all pairs of processes with evidence agree. Pairs on one node
 /// are apart from others, because they may share memory.
 #[derive(Debug, Default)]
-pub(crate) struct Customs(HashMap<(Class, bool), Option<bool>, Mixed>);
+pub(crate) struct Customs {
+    needs: HashMap<(Class, bool), Option<bool>, Mixed>,
+    entries: HashMap<(Class, bool), u32, Mixed>,
+}
 
 impl Customs {
     /// Adds the rulings on operations of the process of a location.
@@ -47,9 +51,27 @@ impl Customs {
         for ruling in log.rulings().iter().filter(|it| it.origin == me) {
             let key = (ruling.class, world.are_near(me, ruling.target));
             let needs = always(ruling.verdict);
-            let known = self.0.entry(key).or_insert(Some(needs));
+            let known = self.needs.entry(key).or_insert(Some(needs));
             *known = known.filter(|it| *it == needs);
         }
+    }
+
+    /// Learns how many calls of their targets operations need: what most of them needed. Returns `true` if it is more than
+    /// one for any class.
+    pub(crate) fn learn_entries(&mut self, needed: &Needed) -> bool {
+        self.entries.extend(needed.most());
+        self.entries.values().any(|it| *it > 1)
+    }
+
+    /// Lets each operation need one call of its target.
+    pub(crate) fn forget_entries(&mut self) {
+        self.entries.clear();
+    }
+
+    /// Returns how many calls of its target an operation of a class needs. A library that takes a request in one call and
+    /// answers it in the next needs two.
+    pub(crate) fn entries(&self, class: Class, is_near: bool) -> u32 {
+        self.entries.get(&(class, is_near)).copied().unwrap_or(1)
     }
 }
 
@@ -80,7 +102,7 @@ impl Targets {
             Some(verdict) => Some(always(*verdict)),
             // What need not wait for any target is not expected to.
             None if class.needs_arrivals() => Some(false),
-            None => customs.0.get(&(class, is_near)).copied().flatten(),
+            None => customs.needs.get(&(class, is_near)).copied().flatten(),
         }
     }
 }

@@ -16,19 +16,20 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
+use dwell_log::class::Class;
 use dwell_log::needs::Need;
 use dwell_log::piece::Piece;
 use dwell_log::read::LogError;
 use dwell_model::waits::Wait;
 use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
 use dwell_trace::locks::{LockKey, LockMode};
-use dwell_trace::shape::CollectiveShape;
 use dwell_trace::world::World;
 
 use crate::engine::hash::Mixed;
-use crate::whatif::collectives::{OpenCollectives, Participation};
+use crate::whatif::collectives::{OpenCollectives, Participation, of_collective, of_shape};
 use crate::whatif::forward_log::{Customs, ForwardLog, Stretch, is_loop};
 use crate::whatif::locks::{Locks, Waiting};
+use crate::whatif::presence::{Needed, Presence};
 use crate::whatif::rules::PathRule;
 use crate::whatif::scenario::{Compiled, Network};
 
@@ -76,19 +77,8 @@ pub(crate) struct Played {
     pub(crate) overtaken: u64,
     /// Number of values that each location took from shared memory.
     pub(crate) fetches: Vec<u64>,
-}
-
-/// A process while a run is played.
-#[derive(Debug, Default)]
-struct Presence {
-    /// Number of its locations that are in calls that serve.
-    inside: u32,
-    /// Time at which the last of them left such a call.
-    left: Option<u64>,
-    /// Number of its locations that have not ended.
-    alive: u32,
-    /// Locations whose operations wait for it.
-    waiting: Vec<u32>,
+    /// How many operations that waited needed so many calls of their target.
+    pub(crate) needed: Needed,
 }
 
 /// A location while a run is played.
@@ -124,6 +114,17 @@ struct Runner {
     /// Number of calls on each path, for those that are joined.
     counts: HashMap<usize, u64, Mixed>,
     fetches: u64,
+    /// What the call waits for, if it is an operation whose end is taken from the recorded run.
+    asks: Option<Asks>,
+}
+
+/// An operation that waits for its target as it did in the recorded run.
+#[derive(Clone, Copy, Debug)]
+struct Asks {
+    process: ProcessNumber,
+    of: (Class, bool),
+    /// Number of calls that the target had entered before.
+    entries: u64,
 }
 
 impl Runner {
@@ -195,6 +196,7 @@ pub(crate) struct Simulation<'a> {
     /// Locations whose events have arrived, and when.
     arrived: Vec<(u32, u64)>,
     found: Shortest,
+    needed: Needed,
     is_fetch: &'a dyn Fn(u64) -> bool,
     end: u64,
 }
@@ -240,6 +242,7 @@ impl<'a> Simulation<'a> {
                 freed: 0,
                 counts: HashMap::default(),
                 fetches: 0,
+                asks: None,
             });
         }
         Ok(Self {
@@ -255,6 +258,7 @@ impl<'a> Simulation<'a> {
             queue: BinaryHeap::new(),
             arrived: Vec::new(),
             found: HashMap::default(),
+            needed: Needed::default(),
             is_fetch,
             end: 0,
         })
@@ -304,6 +308,7 @@ impl<'a> Simulation<'a> {
             shortest: self.found,
             overtaken: self.locks.overtaken,
             fetches: self.runners.iter().map(|it| it.fetches).collect(),
+            needed: self.needed,
         })
     }
 
@@ -313,7 +318,7 @@ impl<'a> Simulation<'a> {
         let latest = self.runners.iter().filter(|it| !it.has_ended).map(|it| it.begin).max();
         let Some(now) = latest else { return false };
         for presence in &mut self.processes {
-            self.arrived.extend(presence.waiting.drain(..).map(|waiting| (waiting, now)));
+            presence.serve_all(now, &mut self.arrived);
         }
         let any = !self.arrived.is_empty();
         self.settle();
@@ -335,6 +340,11 @@ impl<'a> Simulation<'a> {
     /// Ends the current stretch of a location.
     fn leave(&mut self, place: u32, now: u64) {
         let Some(runner) = self.runners.get_mut(place as usize) else { return };
+        if let Some(Asks { process, of, entries }) = runner.asks.take()
+            && let Some(target) = self.processes.get(process.index())
+        {
+            self.needed.add(of, target.entries - entries);
+        }
         let Some(&rule) = runner.rules.get(runner.stretch.path) else { return };
         if !rule.is_outside {
             runner.run += now - runner.begin;
@@ -359,7 +369,7 @@ impl<'a> Simulation<'a> {
         presence.alive = presence.alive.saturating_sub(1);
         if presence.alive == 0 {
             // Nobody serves them any more.
-            self.arrived.extend(presence.waiting.drain(..).map(|waiting| (waiting, now)));
+            presence.serve_all(now, &mut self.arrived);
         }
     }
 
@@ -396,8 +406,7 @@ impl<'a> Simulation<'a> {
             if rule.serves
                 && let Some(presence) = self.processes.get_mut(runner.process.index())
             {
-                presence.inside += 1;
-                self.arrived.extend(presence.waiting.drain(..).map(|waiting| (waiting, now)));
+                presence.enter(length, now, &mut self.arrived);
             }
         }
         let factor = match rule.is_call {
@@ -469,6 +478,11 @@ impl<'a> Simulation<'a> {
                     let custom = (self.customs, world.are_near(me, process));
                     let needs = || runner.forward.targets.need(process, class, custom);
                     let upper = self.assumptions.upper;
+                    if waited && upper {
+                        let entries =
+                            self.processes.get(process.index()).map_or(0, |it| it.entries);
+                        runner.asks = Some(Asks { process, of: (class, custom.1), entries });
+                    }
                     if waited && upper || !waited && !needs().unwrap_or(upper) {
                         continue;
                     }
@@ -478,7 +492,8 @@ impl<'a> Simulation<'a> {
                         || presence.alive == 0
                         || presence.left.is_some_and(|left| left > arrives);
                     if !is_served {
-                        presence.waiting.push(place);
+                        let entries = self.customs.entries(class, custom.1);
+                        presence.waiting.push((place, entries));
                         runner.pending += 1;
                         moved.waits = true;
                     }
@@ -624,35 +639,6 @@ fn released(piece: &Piece, upper: bool) -> Option<u64> {
         // A lower bound that is less than the wait begins with it.
         _ => (piece.low.0 > 0).then_some((piece.from + piece.low).0),
     }
-}
-
-/// Returns the wait of members of a collective for others.
-fn of_shape(shape: CollectiveShape) -> Option<Wait> {
-    Some(match shape {
-        CollectiveShape::Barrier => Wait::BarrierWait,
-        CollectiveShape::Fence => Wait::WaitAtFence,
-        CollectiveShape::Create => Wait::WaitAtCreate,
-        CollectiveShape::Free => Wait::WaitAtFree,
-        CollectiveShape::All | CollectiveShape::File => Wait::NxnWait,
-        CollectiveShape::FromRoot => Wait::LateBroadcast,
-        CollectiveShape::ToRoot => Wait::EarlyReduce,
-        CollectiveShape::Prefix => Wait::EarlyScan,
-        CollectiveShape::Neighbours => return None,
-    })
-}
-
-/// Returns `true` for waits of members of a collective that [`OpenCollectives`] counts.
-fn of_collective(wait: Wait) -> bool {
-    matches!(
-        wait,
-        Wait::BarrierWait
-            | Wait::WaitAtFence
-            | Wait::WaitAtCreate
-            | Wait::WaitAtFree
-            | Wait::NxnWait
-            | Wait::LateBroadcast
-            | Wait::EarlyReduce
-    )
 }
 
 /// Returns `true` if a rule removes a wait. Waits for one and for several targets go together.
