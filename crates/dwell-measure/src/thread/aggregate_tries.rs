@@ -26,11 +26,14 @@ use crate::modulo::Modulo;
 use crate::mpi::Completion;
 use crate::word::{Seen, Word};
 
-/// Time in a completing call, in nanoseconds, that is a wait of its own: such a try waits until its target serves it, and
-/// ends the region. A thread that was off its core for [most](OFF) of it may not have waited.
+/// Time in a completing call, in nanoseconds, that is a wait of its own: such a try waits until its target serves it. If
+/// one in [so many](FEW) tries does, they are calls and no loop that polls. A thread that was off its core for [most](OFF)
+/// of the call may not have waited.
 const BLOCKS: u64 = 1_000_000;
 /// Part of such a call, in quarters, off the core.
 const OFF: u64 = 3;
+/// On a machine with other work some tries of every loop are long, because their targets have no core.
+const FEW: u64 = 4;
 
 /// An operation that reads a word of a window.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +80,8 @@ pub(super) struct Tries {
     completing: Option<Completing>,
     /// Set if the last try found another value.
     found: bool,
+    /// Number of tries that waited for their target.
+    blocked: u64,
 }
 
 /// The call that completes the operations of a region.
@@ -193,7 +198,8 @@ impl Thread {
         }
         let (it, stage, left, entered, completing) = (*it, Stage::Begun, 0, 0, None);
         self.begin_polls(it.word);
-        self.polls.tries = Some(Tries { stage, it, left, entered, completing, found: false });
+        self.polls.tries =
+            Some(Tries { stage, it, left, entered, completing, found: false, blocked: 0 });
         true
     }
 
@@ -249,20 +255,21 @@ impl Thread {
         let recorded_inside = self.polls.calls != self.calls;
         let Some(tries) = &self.polls.tries else { return };
         let (result, bytes) = tries.it.result;
+        let length = time.saturating_sub(tries.entered);
         let seen = if succeeded { result.word(bytes) } else { Seen::Something };
         let fails = !self.finds(seen);
+        let waited = length >= BLOCKS && self.polls.time_off_core(time) < length / 4 * OFF;
         let Some(tries) = &mut self.polls.tries else { return };
-        tries.stage = Stage::Complete;
-        let length = time.saturating_sub(tries.entered);
-        tries.found = succeeded && !fails;
+        (tries.stage, tries.found) = (Stage::Complete, succeeded && !fails);
+        tries.blocked += u64::from(waited);
+        let blocks = tries.blocked * FEW > self.polls.count;
         if recorded_inside {
             // Nothing may be written at an earlier time.
             (tries.left, tries.entered) = (time, time);
         }
         self.polls.until = time;
         self.flags.unsettled = true;
-        let blocked = length >= BLOCKS && self.polls.time_off_core(time) < length / 4 * OFF;
-        if !fails || blocked || recorded_inside || self.flags.muted {
+        if !fails || blocks || recorded_inside || self.flags.muted {
             self.settle();
         } else if self.polls.count == 1 {
             self.polls.read = (time, processor_time());
@@ -303,7 +310,7 @@ impl Thread {
     pub(super) fn end_tries(&mut self, polls: &AggregatedPolls, tries: &Tries) {
         let AggregatedPolls { until, count, word, .. } = *polls;
         let Frame { region, layer, .. } = *self.frame();
-        let Tries { stage, it, left, entered, completing, found } = *tries;
+        let Tries { stage, it, left, entered, completing, found, .. } = *tries;
         // The operation of the first call has a record.
         let bytes = u64::from(word.bytes) * (count - 1);
         if !self.leave_several(left, RegionRef(region), count, bytes) {
