@@ -25,7 +25,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use crate::arch;
 use crate::entry;
@@ -40,6 +40,9 @@ pub(crate) const DEPTH: usize = 24;
 
 /// Size of the stack of the handler, in bytes.
 const STACK: usize = 256 << 10;
+
+/// Bytes below that stack that nobody may touch. A multiple of every page size.
+const GUARD: usize = 64 << 10;
 
 /// Room that the handler needs on a stack of the program, beyond what the kernel stores there.
 const NEEDED: usize = 64 << 10;
@@ -67,12 +70,16 @@ const NO_TIMER: u32 = u32::MAX;
 
 /// Timer of a thread. Any thread may stop it.
 #[derive(Debug)]
-pub(crate) struct Timer(AtomicU32);
+pub(crate) struct Timer {
+    number: AtomicU32,
+    /// Mapping with the stack of the handler; null if the thread has one of its own.
+    mapping: AtomicPtr<c_void>,
+}
 
 impl Timer {
     /// Makes a timer that does not exist yet.
     pub(crate) fn none() -> Self {
-        Self(AtomicU32::new(NO_TIMER))
+        Self { number: AtomicU32::new(NO_TIMER), mapping: AtomicPtr::new(ptr::null_mut()) }
     }
 
     /// Makes the timer of the calling thread, and starts it.
@@ -80,10 +87,10 @@ impl Timer {
         let Some(interval) = INTERVAL.get().filter(|_| !GIVEN_UP.load(Ordering::Relaxed)) else {
             return;
         };
-        let made = if prepare_stack() { create() } else { None };
+        let made = if self.prepare_stack() { create() } else { None };
         match made {
             Some(number) => {
-                self.0.store(number, Ordering::Relaxed);
+                self.number.store(number, Ordering::Relaxed);
                 self.again(*interval);
             }
             None => {
@@ -94,7 +101,7 @@ impl Timer {
 
     /// Starts the next interval, of about `mean` nanoseconds.
     fn again(&self, mean: u64) {
-        let number = self.0.load(Ordering::Relaxed);
+        let number = self.number.load(Ordering::Relaxed);
         if number == NO_TIMER || GIVEN_UP.load(Ordering::Relaxed) {
             return;
         }
@@ -105,11 +112,63 @@ impl Timer {
 
     /// Deletes the timer, if there is one.
     pub(crate) fn stop(&self) {
-        let number = self.0.swap(NO_TIMER, Ordering::Relaxed);
+        let number = self.number.swap(NO_TIMER, Ordering::Relaxed);
         if number != NO_TIMER {
             // SAFETY: a system call on a number of ours.
             unsafe { libc::syscall(libc::SYS_timer_delete, number as c_int) };
         }
+    }
+
+    /// Deletes the timer of the calling thread, which ends, and gives the stack of the handler back.
+    pub(crate) fn end(&self) {
+        self.stop();
+        let mapping = self.mapping.swap(ptr::null_mut(), Ordering::Relaxed);
+        if mapping.is_null() {
+            return;
+        }
+        // A signal that the timer sent before it was deleted must find the stack. It ends with the thread.
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: the set is emptied before it is used.
+        unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            libc::sigaddset(set.as_mut_ptr(), SIGNAL);
+            libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut());
+        }
+        let is_ours = |stack: &libc::stack_t| stack.ss_sp == mapping.wrapping_byte_add(GUARD);
+        if let Some(stack) = signal_stack().filter(is_ours) {
+            let none = libc::stack_t { ss_flags: libc::SS_DISABLE, ..stack };
+            if !set_signal_stack(&none) {
+                return;
+            }
+        }
+        // SAFETY: it was mapped with this size, and is no signal stack any more.
+        unsafe { libc::munmap(mapping, GUARD + STACK) };
+    }
+
+    /// Makes sure that the handler has a stack in the calling thread. Returns `false` if that of the program is too small.
+    fn prepare_stack(&self) -> bool {
+        let Some(stack) = signal_stack() else { return false };
+        if stack.ss_flags & libc::SS_DISABLE == 0 {
+            return stack.ss_size >= least_stack();
+        }
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping; pages that are not used cost nothing.
+        let mapping =
+            unsafe { libc::mmap(ptr::null_mut(), GUARD + STACK, libc::PROT_NONE, flags, -1, 0) };
+        if mapping == libc::MAP_FAILED {
+            return false;
+        }
+        let at = mapping.wrapping_byte_add(GUARD);
+        let stack = libc::stack_t { ss_sp: at, ss_flags: 0, ss_size: STACK };
+        // SAFETY: the end of the mapping, which nobody else knows.
+        let is_open = unsafe { libc::mprotect(at, STACK, libc::PROT_READ | libc::PROT_WRITE) } == 0;
+        if is_open && set_signal_stack(&stack) {
+            self.mapping.store(mapping, Ordering::Relaxed);
+            return true;
+        }
+        // SAFETY: it is not used.
+        unsafe { libc::munmap(mapping, GUARD + STACK) };
+        false
     }
 }
 
@@ -182,29 +241,21 @@ pub fn check_stack(bytes: usize, is_disabled: bool) {
     }
 }
 
-/// Makes sure that the handler has a stack in the calling thread. Returns `false` if that of the program is too small.
-fn prepare_stack() -> bool {
+/// Returns the signal stack of the calling thread.
+fn signal_stack() -> Option<libc::stack_t> {
     let mut stack = MaybeUninit::<libc::stack_t>::zeroed();
-    // SAFETY: there is room for the description.
-    if unsafe { libc::sigaltstack(ptr::null(), stack.as_mut_ptr()) } != 0 {
-        return false;
-    }
+    let none = ptr::null::<libc::stack_t>();
+    // SAFETY: there is room for the description. The function of the C library is hooked.
+    let result = unsafe { libc::syscall(libc::SYS_sigaltstack, none, stack.as_mut_ptr()) };
     // SAFETY: it was filled in.
-    let stack = unsafe { stack.assume_init() };
-    if stack.ss_flags & libc::SS_DISABLE == 0 {
-        return stack.ss_size >= least_stack();
-    }
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping; pages that are not used cost nothing. It is never unmapped, because a signal may come until
-    // the very end of its thread.
-    let at = unsafe { libc::mmap(ptr::null_mut(), STACK, protection, flags, -1, 0) };
-    if at == libc::MAP_FAILED {
-        return false;
-    }
-    let stack = libc::stack_t { ss_sp: at, ss_flags: 0, ss_size: STACK };
-    // SAFETY: memory of this size, for this alone.
-    unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) == 0 }
+    (result == 0).then(|| unsafe { stack.assume_init() })
+}
+
+/// Sets the signal stack of the calling thread, and returns `true` if that worked.
+fn set_signal_stack(stack: &libc::stack_t) -> bool {
+    let none = ptr::null_mut::<libc::stack_t>();
+    // SAFETY: memory of the size that is said, for this alone, or none.
+    unsafe { libc::syscall(libc::SYS_sigaltstack, ptr::from_ref(stack), none) == 0 }
 }
 
 /// Returns the size of the smallest stack on which the handler has room, in bytes.

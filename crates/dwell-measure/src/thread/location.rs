@@ -184,7 +184,7 @@ impl Location {
     /// # Safety
     /// The location is that of the calling thread, which makes no more calls.
     unsafe fn ended(&'static self) {
-        self.timer.stop();
+        self.timer.end();
         words().location.set(ptr::null());
         // SAFETY: it is the location of the calling thread.
         let Some(mut thread) = (unsafe { Busy::take(self) }) else {
