@@ -46,6 +46,8 @@ pub struct Sampled {
     pub on_core: (f64, Option<f64>),
     /// Functions that take longer there than at the others, the greatest difference first.
     pub parts: Vec<Computed>,
+    /// Set if samples of these processes follow, so that they were sampled there, too.
+    pub goes_on: bool,
 }
 
 /// A function that computes in the stretches of a cause.
@@ -80,15 +82,18 @@ struct Spot {
 struct Sums {
     spots: BTreeMap<Spot, (u64, u64)>,
     locations: u64,
+    /// Set if a location has samples behind the last of its stretches.
+    goes_on: bool,
 }
 
 impl Sums {
-    fn join(&mut self, more: &BTreeMap<Spot, (u64, u64)>) {
-        for (spot, (count, weight)) in more {
+    fn join(&mut self, more: &Self) {
+        for (spot, (count, weight)) in &more.spots {
             let sum = self.spots.entry(*spot).or_default();
             *sum = (sum.0 + count, sum.1 + weight);
         }
-        self.locations += 1;
+        self.locations += more.locations;
+        self.goes_on |= more.goes_on;
     }
 
     fn count(&self) -> u64 {
@@ -129,7 +134,13 @@ pub(crate) fn explain(
     let found = found.map_err(|error: LogError| failure(&error))?;
     for (place, [own, others]) in wanted.into_iter().zip(found) {
         if let Some(cause) = causes.get_mut(place) {
-            cause.sampled = Some(divided(program, &own, &others));
+            // Read at the ends of the stretches, if counters were recorded, too.
+            let counted = cause.counters.as_ref().and_then(|it| it.cpu_time);
+            let exact = counted.filter(|_| cause.culprits == Culprits::Processes);
+            let on_core = exact.map_or((own.mean(), others.mean()), |(own, others)| {
+                (own as f64, others.unwrap_or_default() as f64)
+            });
+            cause.sampled = Some(divided(program, &own, &others, on_core));
         }
     }
     Ok(())
@@ -147,8 +158,7 @@ fn find(
         wanted.iter().map(|it| CauseStretches::of(program, causes, *it)).collect();
     let of_location = |location: LocationNumber| {
         let samples = Samples::read(archive, program, location);
-        let mut sums = vec![BTreeMap::new(); stretches.len()];
-        let mut computes = vec![false; stretches.len()];
+        let mut sums: Vec<Sums> = stretches.iter().map(|_| Sums::default()).collect();
         let (mut forward, rules) = open_unchanged(program, &log, location)?;
         let mut rest = samples.list.as_slice();
         let mut stretch = crate::whatif::Stretch::default();
@@ -159,24 +169,25 @@ fn find(
             let (inside, behind) =
                 from.split_at(from.partition_point(|it| it.time.0 < stretch.end));
             rest = behind;
-            let all = stretches.iter().zip(sums.iter_mut().zip(&mut computes));
-            for (_, (sums, computes)) in all.filter(|it| it.0.has(&rules, &stretch)) {
-                *computes = true;
+            let all = stretches.iter().zip(&mut sums);
+            for (_, sums) in all.filter(|it| it.0.has(&rules, &stretch)) {
+                sums.locations = 1;
+                sums.goes_on = !behind.is_empty();
                 for sample in inside {
                     let Some(spot) = samples.spots.get(&sample.context) else { continue };
-                    let sum: &mut (u64, u64) = sums.entry(*spot).or_default();
+                    let sum = sums.spots.entry(*spot).or_default();
                     *sum = (sum.0 + 1, sum.1 + sample.weight);
                 }
             }
         }
-        Ok::<_, LogError>((program.world.process(location), sums, computes))
+        Ok::<_, LogError>((program.world.process(location), sums))
     };
     let locations = (0..log.locations()).map(LocationNumber);
     let mut all: Vec<[Sums; 2]> = wanted.iter().map(|_| Default::default()).collect();
     for found in map_on(threads, locations, &of_location) {
-        let (process, sums, computes) = found?;
-        let parts = all.iter_mut().zip(wanted).zip(sums.iter().zip(computes));
-        for ((both, place), (sums, _)) in parts.filter(|it| it.1.1) {
+        let (process, sums) = found?;
+        let parts = all.iter_mut().zip(wanted).zip(&sums);
+        for ((both, place), sums) in parts.filter(|it| it.1.locations > 0) {
             let is_own =
                 causes.get(*place).is_some_and(|it| stands_out(program.world, it, process));
             let [own, others] = both;
@@ -199,13 +210,18 @@ fn stands_out(world: &World, cause: &Cause, process: ProcessNumber) -> bool {
 }
 
 /// Divides the processor time of the processes that stand out, beside that of the others.
-fn divided(program: &ProgramTotals<'_>, own: &Sums, others: &Sums) -> Sampled {
+fn divided(
+    program: &ProgramTotals<'_>,
+    own: &Sums,
+    others: &Sums,
+    (here, there): (f64, f64),
+) -> Sampled {
     let has_others = others.locations > 0;
-    let (here, there) = (own.mean(), if has_others { others.mean() } else { 0.0 });
     let mut sampled = Sampled {
         samples: (own.count(), others.count()),
         on_core: (here, has_others.then_some(there)),
         parts: Vec::new(),
+        goes_on: own.goes_on,
     };
     if sampled.samples.0 < FEWEST {
         return sampled;

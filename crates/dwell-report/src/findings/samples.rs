@@ -9,6 +9,8 @@ use super::{Cause, Step};
 objects! {
     /// Processor time of the computing of a cause, as samples of the recorder divide it.
     Sampled {
+        /// Set if samples of these processes follow; otherwise a stretch without samples may not have been sampled.
+        goes_on: bool,
         /// Processor time of the process that caused most, or the mean over `node`.
         on_core_seconds: f64,
         /// Mean processor time of the other locations; null if no other computes there.
@@ -59,9 +61,9 @@ impl Cause {
         let sampled = self.sampled.as_ref()?;
         let own = self.computing_seconds?;
         if sampled.samples == 0 && own >= LONG {
-            return Some(
-                "it sleeps there or waits for the system: no sample found it on a core".into(),
-            );
+            let sleeps = "it sleeps there or waits for the system: no sample found it on a core";
+            let unknown = "it has no samples from there on: it sleeps, or could not be sampled";
+            return Some(if sampled.goes_on { sleeps } else { unknown }.into());
         }
         if sampled.samples < FEWEST {
             let samples = super::words::counted(sampled.samples, "sample", "samples");
@@ -169,8 +171,10 @@ mod tests {
         assert_eq!(said, "most of it in relax at heat.c:88 (40 samples)");
         let few = Sampled { samples: 1, ..sampled.clone() };
         assert!(cause(few).inside().unwrap().starts_with("1 sample there: too few"));
-        let none = Sampled { samples: 0, ..sampled.clone() };
+        let none = Sampled { samples: 0, goes_on: true, ..sampled.clone() };
         assert!(cause(none).inside().unwrap().starts_with("it sleeps there"));
+        let unknown = Sampled { samples: 0, ..sampled.clone() };
+        assert!(cause(unknown).inside().unwrap().ends_with("could not be sampled"));
         let asleep = Sampled { on_core_seconds: 0.230, parts: Vec::new(), ..sampled };
         assert_eq!(cause(asleep).inside().unwrap(), "382 ms of the 392 ms more are not on a core");
         assert_eq!(Cause::default().inside(), None);

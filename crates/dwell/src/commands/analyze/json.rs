@@ -121,6 +121,7 @@ fn sampled(it: &Sampled) -> findings::Sampled {
         on_core_seconds: seconds(it.on_core.0),
         others_on_core_seconds: it.on_core.1.map(seconds),
         others_samples: it.samples.1,
+        goes_on: it.goes_on,
         parts: it.parts.iter().map(part).collect(),
         samples: it.samples.0,
     }
