@@ -56,9 +56,20 @@ impl Base {
     /// # Errors
     /// Fails where [`Query::row`] fails.
     pub fn of(query: &Query, metric: MetricId, below: Option<CnodeId>) -> Result<Self> {
-        let meta = query.meta();
+        Self::of_values(query.meta(), below, |call| query.value(metric, call, Part::All))
+    }
+
+    /// Does the same with values that `value` returns, such as those of one process.
+    ///
+    /// # Errors
+    /// Fails where `value` fails.
+    pub fn of_values(
+        meta: &Meta,
+        below: Option<CnodeId>,
+        value: impl Fn(Call) -> Result<f64>,
+    ) -> Result<Self> {
         let path = |cnode: CnodeId| Call::Path(cnode, Flavour::Inclusive);
-        let total = query.value(metric, below.map_or(Call::All, path), Part::All)?;
+        let total = value(below.map_or(Call::All, path))?;
         let mut base = Self { total, start_up: 0.0, shutdown: 0.0, less: BTreeMap::new() };
         let outside = outside(meta);
         let is_in = |cnode: CnodeId, it: CnodeId| path::ancestors(meta, cnode).any(|up| up == it);
@@ -69,7 +80,7 @@ impl Base {
             if below.is_some_and(|below| !is_in(cnode, below)) {
                 continue;
             }
-            let value = query.value(metric, path(cnode), Part::All)?;
+            let value = value(path(cnode))?;
             *if is_start_up { &mut base.start_up } else { &mut base.shutdown } += value;
             base.total -= value;
             for above in path::ancestors(meta, cnode).skip(1) {

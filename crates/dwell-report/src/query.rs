@@ -174,12 +174,7 @@ impl Query {
             && self.is_summed_up(metric)
             && let Some(totals) = self.known_totals(metric)
         {
-            return Ok(match call {
-                Call::All => {
-                    self.meta().root_cnodes().map(|root| totals.get(root, Flavour::Inclusive)).sum()
-                }
-                Call::Path(cnode, flavour) => totals.get(cnode, flavour),
-            });
+            return Ok(totals.value(self.meta(), call));
         }
         let row = self.row(metric, call)?;
         let locations = self.locations(part);

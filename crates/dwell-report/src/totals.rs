@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once, OnceLock};
 
-use cubex::{Cells, CnodeId, LocationId, MetricId, MetricKind, Report, Result, Row};
+use cubex::{Cells, CnodeId, LocationId, Meta, MetricId, MetricKind, Report, Result, Row};
 
-use crate::query::{Flavour, Query};
+use crate::query::{Call, Flavour, Query};
 use crate::sums::Sums;
 
 /// Smallest size in bytes of a report whose totals are kept in a file.
@@ -56,6 +56,14 @@ impl Totals {
             Flavour::Inclusive => entry.inclusive,
             Flavour::Exclusive => entry.exclusive,
         })
+    }
+
+    /// Returns the value at a part of the program.
+    pub fn value(&self, meta: &Meta, call: Call) -> f64 {
+        match call {
+            Call::All => meta.root_cnodes().map(|root| self.get(root, Flavour::Inclusive)).sum(),
+            Call::Path(cnode, flavour) => self.get(cnode, flavour),
+        }
     }
 
     /// Iterates over the call paths that have a value: id, inclusive value and exclusive value, in ascending order of

@@ -35,7 +35,6 @@ pub(crate) const TABLE: &[(&str, &str, &str)] = &[
     ("recover", "--from", "dwell recover RUN DIR..., with the directories behind the run"),
     ("report", "--color", "NO_COLOR=1 or CLICOLOR_FORCE=1 in the environment"),
     ("report", "--cut", "dwell export RUN -o FILE.cubex --path PATH"),
-    ("report", "--locations", "--spread"),
     ("report", "--merge", "dwell export RUN -o FILE.cubex --merge"),
     ("report", "--write", "dwell export RUN -o FILE.cubex"),
     ("run", "--chunk-size", "--set chunk-size=SIZE"),

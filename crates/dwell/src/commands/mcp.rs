@@ -275,7 +275,7 @@ impl Server {
             None => None,
         };
         let depth = question.depth.unwrap_or(6).clamp(1, MOST_LEVELS);
-        let tree = report::views::tree(&query, metric, below, rows(question.top), depth)?;
+        let tree = report::views::tree(&query, metric, &[], below, (rows(question.top), depth))?;
         let unit = query.meta().metric(metric).map_or("", |metric| metric.uom);
         Ok(json!({ "metric": name, "unit": unit, "tree": tree.to_json() }))
     }

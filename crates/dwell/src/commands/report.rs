@@ -2,15 +2,17 @@
 
 pub(super) mod views;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use cubex::{CnodeId, MetricId};
+use cubex::{CnodeId, LocationId, MetricId};
 use dwell_model::waits::Wait;
 use dwell_report::Query;
 use dwell_report::findings::Findings;
 
+use crate::commands::timeline::numbers;
 use crate::damage;
 use crate::listing::{self, Style};
 use crate::ready;
@@ -26,6 +28,7 @@ by ` / `; --path takes the whole path or its last regions, with @file:line where
 Examples:
   dwell report run                                    where the time goes, the largest waits
   dwell report run --tree time                        the call tree with its times
+  dwell report run --tree time --locations 3          that of the location with this number
   dwell report run --metric mpi_latesender --top 5    the five call paths with the largest values
   dwell report run --by step --top 1000               each iteration, if the program marks them
   dwell report run --spread --path MPI_Barrier        the distribution of a call over processes")]
@@ -35,6 +38,9 @@ pub(crate) struct Args {
     /// Show the call tree with the values of this metric.
     #[arg(long, value_name = "METRIC", conflicts_with_all = ["spread", "metrics"])]
     tree: Option<String>,
+    /// Show the call tree of these locations only, such as 0-15,32: numbers in the order of the report.
+    #[arg(long, value_delimiter = ',', value_parser = numbers, value_name = "LIST", requires = "tree")]
+    locations: Vec<Range<u32>>,
     /// Rank call paths by their exclusive value of this metric; with --spread, show its distribution.
     #[arg(long, value_name = "METRIC", conflicts_with = "metrics")]
     metric: Option<String>,
@@ -96,7 +102,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             )
         })?]
     } else if let Some(name) = &args.tree {
-        let tree = |&metric: &_| views::tree(&query, metric, below, args.top, args.depth);
+        let locations = locations_of(&query, &args.locations)?;
+        let size = (args.top, args.depth);
+        let tree = |&metric: &_| views::tree(&query, metric, &locations, below, size);
         named(name)?.iter().map(tree).collect::<Result<_, _>>()?
     } else if args.spread {
         let name = args.metric.as_deref().unwrap_or("time");
@@ -128,6 +136,15 @@ fn metrics_of(query: &Query, name: &str) -> Vec<MetricId> {
         wait.is_some_and(|it| it.about().id == name)
     };
     meta.metrics().filter(is_of_wait).collect()
+}
+
+/// Returns the locations with these numbers.
+fn locations_of(query: &Query, numbers: &[Range<u32>]) -> anyhow::Result<Vec<LocationId>> {
+    let count = query.meta().locations().len() as u32;
+    if let Some(range) = numbers.iter().find(|it| it.end > count) {
+        bail!("no location {}: the report has the locations 0 to {}", range.end - 1, count - 1);
+    }
+    Ok(numbers.iter().cloned().flatten().map(LocationId).collect())
 }
 
 /// Returns the message for a metric that the report does not have, with the name that was probably meant.

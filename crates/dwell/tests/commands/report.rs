@@ -5,7 +5,6 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::findings;
 use crate::needs;
 use crate::support::{self, golden, path, text};
 
@@ -62,6 +61,39 @@ fn texts_keep_to_the_width_and_have_no_colour_in_a_pipe() {
     coloured.env("CLICOLOR_FORCE", "1").args(["report", path(&file)]);
     let coloured = coloured.output().unwrap();
     assert!(text(&coloured.stdout).contains('\u{1b}'));
+}
+
+/// The trees of all processes add up to the tree of the program, row by row.
+#[test]
+fn trees_of_processes_add_up_to_that_of_the_program() {
+    let file = reference("mpi_waits/scout.cubex");
+    let values = |more: &[&str]| {
+        let size = ["--top", "100", "--depth", "100", "--json"];
+        let output =
+            dwell(&[&["report", path(&file), "--tree", "time"], &size[..], more].concat(), "80");
+        let tree: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let mut values = std::collections::BTreeMap::new();
+        let mut rows: Vec<&Value> = tree["tree"].as_array().unwrap().iter().collect();
+        while let Some(row) = rows.pop() {
+            let call = (row["call_path"].to_string(), row["site"].to_string());
+            values.insert(call, row["inclusive"].as_f64().unwrap());
+            rows.extend(row["children"].as_array().into_iter().flatten());
+        }
+        values
+    };
+    let all = values(&[]);
+    let each: Vec<_> = ["0", "1", "2", "3"].iter().map(|it| values(&["--locations", it])).collect();
+    assert!(all.len() > 5 && each[0] != each[1], "{all:?}");
+    for (call, value) in &all {
+        let sum: f64 = each.iter().filter_map(|it| it.get(call)).sum();
+        assert!(
+            (value - sum).abs() < 1e-9 * value.abs().max(1.0),
+            "{call:?}: {value} is not {sum}"
+        );
+    }
+    assert_eq!(values(&["--locations", "0-3"]), all);
+    let wrong = dwell(&["report", path(&file), "--tree", "time", "--locations", "4"], "80");
+    assert!(text(&wrong.stderr).contains("locations 0 to 3"), "{wrong:?}");
 }
 
 #[test]
@@ -190,7 +222,7 @@ fn compare_says_how_iterations_differ() {
     let directory = tempfile::tempdir().unwrap();
     let since = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kinds/since");
     let runs = ["before", "after"].map(|name| directory.path().join(name));
-    runs.iter().for_each(|it| findings::copy(&since, it));
+    runs.iter().for_each(|it| support::copy(&since, it));
     let [before, after] = [path(&runs[0]), path(&runs[1])];
     let told = text(&dwell(&["compare", before, after], "100").stdout);
     let line = "iterations: each of 100 takes as long as in the first run";

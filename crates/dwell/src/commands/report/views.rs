@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use cubex::{CnodeId, Meta, MetricId, Owner};
+use cubex::{CnodeId, LocationId, Meta, MetricId, Owner};
 use dwell_model::waits::Wait;
 use dwell_report::findings::words::counted;
 use dwell_report::findings::{Finding, Findings};
@@ -297,19 +297,27 @@ pub(in crate::commands) fn ranking(
 pub(in crate::commands) fn tree(
     query: &Query,
     metric: MetricId,
+    locations: &[LocationId],
     below: Option<CnodeId>,
-    top: usize,
-    depth: usize,
+    (top, depth): (usize, usize),
 ) -> Result<Listing> {
     let meta = query.meta();
     let (name, unit) = name_and_unit(meta, metric);
-    let inclusive = |cnode| query.value(metric, Call::Path(cnode, Flavour::Inclusive), Part::All);
+    let only = match locations {
+        [] => None,
+        some => Some(query.totals_of(metric, some)?),
+    };
+    let value = |call| match &only {
+        Some(totals) => Ok(totals.value(meta, call)),
+        None => query.value(metric, call, Part::All),
+    };
+    let inclusive = |cnode| value(Call::Path(cnode, Flavour::Inclusive));
     let roots: Vec<CnodeId> = below.map_or_else(|| meta.root_cnodes().collect(), |root| vec![root]);
     let mut stack = Vec::new();
     for root in roots.into_iter().rev() {
         stack.push((root, inclusive(root)?, 0));
     }
-    let base = Base::of(query, metric, below)?;
+    let base = Base::of_values(meta, below, value)?;
     let (mut rows, mut levels, mut hidden, mut deeper) = (Vec::new(), Vec::new(), 0, 0);
     while let Some((cnode, value, level)) = stack.pop() {
         let mut children = Vec::new();
@@ -353,7 +361,11 @@ pub(in crate::commands) fn tree(
     }
     Ok(Listing {
         key: "tree",
-        title: format!("Call tree with {name}"),
+        title: match locations {
+            [] => format!("Call tree with {name}"),
+            [one] => format!("Call tree with {name} of {}", query.location_name(*one)),
+            some => format!("Call tree with {name} of {} locations", some.len()),
+        },
         columns: vec!["inclusive", "share", "own", "site", "call_path", "call"],
         for_programs: &["call_path"],
         levels,
