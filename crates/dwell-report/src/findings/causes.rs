@@ -67,7 +67,9 @@ impl Cause {
     pub(super) fn culprits(&self) -> String {
         match self.processes.first() {
             None => "a process".to_owned(),
-            Some(it) if self.spread => format!("Many {}", several(&it.who)),
+            Some(it) if self.spread => {
+                self.few().unwrap_or_else(|| format!("Many {}", several(&it.who)))
+            }
             Some(it) if self.node.is_some() => {
                 let mut several = several(&it.who).to_owned();
                 several.get_mut(..1).into_iter().for_each(str::make_ascii_uppercase);
@@ -76,6 +78,22 @@ impl Cause {
             Some(it) if self.is_of_one() => it.who.clone(),
             Some(it) => format!("{} and others", it.who),
         }
+    }
+
+    /// Names all processes among which a cost is spread, if they are two or three.
+    fn few(&self) -> Option<String> {
+        let [first, more @ .., last] = self.processes.as_slice() else { return None };
+        let sum: f64 = self.processes.iter().map(|it| it.seconds).sum();
+        if more.len() > 1 || sum < 0.999 * self.seconds {
+            return None;
+        }
+        // "Rank 0 and rank 1", but "PE 0 and PE 1".
+        let inside = |who: &str| match who.chars().nth(1) {
+            Some(second) if second.is_lowercase() => who.to_lowercase(),
+            _ => who.to_owned(),
+        };
+        let more: String = more.iter().map(|it| format!(", {}", inside(&it.who))).collect();
+        Some(format!("{}{more} and {}", first.who, inside(&last.who)))
     }
 
     pub(super) fn is_of_one(&self) -> bool {
@@ -239,6 +257,10 @@ mod tests {
         assert_eq!(late.said().head, "PE 2 leaves shmem_get at halo.c:9 in main late");
         let polling = Cause { what: Activity::Polling, spread: true, ..call };
         assert_eq!(polling.said().head, "Many PEs poll with shmem_get at halo.c:9 in main");
+        let (who, seconds) = ("Rank 4".to_owned(), polling.seconds / 2.0);
+        let both = vec![Share { who, seconds, ..Share::default() }; 2];
+        let of_both = Cause { processes: both, ..polling };
+        assert!(of_both.said().head.starts_with("Rank 4 and rank 4 poll with"));
     }
 
     #[test]
