@@ -1,6 +1,6 @@
 // Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.
 
-import type { Confidence, Efficiency, Entry, Instance, Iterations, Point, Share, Verdict } from "./findings";
+import type { Computed, Confidence, Efficiency, Entry, Instance, Iterations, Point, Share, Verdict } from "./findings";
 
 export type Session = {
 /**
@@ -631,6 +631,10 @@ why_longer: string | null,
  * Functions in which it computed longer, if there are samples.
  */
 inside: string | null,
+/**
+ * Functions in which it computed longer, most first, if there are samples.
+ */
+functions: Computed[],
 /**
  * Sentence about the waits that it caused.
  */

@@ -17,7 +17,7 @@ use crate::matrix;
 use crate::overview;
 use crate::question::{Answer, Fault, Parameters, json};
 use crate::run::{Row, Run, Selection, call};
-use crate::source;
+use crate::source::{self, Line};
 use crate::span;
 use crate::timeline;
 use crate::types::{
@@ -73,7 +73,7 @@ pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answe
         "locations" => json(&locations(run, &parameters)?),
         "source" => {
             let is_whole = parameters.get("whole") == Some("1");
-            json(&source::source(run, cnode(run, &parameters)?, is_whole))
+            json(&source::source(run, &place(run, &parameters)?, is_whole))
         }
         "whatif" => {
             let cause = parameters.get("cause").unwrap_or_default();
@@ -237,6 +237,18 @@ fn call_values(run: &Run, parameters: &Parameters<'_>) -> Result<CallValues> {
         values.exclusive.push(rest(exclusive, of(Flavour::Exclusive)));
     }
     Ok(values)
+}
+
+/// Returns the place in the source that the request means: a function of a cause, or where a call path is called.
+fn place<'r>(run: &'r Run, parameters: &Parameters<'_>) -> Result<Line<'r>> {
+    match parameters.number("function")? {
+        Some(function) => {
+            let cause = parameters.get("cause").unwrap_or_default();
+            let none = || Fault::Bad("there is no such function of a cause".into());
+            Line::of_function(run, cause, function).ok_or_else(none)
+        }
+        None => Ok(Line::of_call(run, cnode(run, parameters)?)),
+    }
 }
 
 /// Returns the locations of the row of the system tree that the request names, or `None` if it names none.

@@ -29,6 +29,7 @@ pub(crate) fn causes(run: &Run, document: &Findings) -> Vec<Cause> {
             how_long,
             why_longer,
             inside,
+            functions: it.sampled.as_ref().map(|it| it.parts.clone()).unwrap_or_default(),
             costs,
             passed_on,
             processes: it.processes.clone(),

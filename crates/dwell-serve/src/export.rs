@@ -21,7 +21,7 @@ use crate::answers::{CHUNK, answer};
 use crate::page::{HTML, SCRIPT, STYLE};
 use crate::question::{Answer, Fault};
 use crate::run::{Run, Selection};
-use crate::source;
+use crate::source::Line;
 use crate::timeline;
 
 /// The content of an exported file, for the message to the user.
@@ -103,12 +103,31 @@ impl Collection<'_> {
         }
     }
 
-    /// Requests the source around a call, and notes its file if the answer was kept.
+    /// Requests the source around a call.
     fn source(&mut self, number: usize, run: &Run, cnode: CnodeId) {
+        let place = Line::of_call(run, Some(cnode));
+        self.source_of(number, run, &place, &format!("call={}", cnode.0));
+    }
+
+    /// Requests the source of the functions that compute where others wait.
+    fn sources_of_causes(&mut self, number: usize, run: &Run) {
+        for cause in run.findings.iter().flat_map(|it| &it.causes) {
+            let functions = cause.sampled.as_ref().map_or(0, |it| it.parts.len() as u32);
+            for function in 0..functions {
+                if let Some(place) = Line::of_function(run, &cause.id, function) {
+                    let question = format!("cause={}&function={function}", cause.id);
+                    self.source_of(number, run, &place, &question);
+                }
+            }
+        }
+    }
+
+    /// Requests the source around a place, and notes its file if the answer was kept.
+    fn source_of(&mut self, number: usize, run: &Run, place: &Line<'_>, question: &str) {
         let before = self.answers.len();
-        self.ask(&format!("runs/{number}/source"), &format!("call={}", cnode.0));
+        self.ask(&format!("runs/{number}/source"), question);
         if self.answers.len() > before {
-            self.sources.extend(source::file(run, cnode));
+            self.sources.extend(place.path(run));
         }
     }
 }
@@ -292,6 +311,7 @@ fn metrics_everywhere(all: &mut Collection<'_>, number: usize, run: &Run) {
 
 /// Requests every call path with every metric that it has, the largest first.
 fn metrics_at_paths(all: &mut Collection<'_>, number: usize, run: &Run) {
+    all.sources_of_causes(number, run);
     for cnode in run.query.meta().cnodes() {
         all.source(number, run, cnode);
     }

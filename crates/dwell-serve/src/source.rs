@@ -128,11 +128,34 @@ fn without_dots(path: &Path) -> PathBuf {
     clean
 }
 
-/// Returns the path of the file with the source of a call path's call, if it may be shown.
-pub(crate) fn file(run: &Run, cnode: CnodeId) -> Option<PathBuf> {
-    let about = run.query.meta().cnode(cnode)?;
-    about.line?;
-    open(&run.roots, about.file).ok().map(|(_, path)| path)
+/// A line of the program: where a call path is called, or what a function computes most in.
+#[derive(Debug)]
+pub(crate) struct Line<'r> {
+    file: &'r str,
+    line: Option<u32>,
+}
+
+impl<'r> Line<'r> {
+    /// Returns the line in which the last call of a call path is made.
+    pub(crate) fn of_call(run: &'r Run, cnode: Option<CnodeId>) -> Self {
+        let about = cnode.and_then(|it| run.query.meta().cnode(it));
+        let (file, line) = about.map_or(("", None), |it| (it.file, it.line));
+        Self { file, line }
+    }
+
+    /// Returns the line of a function that computes where others wait, by the id of the cause and the number of the
+    /// function in it.
+    pub(crate) fn of_function(run: &'r Run, cause: &str, function: u32) -> Option<Self> {
+        let cause = run.findings.as_ref()?.causes.iter().find(|it| it.id == cause)?;
+        let computed = cause.sampled.as_ref()?.parts.get(function as usize)?;
+        Some(Self { file: computed.file.as_deref().unwrap_or_default(), line: computed.line })
+    }
+
+    /// Returns the path of the file, if it may be shown.
+    pub(crate) fn path(&self, run: &Run) -> Option<PathBuf> {
+        self.line?;
+        open(&run.roots, self.file).ok().map(|(_, path)| path)
+    }
 }
 
 /// Returns one line of a source file, for a terminal, if it may be shown beside the report in this directory.
@@ -141,11 +164,9 @@ pub fn line(directory: &Path, file: &str, line: u32) -> Option<String> {
     lines.into_iter().nth(line.checked_sub(first)? as usize)
 }
 
-/// Returns the lines around the call of a call path, or the whole file as far as it is not too long. States the reason if there
-/// are none.
-pub(crate) fn source(run: &Run, cnode: Option<CnodeId>, is_whole: bool) -> Source {
-    let about = cnode.and_then(|it| run.query.meta().cnode(it));
-    let (file, line) = about.map_or(("", None), |it| (it.file, it.line));
+/// Returns the lines around a place, or the whole file as far as it is not too long. States the reason if there are none.
+pub(crate) fn source(run: &Run, place: &Line<'_>, is_whole: bool) -> Source {
+    let Line { file, line } = *place;
     let mut source = Source {
         file: file.to_owned(),
         line: line.unwrap_or(0),
@@ -155,7 +176,7 @@ pub(crate) fn source(run: &Run, cnode: Option<CnodeId>, is_whole: bool) -> Sourc
         missing: None,
     };
     let Some(line) = line.filter(|_| !file.is_empty()) else {
-        let why = "the report does not say where it is called; compile with -g and analyse again";
+        let why = "the report does not say where it is; compile with -g and analyse again";
         source.missing = Some(why.into());
         return source;
     };

@@ -34,7 +34,7 @@ pub(crate) use causes::{Cause, Seen, WhatIf};
 #[cfg(test)]
 pub(crate) fn typescript() -> String {
     let head = "// Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.\n\n\
-                import type { Confidence, Efficiency, Entry, Instance, Iterations, Point, Share, Verdict } from \"./findings\";\n";
+                import type { Computed, Confidence, Efficiency, Entry, Instance, Iterations, Point, Share, Verdict } from \"./findings\";\n";
     let text = head.to_owned() + &declarations() + &causes::declarations();
     // The generator leaves blanks at the ends of comment lines.
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()

@@ -38,7 +38,7 @@ export function CauseCard(props: Props & { open: boolean }): JSX.Element {
         {isOpen && (
           <div class="cause-body">
             <Part name="What" term={cause.point.kind}><What {...props} /></Part>
-            <Part name="Where"><Where steps={cause.point.places} calls={cause.places} isStretch={cause.computes} id={props.id} /></Part>
+            <Part name="Where"><Where steps={cause.point.places} calls={cause.places} isStretch={cause.computes} id={props.id} cause={cause} /></Part>
             <Part name="When"><When {...props} /></Part>
             <Part name="What to do"><ToDo {...props} /></Part>
             <p class="finding-links">
@@ -194,7 +194,14 @@ function Columns({ row, most, names, culprits }: { row: Float64Array; most: numb
 const AROUND = 3;
 const TOGETHER = 20;
 
-function Where({ steps, calls, isStretch: computes, id }: { steps: Step[]; calls: (number | null)[]; isStretch: boolean; id: string }): JSX.Element {
+function Where({ steps, calls, isStretch: computes, id, cause }: {
+  steps: Step[];
+  calls: (number | null)[];
+  isStretch: boolean;
+  id: string;
+  /** The cause whose functions are shown, if it has samples. */
+  cause?: Cause;
+}): JSX.Element {
   const ask = (at: number) => {
     const call = calls[at];
     return useAnswer<Source>(typeof call === "number" ? of(id, "source") : undefined, { call }).value;
@@ -206,6 +213,7 @@ function Where({ steps, calls, isStretch: computes, id }: { steps: Step[]; calls
   const isLoop = isStretch && first?.line && last?.line && first.file === last.file && first.line >= last.line;
   return (
     <>
+      {cause && cause.functions.length > 0 && <Functions cause={cause} id={id} />}
       {steps.length === 0 && <p class="dim">It is not known at which calls.</p>}
       {excerpts(steps, sources, marks).map((it, at) => <Excerpt key={at} {...it} />)}
       {isLoop && (
@@ -213,7 +221,40 @@ function Where({ steps, calls, isStretch: computes, id }: { steps: Step[]; calls
           From line {first.line} around the loop to line {last.line}{first.caller && <>: the loop may be in a caller of <code>{first.caller}</code></>}.
         </p>
       )}
-      {/* Times of the functions and lines of the stretch belong here. */}
+    </>
+  );
+}
+
+/** The functions that compute there, with the lines of the first. */
+function Functions({ cause, id }: { cause: Cause; id: string }): JSX.Element {
+  const first = cause.functions[0];
+  const hasLine = first?.line !== null && first?.line !== undefined;
+  const source = useAnswer<Source>(hasLine ? of(id, "source") : undefined, { cause: cause.id, function: 0 }).value;
+  const [from, to] = [(first?.line ?? 0) - AROUND, (first?.line ?? 0) + AROUND];
+  const lines = (source?.lines ?? []).map((text, at) => ({ number: (source?.first ?? 0) + at, text, mark: (source?.first ?? 0) + at === first?.line ? "computes here" : undefined }));
+  return (
+    <>
+      <table class="functions">
+        <thead><tr><th>Function</th><th>Line</th><th class="num">Longer by</th><th class="num">Samples</th></tr></thead>
+        <tbody>
+          {cause.functions.map((it, at) => (
+            <tr key={at}>
+              <td><code>{it.inside ? `${it.inside}, called by ${it.function}` : it.function}</code></td>
+              <td>{it.file && it.line ? `${fileName(it.file)}:${it.line}` : <span class="dim">not known</span>}</td>
+              <td class="num">{short(it.seconds, "sec")} ± {short(it.margin_seconds, "sec")}</td>
+              <td class="num">{grouped(it.samples)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {hasLine && (
+        <Excerpt
+          title={`${first?.function} at ${fileName(first?.file ?? "")}:${first?.line}`}
+          file={first?.file ?? ""}
+          lines={lines.filter((it) => it.number >= from && it.number <= to)}
+          missing={source?.missing ?? undefined}
+        />
+      )}
     </>
   );
 }
@@ -243,7 +284,7 @@ function excerpts(steps: Step[], sources: (Source | undefined)[], marks: string[
       return here.filter((it) => it).length > 1 ? "begins, ends" : here[0];
     };
     return {
-      title: known.map(({ step }) => said(step)).join(" and "),
+      title: [...new Set(known.map(({ step }) => said(step)))].join(" and "),
       file: known[0]?.step.file ?? "",
       lines: lines.map(([number, text]) => ({ number, text, mark: markOf(number) })),
       missing: known.some(({ step }) => !step.file) ? "the program has no line numbers: compile with -g and record again" : known.find(({ source }) => source?.missing)?.source?.missing ?? undefined,

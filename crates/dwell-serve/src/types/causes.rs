@@ -1,6 +1,6 @@
 //! Types of the cards of causes.
 
-use dwell_report::findings::{Point, Share};
+use dwell_report::findings::{Computed, Point, Share};
 use serde::Serialize;
 
 crossing! {
@@ -26,6 +26,9 @@ crossing! {
         why_longer: Option<String>,
         /// Functions in which it computed longer, if there are samples.
         inside: Option<String>,
+        /// Functions in which it computed longer, most first, if there are samples.
+        #[cfg_attr(test, ts(type = "Computed[]"))]
+        functions: Vec<Computed>,
         /// Sentence about the waits that it caused.
         costs: String,
         /// Sentence about what was passed on; null if nothing was.
