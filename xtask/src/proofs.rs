@@ -46,6 +46,7 @@ const STEPS: &[Step<Workspace>] = &[
     Step { name: "kills", run: kills },
     Step { name: "damage", run: |it| test(it, &["--release", "-p", "dwell", "--test", "commands", "doors::silent::proof", "--", "--ignored", "--nocapture"]) },
     Step { name: "fault-wall", run: |it| test(it, &["-p", "dwell", "--test", "record", "wall::", "--", "--ignored"]) },
+    Step { name: "samples", run: samples },
     Step { name: "launchers", run: |it| test(it, &["--release", "-p", "dwell", "--test", "record", "launched::", "--", "--ignored"]) },
     Step { name: "cluster", run: |it| cluster::run(it, &cluster::Options::default()) },
     Step { name: "gasnet-counts", run: gasnet_counts },
@@ -121,6 +122,15 @@ fn kills(workspace: &Workspace) -> Result<()> {
     let staged =
         ["--release", "-p", "dwell-measure", "--test", "all", "staged::", "--", "--ignored"];
     test(workspace, &staged)
+}
+
+/// Rounds of the programs that know which of their functions take longer: about 200 runs.
+const SAMPLED_ROUNDS: &str = "16";
+
+/// Samples programs until it is known how often an amount is inside its margin.
+fn samples(workspace: &Workspace) -> Result<()> {
+    let mut command = tests(workspace, &["-p", "dwell", "--test", "record", "samples::truth"]);
+    process::run(command.env("DWELL_ROUNDS", SAMPLED_ROUNDS))
 }
 
 /// Compares recordings with the counts of calls and bytes that GASNet with assertions keeps itself.

@@ -10,6 +10,9 @@ use serde_json::Value;
 use crate::lab::Lab;
 use crate::mpi::{Mpi, analysed, lines};
 
+mod harm;
+mod truth;
+
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/samples.c")
 }

@@ -1,0 +1,184 @@
+//! Functions that take longer are named with their lines, and by how much, on every way to synchronise.
+//!
+//! The programs know the processor time of each of their functions: `samples_truth.c` and `samples_truth.f90`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::{env, fs};
+
+use serde_json::Value;
+
+use super::{Lab, Mpi};
+use crate::caf;
+use crate::lab::Run;
+use crate::mpi::analysed;
+
+/// Difference in seconds below which a function does not count as one that takes longer.
+const SAME: f64 = 0.03;
+
+/// A build of the programs.
+enum Build {
+    Mpi(Mpi, PathBuf),
+    Shmem(PathBuf),
+}
+
+/// A function that is named, or that takes longer.
+#[derive(Clone, Copy, Debug)]
+struct Amount {
+    line: u64,
+    seconds: f64,
+    margin: f64,
+}
+
+impl Build {
+    fn measured(&self, lab: &Lab, words: &[&OsStr]) -> Run {
+        let with = |program: &PathBuf| {
+            let program = program.clone().into_os_string();
+            [&[OsStr::new("--sample").to_owned(), program][..], &owned(words)].concat()
+        };
+        match self {
+            Self::Mpi(mpi, program) => mpi.measured(lab, 2, &borrowed(&with(program))),
+            Self::Shmem(program) => lab.measured(2, &[], &borrowed(&with(program))),
+        }
+    }
+}
+
+fn owned(words: &[&OsStr]) -> Vec<std::ffi::OsString> {
+    words.iter().map(|it| (*it).to_owned()).collect()
+}
+
+fn borrowed(words: &[std::ffi::OsString]) -> Vec<&OsStr> {
+    words.iter().map(std::ffi::OsString::as_os_str).collect()
+}
+
+/// Returns the builds that the machine has compilers for, each with the modes that are tried on it.
+fn builds(lab: &Lab) -> Vec<(Build, &'static str, &'static [&'static str])> {
+    const C: &str = "samples_truth.c";
+    let mut builds = Vec::new();
+    if let Some(mpi) = Mpi::of_the_system().into_iter().next() {
+        let compile = |options: &[&str]| {
+            let program = mpi.compile(lab, &format!("tests/programs/{C}"), options);
+            let kept = lab.path(&format!("kept-{}", options.len()));
+            fs::rename(program, &kept).unwrap();
+            Build::Mpi(mpi.clone(), kept)
+        };
+        builds.push((compile(&["-O1", "-g"]), C, &["both", "copies", "balanced"][..]));
+        let fences = compile(&["-O1", "-g", "-DFENCES"]);
+        builds.push((fences, C, &["relax", "faults", "sleeps", "balanced"]));
+    }
+    if Lab::open().is_some() {
+        let program = lab.compile(&format!("tests/programs/{C}"), &["-O1", "-DSHMEM"]);
+        builds.push((Build::Shmem(program), C, &["callers", "inlined", "balanced"]));
+    }
+    if let Some((mpi, _)) = caf::open() {
+        let program = caf::compile(lab, "tests/programs/samples_truth.f90");
+        builds.push((Build::Mpi(mpi, program), "samples_truth.f90", &["relax", "balanced"]));
+    }
+    builds
+}
+
+/// Returns by how much longer rank 1 spent in each function than rank 0, as the program said.
+fn excess(source: &str, printed: &str) -> BTreeMap<String, Amount> {
+    let path = Lab::repository().join("tests/programs").join(source);
+    let text = fs::read_to_string(path).unwrap();
+    let line = |function: &str| {
+        let marks = [format!("/* {function} */"), format!("! {function}")];
+        text.lines().position(|it| marks.iter().any(|mark| it.ends_with(mark))).unwrap() as u64 + 1
+    };
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    for words in printed.lines().map(|it| it.split_whitespace().collect::<Vec<_>>()) {
+        if let [rank, function, seconds] = words[..] {
+            let sign = if rank == "1" { 1.0 } else { -1.0 };
+            *sums.entry(function.to_owned()).or_default() += sign * seconds.parse::<f64>().unwrap();
+        }
+    }
+    let longer = sums.into_iter().filter(|it| it.1 > SAME);
+    let amount = |seconds, line| Amount { line, seconds, margin: 0.0 };
+    longer.map(|(name, seconds)| (name.clone(), amount(seconds, line(&name)))).collect()
+}
+
+/// Returns the functions that Dwell names for the cause that is computing at rank 1, if there is one.
+fn named(findings: &Value) -> Option<BTreeMap<String, Amount>> {
+    let causes = findings["causes"].as_array().unwrap();
+    let is_late = |it: &&Value| {
+        it["what"] == "computing"
+            && it["processes"][0]["who"].as_str().is_some_and(|it| it.ends_with(['1', '2']))
+    };
+    let cause = causes.iter().find(is_late)?;
+    let parts = cause["sampled"]["parts"].as_array()?.iter();
+    let number = |part: &Value, name: &str| part[name].as_f64().unwrap_or(0.0);
+    let part = |it: &Value| {
+        let amount = Amount {
+            line: it["line"].as_u64().unwrap_or(0),
+            seconds: number(it, "seconds"),
+            margin: number(it, "margin_seconds"),
+        };
+        (it["function"].as_str().unwrap().to_owned(), amount)
+    };
+    Some(parts.map(part).collect())
+}
+
+fn recorded(build: &Build, lab: &Lab, words: &[&str]) -> (String, Value) {
+    let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
+    let run = build.measured(lab, &words);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    analysed(lab, &lab.experiment());
+    let findings = fs::read(lab.experiment().join("findings.json")).unwrap();
+    (run.stdout, serde_json::from_slice(&findings).unwrap())
+}
+
+/// Tries each mode of each build `rounds` times. What is named must be true. Returns the number of amounts that are inside
+/// their margins, and of all.
+fn tried(rounds: u32) -> (u32, u32) {
+    let lab = Lab::bare();
+    let (mut inside, mut all) = (0, 0);
+    for (build, source, modes) in builds(&lab) {
+        for mode in modes.iter().cycle().take(modes.len() * rounds as usize) {
+            let (printed, findings) = recorded(&build, &lab, &[mode]);
+            let truth = excess(source, &printed);
+            // Another program may have taken the core of rank 0.
+            let Some(named) = named(&findings) else { continue };
+            let first = named.iter().max_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds));
+            let greatest = truth.iter().max_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds));
+            let about = format!("{source} {mode}: {named:?}, {truth:?}");
+            assert_eq!(first.map(|it| it.0), greatest.map(|it| it.0), "{about}");
+            for (function, found) in &named {
+                let Some(truth) = truth.get(function) else { panic!("{about}") };
+                assert!(found.line.abs_diff(truth.line) <= 1, "{about}");
+                let good = (found.seconds - truth.seconds).abs() <= found.margin;
+                eprintln!("{about} {}", if good { "inside" } else { "outside" });
+                inside += u32::from(good);
+                all += 1;
+            }
+        }
+    }
+    (inside, all)
+}
+
+#[test]
+fn functions_that_take_longer_are_named() {
+    let rounds = env::var("DWELL_ROUNDS").ok().and_then(|it| it.parse().ok());
+    let (inside, all) = tried(rounds.unwrap_or(1));
+    // Of seven amounts at 95 %, fewer than four are inside in one of 5,000 trials.
+    let least = if all < 50 { 0.5 } else { 0.92 };
+    assert!(f64::from(inside) >= least * f64::from(all), "{inside} of {all}");
+}
+
+/// A program with a period of its own is not shown as one half of it.
+#[test]
+fn periods_of_the_program_are_not_taken_for_the_whole() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let program = mpi.compile(&lab, "tests/programs/samples_truth.c", &["-O1", "-g"]);
+    let build = Build::Mpi(mpi, program);
+    for period in ["4", "8", "10"] {
+        let (_, findings) = recorded(&build, &lab, &["period", period]);
+        let named = named(&findings).expect("rank 1 is late");
+        let seconds = |name: &str| named.get(name).map_or(0.0, |it| it.seconds);
+        let share = seconds("relax") / (seconds("relax") + seconds("flux"));
+        eprintln!("period of {period} ms: {:.1} %", share * 100.0);
+        // A program that is locked to the ticks of the system stays off by up to 12 points.
+        assert!((share - 0.5).abs() <= 0.16, "{period} ms: {share} of {named:?}");
+    }
+}

@@ -1,0 +1,231 @@
+/* Two processes that wait for each other, and know how much processor time each of their functions took.
+ *
+ *   samples_truth MODE
+ *
+ * Compile with -DSHMEM for OpenSHMEM, with -DFENCES for one-sided MPI, and with neither for messages. Rank 1 is late, because
+ * of one or two functions:
+ *
+ *   relax     one function takes longer
+ *   both      one takes 12 ms longer in each round, and another 6 ms
+ *   callers   a function that two others call, of which only one calls it more often
+ *   inlined   a function that the compiler puts into another
+ *   copies    a function of the C library, in pack
+ *   faults    pages that are touched for the first time
+ *   sleeps    nothing takes longer, but rank 1 sleeps
+ *   balanced  nobody is late
+ *   period MS one round, in which rank 1 computes in relax and flux in turn, each for half of this period
+ *
+ * Each process prints the seconds of each function that it called. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#ifdef SHMEM
+#include <shmem.h>
+#else
+#include <mpi.h>
+#endif
+
+enum { ROUNDS = 40, BYTES = 1 << 18, PAGES = 4 << 20 };
+
+#define KEPT __attribute__((noinline))
+
+static volatile double sink;
+static double values[512];
+static char from[BYTES], to[BYTES];
+
+static double cpu(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec + time.tv_nsec * 1e-9;
+}
+
+/* Time from now on, in milliseconds. */
+static double in(double milliseconds) { return cpu() + milliseconds / 1e3; }
+
+KEPT static void relax(double end)
+{
+    double x = 0;
+    while (cpu() < end)
+        for (int i = 1; i < 500; i++)
+            x += values[i] * 0.5; /* relax */
+    sink = x;
+}
+
+KEPT static void flux(double end)
+{
+    double x = 1;
+    while (cpu() < end)
+        for (int i = 1; i < 500; i++)
+            x += values[i] * 0.7; /* flux */
+    sink = x;
+}
+
+KEPT static void smooth(double end)
+{
+    double x = 2;
+    while (cpu() < end)
+        for (int i = 1; i < 500; i++)
+            x += values[i] * 0.9; /* smooth */
+    sink = x;
+}
+
+KEPT static void first(double milliseconds)
+{
+    smooth(in(milliseconds));
+    sink += 1;
+}
+
+KEPT static void second(double milliseconds)
+{
+    smooth(in(milliseconds));
+    sink += 2;
+}
+
+static inline __attribute__((always_inline)) double stencil(double x)
+{
+    for (int i = 1; i < 500; i++)
+        x += values[i - 1] * values[i]; /* stencil */
+    return x;
+}
+
+KEPT static void solve(double end)
+{
+    double x = 3;
+    while (cpu() < end)
+        x = stencil(x);
+    sink = x;
+}
+
+KEPT static void pack(double end)
+{
+    while (cpu() < end)
+        for (int i = 0; i < 8; i++) {
+            memcpy(to, from, BYTES); /* pack */
+            sink += to[i];
+        }
+}
+
+KEPT static void touch(double end)
+{
+    while (cpu() < end) {
+        char *pages = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (long i = 0; i < PAGES; i += 4096)
+            pages[i] = 1; /* touch */
+        munmap(pages, PAGES);
+        sink += 1;
+    }
+}
+
+static int rank;
+static double spent[8];
+static const char *const names[] = {"relax", "flux", "smooth", "stencil", "pack", "touch"};
+
+#define TIMED(number, call)                                                                                            \
+    do {                                                                                                               \
+        double before = cpu();                                                                                         \
+        call;                                                                                                          \
+        spent[number] += cpu() - before;                                                                               \
+    } while (0)
+
+static int is_late(const char *mode, const char *asked) { return rank == 1 && !strcmp(mode, asked); }
+
+static void compute(const char *mode)
+{
+    TIMED(0, relax(in(is_late(mode, "relax") ? 30 : is_late(mode, "both") ? 22 : 10)));
+    TIMED(1, flux(in(is_late(mode, "both") ? 11 : 5)));
+    if (!strcmp(mode, "callers")) {
+        TIMED(2, first(4));
+        TIMED(2, second(rank == 1 ? 24 : 4));
+    }
+    if (!strcmp(mode, "inlined"))
+        TIMED(3, solve(in(rank == 1 ? 24 : 4)));
+    if (is_late(mode, "copies"))
+        TIMED(4, pack(in(20)));
+    if (is_late(mode, "faults"))
+        TIMED(5, touch(in(20)));
+    if (is_late(mode, "sleeps"))
+        nanosleep(&(struct timespec){0, 20 * 1000 * 1000}, NULL);
+}
+
+static void in_turn(double milliseconds)
+{
+    double time = cpu();
+    for (int i = 0; i < 2500 / milliseconds; i++) {
+        double before = cpu();
+        relax(time + milliseconds / 2e3);
+        spent[0] += cpu() - before;
+        TIMED(1, flux(time + milliseconds / 1e3));
+        time += milliseconds / 1e3;
+    }
+}
+
+#ifdef SHMEM
+static void begin(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    shmem_init();
+    rank = shmem_my_pe();
+}
+static void meet(void) { shmem_barrier_all(); }
+static void end(void) { shmem_finalize(); }
+#else
+#ifdef FENCES
+static MPI_Win window;
+static long word;
+static void meet(void) { MPI_Win_fence(0, window); }
+#else
+static void meet(void)
+{
+    int mine = rank, its;
+    if (rank == 0) {
+        MPI_Recv(&its, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&mine, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    } else {
+        MPI_Send(&mine, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        MPI_Recv(&its, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+#endif
+static void begin(int *argc, char ***argv)
+{
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+#ifdef FENCES
+    MPI_Win_create(&word, sizeof word, sizeof word, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+#endif
+    meet();
+}
+static void end(void)
+{
+#ifdef FENCES
+    MPI_Win_free(&window);
+#endif
+    MPI_Finalize();
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "relax";
+    begin(&argc, &argv);
+    if (!strcmp(mode, "period")) {
+        if (rank == 1)
+            in_turn(argc > 2 ? atof(argv[2]) : 10);
+        meet();
+    } else {
+        for (int i = 0; i < ROUNDS; i++) {
+            compute(mode);
+            meet();
+        }
+    }
+    for (int i = 0; i < 6; i++)
+        if (spent[i] > 0)
+            printf("%d %s %.6f\n", rank, names[i], spent[i]);
+    fflush(stdout);
+    end();
+    return 0;
+}
