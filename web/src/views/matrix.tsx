@@ -200,7 +200,7 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
             <p class="pane-line" aria-busy="true">Waits of all kinds are being read: {percent(index.done)}. Until then there are waits for progress only.</p>
           )}
           {measure === "wait" && matrix.waits === "progress" && index.state === "missing" && (
-            <p class="pane-line"><span>These are waits for the progress of one-sided operations only: others are in the index of the timeline, which this run does not have. <code>dwell timeline</code> makes it.</span></p>
+            <p class="pane-line"><span>Only waits for progress are shown. <code>dwell timeline</code> builds the timeline, which has all.</span></p>
           )}
           {cells.size === 0 && !beside ? (
             <p class="empty">{found ? "It is not known for whom these calls waited." : measure === "wait" ? "No process waited for another." : "Nothing was communicated."}{" "}

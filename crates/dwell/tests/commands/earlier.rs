@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::support::{dwell, path, text};
+use crate::support::{copy, dwell, path, text};
 
 /// A copy of a run of `tests/data/earlier`.
 fn earlier(name: &str) -> (TempDir, PathBuf) {
@@ -15,19 +15,6 @@ fn earlier(name: &str) -> (TempDir, PathBuf) {
     let to = folder.path().join("run");
     copy(&from, &to);
     (folder, to)
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let to = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &to);
-        } else {
-            fs::copy(&path, &to).unwrap();
-        }
-    }
 }
 
 /// Runs a command that must succeed, and returns what it prints.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dwell_report::findings::Findings;
 use serde_json::Value;
 
-use crate::support::{dwell, path, text};
+use crate::support::{copy, dwell, path, text};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -86,18 +86,6 @@ fn is_a(kind: &Value, value: &Value) -> bool {
         "array" => value.is_array(),
         "object" => value.is_object(),
         other => panic!("unknown type {other}"),
-    }
-}
-
-/// Copies the files of a directory, and of the directories in it.
-pub(crate) fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let (from, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
-        match from.is_dir() {
-            true => copy(&from, &to),
-            false => drop(fs::copy(&from, &to).unwrap()),
-        }
     }
 }
 

@@ -12,9 +12,8 @@ use dwell_model::waits::Wait;
 use dwell_report::findings::{Entry, Finding, Findings, Named};
 use serde_json::{Value, json};
 
-use crate::findings::copy;
 use crate::mcp::Assistant;
-use crate::support::{self, path, text};
+use crate::support::{self, copy, path, text};
 
 /// Runs a command with very long lines, so that none is broken, and returns what it prints.
 fn said(args: &[&str]) -> String {

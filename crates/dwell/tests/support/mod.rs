@@ -24,6 +24,18 @@ pub(crate) fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
+/// Copies the files of a directory, and of the directories in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (from, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
+        match from.is_dir() {
+            true => copy(&from, &to),
+            false => drop(std::fs::copy(&from, &to).unwrap()),
+        }
+    }
+}
+
 /// Compares a text with the golden file of that name. `DWELL_UPDATE_GOLDEN=1` writes it anew; look at the difference
 /// before committing it.
 pub(crate) fn golden(name: &str, actual: &str) {

@@ -24,7 +24,7 @@ use otf2::Archive;
 use otf2::write::{ArchiveWriter, Options};
 
 use super::Home;
-use crate::support;
+use crate::support::{self, copy};
 
 /// A command, what it is asked on standard input, and where its files are.
 struct Question {
@@ -115,17 +115,6 @@ struct Subject {
     home: Home,
     questions: &'static [Question],
     answers: Vec<Answer>,
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
-        let (path, to) = (entry.path(), to.join(entry.file_name()));
-        match path.is_dir() {
-            true => copy(&path, &to),
-            false => drop(fs::copy(&path, &to).unwrap()),
-        }
-    }
 }
 
 /// Returns the files at a path by their names, without archives' ids, which are new in every one.

@@ -8,9 +8,9 @@ use otf2::{Archive, Event};
 use serde_json::Value;
 
 use super::tables::query;
-use super::{analyzed, copy, export, python, synthetic};
+use super::{analyzed, export, python, synthetic};
 use crate::needs;
-use crate::support::{dwell, path, text};
+use crate::support::{copy, dwell, path, text};
 
 /// Number of calls and of events of each location. Fails if enters and leaves are not balanced, or times lie outside of the span.
 fn balanced(directory: &Path, span: std::ops::RangeInclusive<u64>) -> BTreeMap<u64, (u64, u64)> {

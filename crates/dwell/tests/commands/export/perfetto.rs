@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{analyzed, copy, export, python, script, synthetic};
+use super::{analyzed, export, python, script, synthetic};
 use crate::needs;
-use crate::support::{command, dwell, path, text};
+use crate::support::{command, copy, dwell, path, text};
 
 /// Reads a trace of Perfetto, or returns `None` if nothing can.
 fn read(file: &Path) -> Option<Value> {

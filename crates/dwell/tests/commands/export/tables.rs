@@ -6,8 +6,8 @@ use std::path::Path;
 use dwell_export::TABLES;
 use serde_json::{Value, json};
 
-use super::{analyzed, copy, export, python, script, synthetic};
-use crate::support::{command, dwell, path, text};
+use super::{analyzed, export, python, script, synthetic};
+use crate::support::{command, copy, dwell, path, text};
 
 /// Reads all tables in a directory with four readers, and requires that they agree.
 fn read(directory: &Path) -> Option<Value> {
