@@ -260,8 +260,8 @@ pub(crate) struct Thread {
     clock: Clock,
     /// Time of the last event.
     time: u64,
-    /// Processor time at the end of the last interval of the timer.
-    sampled_at: u64,
+    /// Processor time and time at the end of the last interval of the timer.
+    sampled_at: (u64, u64),
     depth: usize,
     flags: Flags,
     /// Time at which a window of recording begins or ends next.

@@ -46,7 +46,7 @@ use crate::word::{Seen, Word};
 const FREE: u64 = 5_000;
 /// Processor time between two calls that is no computing if the thread was off its core for most of the time: going to
 /// sleep and waking up takes some. A single gap with more than this ends the region.
-const SLEPT: u64 = 100_000;
+pub(super) const SLEPT: u64 = 100_000;
 /// Time between two calls that ends the region, whatever the thread did: who comes back so rarely does not poll. A thread
 /// that has lost its core comes back sooner.
 pub(super) const APART: u64 = 20_000_000;

@@ -125,7 +125,7 @@ impl Location {
             stack: Stack::default(),
             clock: process.clock,
             time: 0,
-            sampled_at: 0,
+            sampled_at: (0, 0),
             depth: 0,
             flags: Flags {
                 unwinds: process.unwind > 0,
@@ -195,7 +195,7 @@ impl Location {
             thread.leave_all();
         }
         thread.readings.hand_over();
-        thread.sampled_at = 0;
+        thread.sampled_at = (0, 0);
         let process = thread.process;
         thread.release();
         // SAFETY: it was taken from that list, and its thread, which ends, has released it.

@@ -6,7 +6,7 @@ use otf2::event::CallingContextSample;
 use otf2::id::{CallingContextRef, InterruptGeneratorRef};
 use otf2::{Attribute, AttributeValue};
 
-use super::aggregate_polls::{APART, processor_time};
+use super::aggregate_polls::{APART, SLEPT, processor_time};
 use super::{Busy, Flags, Location, NOT_RECORDED, Thread};
 use crate::entry::{self, words};
 use crate::process;
@@ -64,26 +64,25 @@ impl Thread {
     #[cold]
     fn sample_here(&mut self, place: Option<Place>) {
         let (Some(rules), Some(place)) = (&self.process.rules, place) else { return };
-        let now = processor_time();
+        let now = (processor_time(), self.clock.now());
         let before = std::mem::replace(&mut self.sampled_at, now);
-        let spent = now.saturating_sub(before);
-        let Flags { muted, off, .. } = self.flags;
+        let spent = now.0.saturating_sub(before.0);
+        let Flags { muted, off, unsettled, .. } = self.flags;
         // The first interval began before the thread was recorded.
-        if before == 0
-            || self.layers != 0
-            || muted
-            || off
-            || self.unframed.is_some()
-            || entry::is_quiet()
-        {
+        if before.0 == 0 || muted || off || self.unframed.is_some() || entry::is_quiet() {
             return;
         }
-        if self.flags.unsettled {
-            // A loop that polls continues if its call is made again soon.
-            if self.clock.now().saturating_sub(self.time) < APART {
+        if unsettled {
+            // A loop that polls continues if its call is made again soon, unless the thread computes meanwhile. Until it is
+            // over its layer has an open call.
+            let computed = spent.saturating_sub(self.time.saturating_sub(before.1));
+            if computed <= SLEPT && now.1.saturating_sub(self.time) < APART {
                 return;
             }
             self.settle();
+        }
+        if self.layers != 0 {
+            return;
         }
         let mut addresses = [0; DEPTH];
         // Tables and names are looked up for the instruction before an address, as for calls.
