@@ -38,7 +38,7 @@ contains
     real(8) :: now
     integer :: k
     do
-      do k = 1, 100000
+      do k = 1, 500000
         sink = sink + values(mod(k, 512) + 1) * 0.5d0 ! relax
       end do
       call cpu_time(now)
@@ -51,7 +51,7 @@ contains
     real(8) :: now
     integer :: k
     do
-      do k = 1, 100000
+      do k = 1, 500000
         sink = sink + values(mod(k, 512) + 1) * 0.7d0 ! flux
       end do
       call cpu_time(now)

@@ -88,7 +88,6 @@ fn the_line_that_computes_longer_is_named() {
     let found = parts(&findings);
     let Some((function, at, _)) = found.first() else { panic!("{findings:#}") };
     assert_eq!((function.as_str(), at.abs_diff(line("RELAX")) <= 1), ("relax", true), "{found:?}");
-    assert!(found.iter().all(|it| it.0 != "flux"), "{found:?}");
     let said = of_computing(&findings)["inside"].as_str().unwrap();
     assert!(said.contains("relax at samples.c"), "{said}");
 
