@@ -15,7 +15,10 @@ pub(crate) fn resolve(directory: &Path) {
         Ok(resolved) => resolved,
         Err(error) => return note!("call sites cannot be resolved: {error}"),
     };
-    for missing in resolved.incomplete.iter().chain(&resolved.unresolved) {
+    // What samples find in the code of the kernel that every process has belongs to no file.
+    let has_file = |module: &str| !module.starts_with("linux-vdso");
+    let missing = resolved.incomplete.iter().chain(&resolved.unresolved);
+    for missing in missing.filter(|it| has_file(&it.module)) {
         let sites = if missing.sites == 1 { "call site" } else { "call sites" };
         note!("{}: {} {sites}: {}", visible(&missing.module), missing.sites, missing.reason);
     }

@@ -77,11 +77,15 @@ impl Cause {
         let off = off.min(whole);
         let off = (off > whole / 4.0)
             .then(|| format!("{} of the {}{kind} are not on a core", seconds(off), seconds(whole)));
+        let is_rough = off.is_some() && self.counters.is_none();
         let mut said: Vec<String> = Vec::new();
         match sampled.parts.first() {
-            Some(first) if first.margin_seconds > ROUGH * whole => {
+            // Without a core of its own, a thread has most intervals of its timer ended by calls, which hides the beginnings of
+            // stretches.
+            Some(first) if first.margin_seconds > ROUGH * whole || is_rough => {
                 let samples = super::words::counted(first.samples, "sample", "samples");
-                said.push(format!("most of it in {} ({samples})", first.place()));
+                let there = if is_rough { "on a core, most of it" } else { "most of it" };
+                said.push(format!("{there} in {} ({samples})", first.place()));
             }
             Some(first) => {
                 let (part, whole) = (seconds(first.seconds), seconds(whole));
