@@ -268,6 +268,13 @@ fn take_rulings(bytes: &mut &[u8]) -> Option<Vec<Ruling>> {
     (0..count).map(|_| format::take_ruling(bytes)).collect()
 }
 
+/// Number of bytes that are read at once from the end of a sequence of blocks: a block and its last number.
+const NEAR: usize = block::SIZE + 64;
+
+/// Number of bytes of the shortest segment with a path of its own, and of a usual edge. They only reserve memory.
+const LEAST_SEGMENT: usize = 5;
+const USUAL_EDGE: usize = 9;
+
 /// A sequence of blocks, which is read from its end.
 #[derive(Clone, Debug)]
 struct Stream {
@@ -302,19 +309,49 @@ impl Stream {
 
     /// Returns the numbers of the last block, and forgets that block.
     fn last(&mut self) -> Result<Option<Vec<u8>>, LogError> {
+        let mut all = Vec::new();
+        let found = self.with_last(|numbers| all.extend_from_slice(numbers))?;
+        Ok(found.map(|()| all))
+    }
+
+    /// Passes the numbers of the last block to a function, and forgets that block. Returns `None` if there is none.
+    fn with_last<R>(&mut self, with: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, LogError> {
         if self.begin == self.end {
             return Ok(None);
         }
         let io = |error| LogError::Io(self.group.path.clone(), error);
         let damaged = |reason| self.group.damaged(self.end, reason);
-        let (begin, length, sum) = self.tail()?;
-        let mut numbers = vec![0; length as usize];
-        self.group.file.read_exact_at(&mut numbers, begin).map_err(io)?;
-        if crc32fast::hash(&numbers) != sum {
+        // Few blocks are longer than this, so that one read is enough.
+        let mut near = [0; NEAR];
+        let room = self.end - self.begin;
+        let read = room.min(NEAR as u64) as usize;
+        let near = near.get_mut(..read).unwrap_or_default();
+        self.group.file.read_exact_at(near, self.end - read as u64).map_err(io)?;
+        let Some((rest, tail)) = near.split_last_chunk() else {
+            return Err(damaged("a block is too short"));
+        };
+        let (length, sum) = block::tail(*tail);
+        let room = room - block::TAIL as u64;
+        if u64::from(length) > room {
+            return Err(damaged("a block is longer than its section"));
+        }
+        let begin = self.begin + room - u64::from(length);
+        let long;
+        let numbers = match rest.len().checked_sub(length as usize) {
+            Some(at) => rest.get(at..).unwrap_or_default(),
+            None => {
+                let mut numbers = vec![0; length as usize];
+                self.group.file.read_exact_at(&mut numbers, begin).map_err(io)?;
+                long = numbers;
+                &long
+            }
+        };
+        if crc32fast::hash(numbers) != sum {
             return Err(damaged("the checksum of a block is wrong"));
         }
+        let result = with(numbers);
         self.end = begin;
-        Ok(Some(numbers))
+        Ok(Some(result))
     }
 
     /// Reads the only block of a section.
@@ -367,6 +404,7 @@ impl LocationLog {
         let paths = Arc::clone(&self.paths);
         move |bytes, list| {
             let mut time = take(bytes)?;
+            list.reserve(bytes.len() / LEAST_SEGMENT);
             // The path of the last segment, and the path that followed each path last.
             let (mut previous, mut followers) = (0, vec![usize::MAX; paths.len()]);
             while !bytes.is_empty() {
@@ -484,6 +522,11 @@ impl LocationLog {
 
     /// Returns the waits of others for the location, those that ended last first.
     pub fn releases(&self) -> impl Iterator<Item = Result<Piece, LogError>> + Send + use<> {
+        self.release_records()
+    }
+
+    /// Returns releases as [`Self::releases`] does. [`Records::pass`] goes by their end.
+    pub fn release_records(&self) -> impl Records<Piece> + use<> {
         self.edges(Side::Culprit, &self.releases)
     }
 
@@ -496,6 +539,7 @@ impl LocationLog {
         };
         Backwards::new(stream.clone(), first, move |bytes, list| {
             let mut before = Time::BEGIN;
+            list.reserve(bytes.len() / USUAL_EDGE);
             while !bytes.is_empty() {
                 let (edge, ruling) = format::take_edge(bytes, (at, side), before, &rulings)?;
                 before = edge.to;
@@ -576,6 +620,13 @@ pub trait Records<T>: Iterator<Item = Result<T, LogError>> + Send {
     /// Says that records of this time or a later one are not needed. Blocks that have no others are not decoded, so that
     /// their records do not come; those of other blocks may come.
     fn pass(&mut self, from: Time);
+
+    /// Adds the records of the last block that is left to an empty list, the first one first. Returns `false` if there is
+    /// none.
+    ///
+    /// # Errors
+    /// Returns an error if the block is damaged. There are no more records then.
+    fn refill(&mut self, list: &mut Vec<T>) -> Result<bool, LogError>;
 }
 
 /// Records of a stream.
@@ -601,18 +652,23 @@ where
     }
 
     fn fill(&mut self) -> Result<bool, LogError> {
+        let Self { stream, first, read, list, limit } = self;
         loop {
-            let end = self.stream.end;
-            let Some(numbers) = self.stream.last()? else { return Ok(false) };
-            if self.limit < Time::END && (self.first)(&numbers).is_some_and(|it| it >= self.limit) {
-                continue;
-            }
-            return match (self.read)(&mut numbers.as_slice(), &mut self.list) {
-                Some(()) => Ok(true),
-                None => {
-                    Err(self.stream.group.damaged(end, "a block has numbers that make no sense"))
+            let end = stream.end;
+            let read = stream.with_last(|mut numbers| {
+                let is_late = *limit < Time::END && first(numbers).is_some_and(|it| it >= *limit);
+                if is_late { Some(false) } else { read(&mut numbers, list).map(|()| true) }
+            })?;
+            match read {
+                None => return Ok(false),
+                Some(Some(true)) => return Ok(true),
+                Some(Some(false)) => {}
+                Some(None) => {
+                    return Err(stream
+                        .group
+                        .damaged(end, "a block has numbers that make no sense"));
                 }
-            };
+            }
         }
     }
 }
@@ -625,6 +681,21 @@ where
 {
     fn pass(&mut self, from: Time) {
         self.limit = from;
+    }
+
+    fn refill(&mut self, list: &mut Vec<T>) -> Result<bool, LogError> {
+        // The caller's list is filled in place, so that there is one buffer and not two.
+        std::mem::swap(list, &mut self.list);
+        let mut filled = Ok(true);
+        while self.list.is_empty() && matches!(filled, Ok(true)) {
+            filled = self.fill();
+        }
+        if filled.is_err() {
+            self.stream.end = self.stream.begin;
+            self.list.clear();
+        }
+        std::mem::swap(list, &mut self.list);
+        filled
     }
 }
 

@@ -108,6 +108,11 @@ mod tests {
 
     impl<T: Send> Records<T> for Listed<T> {
         fn pass(&mut self, _: Time) {}
+
+        fn refill(&mut self, list: &mut Vec<T>) -> Result<bool, LogError> {
+            list.extend(self.0.by_ref().rev());
+            Ok(!list.is_empty())
+        }
     }
 
     /// Returns a location with waits, by culprit, end and lower bound, and with segments, by begin, end and path.

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use dwell_log::piece::Piece;
-use dwell_log::read::{LocationLog, LogError, Segment};
+use dwell_log::read::{LocationLog, LogError, Records, Segment};
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::time::Time;
 
@@ -67,10 +67,31 @@ impl Profile {
     }
 }
 
-type Records<T> = Box<dyn Iterator<Item = Result<T, LogError>> + Send>;
+/// Number of waits that are read at once to find the last synchronisation.
+const NEAR: usize = 16;
+
+/// Records of a location, the last first, of which one block is in memory.
+struct Reader<T> {
+    list: Vec<T>,
+    blocks: Box<dyn Records<T>>,
+}
+
+impl<T> Reader<T> {
+    fn new(blocks: impl Records<T> + 'static) -> Self {
+        Self { list: Vec::new(), blocks: Box::new(blocks) }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<Option<T>, LogError> {
+        if self.list.is_empty() && !self.blocks.refill(&mut self.list)? {
+            return Ok(None);
+        }
+        Ok(self.list.pop())
+    }
+}
 
 /// Waits and releases of the first thread of a process, for its other threads.
-struct FirstThread([(Records<Piece>, VecDeque<Piece>); 2]);
+struct FirstThread([(Reader<Piece>, VecDeque<Piece>); 2]);
 
 impl FirstThread {
     /// Returns the end of the last wait or release before a time for which `counts` holds, if it is among the last
@@ -84,7 +105,7 @@ impl FirstThread {
         for (records, known) in &mut self.0 {
             while known.pop_front_if(|it| it.to > from).is_some() {}
             while known.len() < MOST_STRETCHES
-                && let Some(piece) = records.next().transpose()?
+                && let Some(piece) = records.next()?
             {
                 known.extend((piece.to <= from).then_some(piece));
             }
@@ -102,26 +123,55 @@ pub(crate) struct History {
     /// First event of the location.
     first: Time,
     pub(crate) paths: KnownPaths,
-    segments: Records<Segment>,
+    segments: Reader<Segment>,
     /// Stretches that have been read, the last first.
     stretches: VecDeque<Stretch>,
     /// Earlier stretches of computing whose call before is not known yet, the last first, and the call after them.
     computing: Vec<Stretch>,
     after: Path,
-    waits: Records<Piece>,
-    releases: Records<Piece>,
+    waits: Reader<Piece>,
+    releases: Reader<Piece>,
     /// Waits and releases that are not settled and have been read, the last first.
     pub(crate) own: VecDeque<Waiting>,
     pub(crate) released: VecDeque<Piece>,
     /// Time of computing so far, by activity.
-    computed: HashMap<Activity, u64, Mixed>,
+    computed: Computed,
     /// Memory for begins and ends of waits.
     spans: Vec<(Time, Time)>,
 }
 
-/// Adds a stretch to the time of its activity.
-fn count(computed: &mut HashMap<Activity, u64, Mixed>, it: &Stretch) {
-    *computed.entry(it.activity).or_default() += it.end.since(it.begin).0;
+/// Sums of time by activity.
+#[derive(Debug, Default)]
+struct Computed {
+    list: Vec<(Activity, u64)>,
+    places: HashMap<Activity, usize, Mixed>,
+    /// Place of the activity that came next when the last one was new. Loops repeat activities in the same order.
+    next: usize,
+}
+
+impl Computed {
+    /// Adds a stretch to the time of its activity.
+    #[inline]
+    fn add(&mut self, it: &Stretch) {
+        let time = it.end.since(it.begin).0;
+        match self.list.get_mut(self.next) {
+            Some(sum) if sum.0 == it.activity => {
+                sum.1 += time;
+                self.next += 1;
+            }
+            _ => self.look_up(it.activity, time),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, activity: Activity, time: u64) {
+        let place = *self.places.entry(activity).or_insert(self.list.len());
+        match self.list.get_mut(place) {
+            Some(sum) => sum.1 += time,
+            None => self.list.push((activity, time)),
+        }
+        self.next = place + 1;
+    }
 }
 
 impl std::fmt::Debug for History {
@@ -137,23 +187,24 @@ impl History {
         first: Time,
         paths: KnownPaths,
     ) -> Self {
-        let both = |log: &LocationLog| -> [(Records<Piece>, VecDeque<Piece>); 2] {
-            [(Box::new(log.waits()), VecDeque::new()), (Box::new(log.releases()), VecDeque::new())]
+        let both = |log: &LocationLog| {
+            let (waits, releases) = (log.wait_records(), log.release_records());
+            [(Reader::new(waits), VecDeque::new()), (Reader::new(releases), VecDeque::new())]
         };
         Self {
             number: log.number(),
             first_thread: first_thread.map(|log| FirstThread(both(log))),
             first,
             paths,
-            segments: Box::new(log.segments()),
+            segments: Reader::new(log.segment_records()),
             stretches: VecDeque::new(),
             computing: Vec::new(),
             after: Path::TOP,
-            waits: Box::new(log.waits()),
-            releases: Box::new(log.releases()),
+            waits: Reader::new(log.wait_records()),
+            releases: Reader::new(log.release_records()),
             own: VecDeque::new(),
             released: VecDeque::new(),
-            computed: HashMap::default(),
+            computed: Computed::default(),
             spans: Vec::new(),
         }
     }
@@ -161,7 +212,7 @@ impl History {
     /// Reads waits until one ends at or before a time.
     pub(crate) fn read_waits(&mut self, until: Time) -> Result<(), LogError> {
         while self.own.back().is_none_or(|it| it.piece.to > until) {
-            let Some(piece) = self.waits.next().transpose()? else { break };
+            let Some(piece) = self.waits.next()? else { break };
             self.own.push_back(Waiting { piece, passed: Costs::default() });
         }
         Ok(())
@@ -170,7 +221,7 @@ impl History {
     /// Reads releases until one is at or before a time.
     pub(crate) fn read_releases(&mut self, until: Time) -> Result<(), LogError> {
         while self.released.back().is_none_or(|it| it.to > until) {
-            let Some(piece) = self.releases.next().transpose()? else { break };
+            let Some(piece) = self.releases.next()? else { break };
             self.released.push_back(piece);
         }
         Ok(())
@@ -184,7 +235,7 @@ impl History {
     /// Reads further stretches. Returns `false` if there are none.
     fn read_more(&mut self) -> Result<bool, LogError> {
         loop {
-            let segment = self.segments.next().transpose()?;
+            let segment = self.segments.next()?;
             let call = segment.filter(|it| self.paths.is_call(Path(it.path as u32)));
             match (segment, call) {
                 (Some(Segment { begin, end, path }), None) => {
@@ -192,7 +243,7 @@ impl History {
                     let activity = Activity { path, before: Path::TOP, after: self.after };
                     self.computing.push(Stretch { begin, end, activity });
                     if self.computing.len() >= MOST_COMPUTING {
-                        self.computing.iter().for_each(|it| count(&mut self.computed, it));
+                        self.computing.iter().for_each(|it| self.computed.add(it));
                         self.stretches.extend(self.computing.drain(..));
                         return Ok(true);
                     }
@@ -203,7 +254,7 @@ impl History {
                     let known = !self.computing.is_empty() || call.is_some();
                     for mut stretch in self.computing.drain(..) {
                         stretch.activity.before = before;
-                        count(&mut self.computed, &stretch);
+                        self.computed.add(&stretch);
                         self.stretches.push_back(stretch);
                     }
                     if let Some((Segment { begin, end, .. }, path)) = call.zip(path) {
@@ -244,7 +295,7 @@ impl History {
         while self.read_more()? {
             self.stretches.clear();
         }
-        let mut list: Vec<(Activity, u64)> = self.computed.into_iter().collect();
+        let mut list = self.computed.list;
         list.sort_unstable();
         Ok(list)
     }
@@ -273,12 +324,24 @@ impl History {
         counts: impl Fn(&Piece) -> bool + Copy,
     ) -> Result<Option<Time>, LogError> {
         let found = |it: &Self| {
-            let wait = it.own.iter().map(|it| &it.piece).find(|it| counts(it));
-            let release = it.released.iter().find(|it| counts(it));
-            wait.map(|it| it.to).max(release.map(|it| it.to))
+            let wait = it.own.iter().map(|it| &it.piece).find(|it| counts(it)).map(|it| it.to);
+            // Releases before that wait do not matter.
+            let mut later =
+                it.released.iter().take_while(|it| wait.is_none_or(|time| it.to > time));
+            wait.max(later.find(|it| counts(it)).map(|it| it.to))
         };
         // Records that were read for other reasons often have it.
         let mut last = found(self);
+        // It is rarely far away, and then no stretches need be read to find out how far back it may be.
+        let mut left = NEAR;
+        while last.is_none()
+            && left > 0
+            && let Some(piece) = self.waits.next()?
+        {
+            left -= 1;
+            last = counts(&piece).then_some(piece.to);
+            self.own.push_back(Waiting { piece, passed: Costs::default() });
+        }
         if last.is_none() {
             let bound = self.bounded(None, from, Time::BEGIN)?;
             self.read_waits(bound)?;

@@ -16,8 +16,14 @@ pub(crate) struct Origin {
 pub(crate) struct Costs(Vec<(Origin, u64)>);
 
 impl Costs {
-    pub(crate) fn one(origin: Origin, amount: u64) -> Self {
-        Self(vec![(origin, amount)])
+    /// Returns all costs.
+    pub(crate) fn list(&self) -> &[(Origin, u64)] {
+        &self.0
+    }
+
+    /// Forgets everything, and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
     }
 
     pub(crate) fn add(&mut self, origin: Origin, amount: u64) {

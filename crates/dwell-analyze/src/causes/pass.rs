@@ -17,7 +17,7 @@ use dwell_trace::world::World;
 use crate::causes::activity::{Activity, KnownPaths};
 use crate::causes::history::History;
 use crate::causes::queue::{PanicGuard, Queues};
-use crate::causes::walk::{CostMessage, Done, Scene, Walker};
+use crate::causes::walk::{CostMessage, Done, Scene, Walker, Workspace};
 use crate::engine::exchange::{Outboxes, outboxes};
 use crate::engine::location::Location;
 use crate::engine::message::Pools;
@@ -98,13 +98,14 @@ impl Part {
         }
         let mut out = Outgoing::new(router.sharding, router.pools);
         let (mut sent, mut messages) = (Vec::new(), Vec::new());
+        let mut workspace = Workspace::default();
         loop {
             while let Some(place) = self.ready.pop()
                 && self.failed.is_none()
             {
                 let Some(walker) = self.walkers.get_mut(place) else { continue };
-                self.failed =
-                    walker.go(scene, router.until, &mut |message| sent.push(message)).err();
+                let mut send = |message| sent.push(message);
+                self.failed = walker.go(scene, router.until, &mut workspace, &mut send).err();
                 for message in sent.drain(..) {
                     match router.part(message.culprit) {
                         Some(part) if part == me => self.receive(message),

@@ -4,8 +4,11 @@
 /// to the amount, unless all weights are 0. The remainder of rounding goes to the first weight above 0.
 pub(crate) fn share(amount: u64, weights: impl Iterator<Item = u64> + Clone, parts: &mut Vec<u64>) {
     let all: u128 = weights.clone().map(u128::from).sum();
-    let part = |weight: u64| {
-        (u128::from(amount) * u128::from(weight)).checked_div(all).unwrap_or(0) as u64
+    let narrow = u64::try_from(all).ok();
+    let part = |weight: u64| match narrow.zip(amount.checked_mul(weight)) {
+        // Division of 128 bits takes several times as long.
+        Some((all, product)) => product.checked_div(all).unwrap_or(0),
+        None => (u128::from(amount) * u128::from(weight)).checked_div(all).unwrap_or(0) as u64,
     };
     parts.clear();
     parts.extend(weights.clone().map(part));

@@ -94,7 +94,22 @@ pub(crate) struct Walker {
     /// Memory for what the location did, and for parts of costs.
     profile: Profile,
     parts: (Vec<u64>, Vec<u64>),
+    /// Memory for lists of messages.
+    spare: Vec<Vec<CostMessage>>,
 }
+
+/// Memory that a worker uses for one location after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    pieces: Vec<Piece>,
+    begins: Vec<Time>,
+    theirs: HashMap<Signature, u64, Mixed>,
+    direct: Costs,
+    passed: Costs,
+}
+
+/// Greatest number of empty lists that a location keeps.
+const MOST_SPARE: usize = 4;
 
 impl Walker {
     pub(crate) fn new(history: History) -> Self {
@@ -107,13 +122,16 @@ impl Walker {
             next: Time::END,
             profile: Profile::default(),
             parts: Default::default(),
+            spare: Vec::new(),
         }
     }
 
     /// Takes a message. Returns `true` if it was the last that was missing.
     pub(crate) fn receive(&mut self, message: CostMessage) -> bool {
         let is_needed = self.missing > 0 && message.key.to == self.next;
-        self.received.entry(message.key.to).or_default().push(message);
+        let spare = &mut self.spare;
+        let list = self.received.entry(message.key.to);
+        list.or_insert_with(|| spare.pop().unwrap_or_default()).push(message);
         self.missing -= usize::from(is_needed);
         is_needed && self.missing == 0
     }
@@ -139,6 +157,7 @@ impl Walker {
         &mut self,
         scene: Scene<'_>,
         until: Time,
+        workspace: &mut Workspace,
         send: &mut impl FnMut(CostMessage),
     ) -> Result<(), LogError> {
         loop {
@@ -150,7 +169,7 @@ impl Walker {
             // Costs that a release passes on go to waits that ended before it.
             if wait == Some(next) {
                 self.wait(scene)?.into_iter().for_each(&mut *send);
-            } else if !self.release(next)? {
+            } else if !self.release(next, workspace)? {
                 return Ok(());
             }
         }
@@ -201,24 +220,30 @@ impl Walker {
             };
             is_between || it.among.is_some() && it.among == among || has_both()
         };
-        let counts = |it: &Piece| it.to <= from && !is_of_interval(it.what) && is_common(it);
+        let counts = |it: &Piece| it.to <= from && is_common(it) && !is_of_interval(it.what);
         let last = self.history.last(from, counts)?;
         Ok(self.history.bounded(last, from, scene.begin)?.min(from))
     }
 
     /// Settles all releases at a time, which are the last that are left. Returns `false` if messages are missing.
-    fn release(&mut self, at: Time) -> Result<bool, LogError> {
+    fn release(&mut self, at: Time, workspace: &mut Workspace) -> Result<bool, LogError> {
         self.history.read_releases(Time(at.0.saturating_sub(1)))?;
-        let same = self.history.released.partition_point(|it| it.to >= at);
+        let released = &self.history.released;
+        let same = released.iter().position(|it| it.to < at).unwrap_or(released.len());
         let counts = |it: &&Piece| it.middle() > Duration::ZERO;
-        let needed = self.history.released.range(..same).filter(counts).count();
-        let known = self.received.get(&at).map_or(0, Vec::len);
+        let needed = released.iter().take(same).filter(counts).count();
+        let known = if needed == 0 { 0 } else { self.received.get(&at).map_or(0, Vec::len) };
         (self.missing, self.next) = (needed.saturating_sub(known), at);
         if self.missing > 0 {
             return Ok(false);
         }
-        let mut messages = self.received.remove(&at).unwrap_or_default();
-        let mut pieces: Vec<Piece> = self.history.released.drain(..same).collect();
+        let mut messages = match needed {
+            0 => Vec::new(),
+            _ => self.received.remove(&at).unwrap_or_default(),
+        };
+        let mut pieces = std::mem::take(&mut workspace.pieces);
+        pieces.clear();
+        pieces.extend(self.history.released.drain(..same));
         for piece in pieces.iter().filter(|it| it.high > it.low) {
             self.margin(piece)?;
         }
@@ -227,18 +252,26 @@ impl Walker {
         pieces.sort_unstable_by_key(Key::of);
         messages.sort_unstable_by_key(|it| it.key);
         // Waits in one collective are settled together, all others apart.
-        let mut together: BTreeMap<Quantity, Vec<(Piece, CostMessage)>> = BTreeMap::new();
-        for (piece, message) in pieces.into_iter().zip(messages) {
+        let mut kinds: Vec<Quantity> = Vec::new();
+        for (piece, message) in pieces.iter().zip(&messages) {
             if is_of_interval(piece.what) {
-                self.settle_interval(&piece, &message)?;
-            } else if piece.among.is_some() {
-                together.entry(piece.what).or_default().push((piece, message));
-            } else {
-                self.settle_stretch(at, &[(piece, message)])?;
+                self.settle_interval(piece, message)?;
+            } else if piece.among.is_none() {
+                self.settle_stretch(at, std::iter::once((piece, message)), workspace)?;
+            } else if !kinds.contains(&piece.what) {
+                kinds.push(piece.what);
             }
         }
-        for group in together.into_values() {
-            self.settle_stretch(at, &group)?;
+        kinds.sort_unstable();
+        for kind in kinds {
+            let group = pieces.iter().zip(&messages);
+            let group = group.filter(|(it, _)| it.what == kind && it.among.is_some());
+            self.settle_stretch(at, group, workspace)?;
+        }
+        workspace.pieces = pieces;
+        if messages.capacity() > 0 && self.spare.len() < MOST_SPARE {
+            messages.clear();
+            self.spare.push(messages);
         }
         self.history.forget(at);
         Ok(true)
@@ -266,17 +299,24 @@ impl Walker {
         self.history.add_to(&mut self.profile, span, 1, |it| it.to < piece.to)?;
         let origin = Origin { site: message.site, what: piece.what };
         let waiting = self.profile.waiting();
-        self.book(&Costs::one(origin, piece.middle().0), &message.passed, waiting);
+        self.book(&[(origin, piece.middle().0)], message.passed.list(), waiting);
         Ok(())
     }
 
     /// Splits the cost of waits that ended together over what the location did more than those that waited.
-    fn settle_stretch(&mut self, at: Time, group: &[(Piece, CostMessage)]) -> Result<(), LogError> {
-        let mut begins: BTreeMap<Time, u64> = BTreeMap::new();
-        let mut theirs: HashMap<Signature, u64, Mixed> = HashMap::default();
-        let (mut direct, mut passed) = (Costs::default(), Costs::default());
+    fn settle_stretch<'a>(
+        &mut self,
+        at: Time,
+        group: impl Iterator<Item = (&'a Piece, &'a CostMessage)>,
+        workspace: &mut Workspace,
+    ) -> Result<(), LogError> {
+        let Workspace { begins, theirs, direct, passed, .. } = workspace;
+        begins.clear();
+        theirs.clear();
+        direct.clear();
+        passed.clear();
         for (piece, message) in group {
-            *begins.entry(message.since).or_default() += 1;
+            begins.push(message.since);
             for (signature, time) in &message.did {
                 *theirs.entry(*signature).or_default() += time;
             }
@@ -284,7 +324,9 @@ impl Walker {
             message.passed.iter().for_each(|(origin, amount)| passed.add(origin, amount));
         }
         self.profile.clear();
-        for (since, times) in begins {
+        begins.sort_unstable();
+        for same in begins.chunk_by(|a, b| a == b) {
+            let (since, times) = (same.first().copied().unwrap_or(at), same.len() as u64);
             self.history.add_to(&mut self.profile, (since, at), times, |it| it.to < at)?;
         }
         let more = |signature, time: u64| {
@@ -294,13 +336,13 @@ impl Walker {
             *time = more(self.history.paths.signature(*activity), *time);
         }
         let waiting = more(Signature::WAITING, self.profile.waiting());
-        self.book(&direct, &passed, waiting);
+        self.book(direct.list(), passed.list(), waiting);
         Ok(())
     }
 
     /// Books costs in proportion to the times of activities, and of waiting. The part of waiting is passed on to the
     /// waits, in proportion to their times.
-    fn book(&mut self, direct: &Costs, passed: &Costs, waiting: u64) {
+    fn book(&mut self, direct: &[(Origin, u64)], passed: &[(Origin, u64)], waiting: u64) {
         self.profile.sort();
         let Profile { times: weights, waits } = &mut self.profile;
         // Where the archive lacks what the location did, it did something unknown.
@@ -308,7 +350,7 @@ impl Walker {
             weights.push((Activity::UNKNOWN, 1));
         }
         let (parts, further) = &mut self.parts;
-        let costs = direct.iter().map(|it| (it, true)).chain(passed.iter().map(|it| (it, false)));
+        let costs = direct.iter().map(|it| (*it, true)).chain(passed.iter().map(|it| (*it, false)));
         for ((origin, amount), is_direct) in costs {
             share(amount, weights.iter().map(|it| it.1).chain([waiting]), parts);
             for ((activity, _), part) in weights.iter().zip(&*parts).filter(|it| *it.1 > 0) {

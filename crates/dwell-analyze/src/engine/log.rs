@@ -12,6 +12,7 @@ pub(crate) mod files;
 pub(crate) mod segments;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use dwell_log::class::Class;
@@ -19,7 +20,7 @@ use dwell_log::edge::{Edge, Kind, Ruling, Side};
 use dwell_log::edges::Edges;
 use dwell_log::needs::Need;
 use dwell_log::scratch::Scratch;
-use dwell_trace::ids::ProcessNumber;
+use dwell_trace::ids::{LocationNumber, ProcessNumber};
 use dwell_trace::world::World;
 use serde::{Deserialize, Serialize};
 
@@ -63,9 +64,13 @@ pub(crate) struct ShardLog {
 }
 
 impl ShardLog {
-    /// Creates an empty log. `bytes` is the memory that edges may take.
-    pub(crate) fn new(scratch: &Arc<Scratch>, bytes: u64) -> Self {
-        let edges = |side| Edges::new(Arc::clone(scratch), side, bytes / 2);
+    /// Creates an empty log of some locations. `bytes` is the memory that edges may take.
+    pub(crate) fn new(
+        scratch: &Arc<Scratch>,
+        locations: Range<LocationNumber>,
+        bytes: u64,
+    ) -> Self {
+        let edges = |side| Edges::new(Arc::clone(scratch), side, locations.clone(), bytes / 2);
         Self {
             waits: edges(Side::Waiter),
             releases: edges(Side::Culprit),

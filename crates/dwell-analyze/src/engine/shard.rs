@@ -122,7 +122,7 @@ impl<P: Pattern> Shard<P> {
             answered: Default::default(),
             blame: Blame::default(),
             matrix: Matrix::default(),
-            log: log.map(|(scratch, bytes)| ShardLog::new(scratch, bytes)),
+            log: log.map(|(scratch, bytes)| ShardLog::new(scratch, begin..last, bytes)),
         }
     }
 
