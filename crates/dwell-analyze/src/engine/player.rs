@@ -480,14 +480,12 @@ impl<P: Pattern> Player<'_, P> {
         }
     }
 
-    /// Ends a region of several calls that read a word of another process until it had changed, that completed such reads, or
-    /// that made stores of others visible (`MPI_Win_sync`). They waited for the change, and not for their own operations.
+    /// Ends a region of several calls that read a word of another process until it had changed, or that completed such
+    /// reads. They waited for the change, and not for their own operations.
     #[cold]
     #[inline(never)]
     fn polled(&mut self, time: Time, frame: Frame, account: Account) {
-        let meaning = self.here.world.roles.get(frame.region).meaning;
-        let orders = meaning.is_some_and(|it| it.operation == Operation::Order);
-        if !frame.traits.has(Traits::ONE_SIDED) && !self.completes(&frame) && !orders {
+        if !frame.traits.has(Traits::ONE_SIDED) && !self.completes(&frame) {
             return;
         }
         self.here.location.done.clear();

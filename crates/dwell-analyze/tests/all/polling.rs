@@ -21,6 +21,7 @@ const TEST: RegionRef = RegionRef(4);
 const MPI_GET: RegionRef = RegionRef(6);
 const FLUSH: RegionRef = RegionRef(7);
 const ACCUMULATE: RegionRef = RegionRef(8);
+const SYNC: RegionRef = RegionRef(9);
 
 const REGIONS: &[(&str, &str)] = &[
     ("main", ""),
@@ -35,6 +36,7 @@ const REGIONS: &[(&str, &str)] = &[
         "MPI_Accumulate",
         "layer=mpi operation=atomic_accumulate mode=nonblocking progress=conditional",
     ),
+    ("MPI_Win_sync", "layer=mpi operation=order progress=conditional"),
 ];
 
 fn thread() -> Thread {
@@ -128,7 +130,19 @@ fn a_merged_loop_of_tests_is_a_wait() {
     });
 }
 
-/// The same for tries of two calls of MPI, an operation and its flush, which are a region each.
+/// A loop that makes stores of others visible and reads them is polling, which is counted once.
+#[test]
+fn a_merged_loop_of_win_sync_is_polling() {
+    let waits = thread().at(100, Enter { region: SYNC });
+    let waits = waits.with(320, (CALLS, 40), Leave { region: SYNC }).end();
+    analyzed(&[vec![waits], vec![thread().end()]], |analysis| {
+        let found: Vec<(u64, u64)> =
+            analysis.polling().iter().map(|it| (it.calls, it.nanoseconds)).collect();
+        assert_eq!(found, [(40, 220)]);
+    });
+}
+
+/// A loop of tries of two calls of MPI, an operation and its flush, which are a region each.
 #[test]
 fn a_loop_of_two_calls_is_one_wait() {
     let (remote, matching_id) = (Rank(0), MatchingId(7));
