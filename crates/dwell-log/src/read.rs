@@ -4,6 +4,8 @@
 //! first, each in memory for one block. Candidates for waits have met their rulings by then, in one function, so that
 //! no caller can forget it.
 
+mod records;
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +23,8 @@ use crate::edge::{Edge, Kind, Ruling};
 use crate::format::{self, ENTRY, Entry, HEADER, Header};
 use crate::needs::{self, NeedOfCall};
 use crate::piece::Piece;
+use records::{Backwards, Forwards};
+pub use records::{Forward, Records};
 
 /// Reason why a dependency log cannot be read.
 #[derive(Debug)]
@@ -557,169 +561,4 @@ pub enum Link {
     Waited(Piece),
     /// It was there early enough. The event of the culprit was at `from`, and the call needed it at `to`.
     Early(Edge),
-}
-
-/// Records of a location, the first one first.
-pub trait Forward<T>: Send {
-    /// Returns the next record, or `None` after the last.
-    fn next(&mut self) -> Result<Option<T>, LogError>;
-}
-
-/// Records of a stream in their order.
-struct Forwards<T, F> {
-    stream: Stream,
-    /// Ends of the blocks that are left, the last first.
-    ends: Vec<u64>,
-    read: F,
-    /// Records of the current block that are left, the last first.
-    list: Vec<T>,
-}
-
-impl<T, F> Forwards<T, F>
-where
-    F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()>,
-{
-    /// Finds the blocks of a stream, which takes one read and 8 bytes of memory for each.
-    fn new(stream: Stream, read: F) -> Result<Self, LogError> {
-        let mut ends = Vec::new();
-        let mut left = stream.clone();
-        while left.begin < left.end {
-            ends.push(left.end);
-            left.skip()?;
-        }
-        Ok(Self { stream, ends, read, list: Vec::new() })
-    }
-}
-
-impl<T, F> Forward<T> for Forwards<T, F>
-where
-    T: Send,
-    F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()> + Send,
-{
-    fn next(&mut self) -> Result<Option<T>, LogError> {
-        loop {
-            if let Some(record) = self.list.pop() {
-                return Ok(Some(record));
-            }
-            let Some(end) = self.ends.pop() else { return Ok(None) };
-            self.stream.end = end;
-            let Some(numbers) = self.stream.last()? else { return Ok(None) };
-            if (self.read)(&mut numbers.as_slice(), &mut self.list).is_none() {
-                return Err(self
-                    .stream
-                    .group
-                    .damaged(end, "a block has numbers that make no sense"));
-            }
-            self.list.reverse();
-        }
-    }
-}
-
-/// Records of a location, the last first. After an error there are no more.
-pub trait Records<T>: Iterator<Item = Result<T, LogError>> + Send {
-    /// Says that records of this time or a later one are not needed. Blocks that have no others are not decoded, so that
-    /// their records do not come; those of other blocks may come.
-    fn pass(&mut self, from: Time);
-
-    /// Adds the records of the last block that is left to an empty list, the first one first. Returns `false` if there is
-    /// none.
-    ///
-    /// # Errors
-    /// Returns an error if the block is damaged. There are no more records then.
-    fn refill(&mut self, list: &mut Vec<T>) -> Result<bool, LogError>;
-}
-
-/// Records of a stream.
-struct Backwards<T, E, F> {
-    stream: Stream,
-    /// Returns the time of the first record of a block, which is the earliest.
-    first: E,
-    /// Reads all records of a block.
-    read: F,
-    /// Records of the current block that are left.
-    list: Vec<T>,
-    /// Time from which on records are not needed.
-    limit: Time,
-}
-
-impl<T, E, F> Backwards<T, E, F>
-where
-    E: Fn(&[u8]) -> Option<Time>,
-    F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()>,
-{
-    fn new(stream: Stream, first: E, read: F) -> Self {
-        Self { stream, first, read, list: Vec::new(), limit: Time::END }
-    }
-
-    fn fill(&mut self) -> Result<bool, LogError> {
-        let Self { stream, first, read, list, limit } = self;
-        loop {
-            let end = stream.end;
-            let read = stream.with_last(|mut numbers| {
-                let is_late = *limit < Time::END && first(numbers).is_some_and(|it| it >= *limit);
-                if is_late { Some(false) } else { read(&mut numbers, list).map(|()| true) }
-            })?;
-            match read {
-                None => return Ok(false),
-                Some(Some(true)) => return Ok(true),
-                Some(Some(false)) => {}
-                Some(None) => {
-                    return Err(stream
-                        .group
-                        .damaged(end, "a block has numbers that make no sense"));
-                }
-            }
-        }
-    }
-}
-
-impl<T, E, F> Records<T> for Backwards<T, E, F>
-where
-    T: Send,
-    E: Fn(&[u8]) -> Option<Time> + Send,
-    F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()> + Send,
-{
-    fn pass(&mut self, from: Time) {
-        self.limit = from;
-    }
-
-    fn refill(&mut self, list: &mut Vec<T>) -> Result<bool, LogError> {
-        // The caller's list is filled in place, so that there is one buffer and not two.
-        std::mem::swap(list, &mut self.list);
-        let mut filled = Ok(true);
-        while self.list.is_empty() && matches!(filled, Ok(true)) {
-            filled = self.fill();
-        }
-        if filled.is_err() {
-            self.stream.end = self.stream.begin;
-            self.list.clear();
-        }
-        std::mem::swap(list, &mut self.list);
-        filled
-    }
-}
-
-impl<T, E, F> Iterator for Backwards<T, E, F>
-where
-    E: Fn(&[u8]) -> Option<Time>,
-    F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()>,
-{
-    type Item = Result<T, LogError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(record) = self.list.pop() {
-                return Some(Ok(record));
-            }
-            match self.fill() {
-                Ok(true) => {}
-                Ok(false) => return None,
-                Err(error) => {
-                    self.stream.end = self.stream.begin;
-                    self.list.clear();
-                    return Some(Err(error));
-                }
-            }
-        }
-    }
 }

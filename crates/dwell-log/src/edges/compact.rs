@@ -53,14 +53,15 @@ impl Compact {
             Kind::Early => EARLY,
             Kind::Candidate(Candidate { low, high, is_aligned, .. }) => {
                 let is_whole = low.0 == length && high.0 == length;
-                CANDIDATE | u64::from(is_aligned) * ALIGNED | u64::from(is_whole) * WHOLE
+                let (aligned, whole) = (u64::from(is_aligned), u64::from(is_whole));
+                CANDIDATE | (aligned * ALIGNED) | (whole * WHOLE)
             }
         };
         let bytes = &mut self.bytes;
         let before = bytes.len();
         put(bytes, fold(to.0.wrapping_sub(self.last.0).cast_signed()));
         put(bytes, fold(length.cast_signed()));
-        put(bytes, what.in_log() << STATE | state);
+        put(bytes, (what.in_log() << STATE) | state);
         put(bytes, fold(i64::from(other.0) - i64::from(own.0)));
         match kind {
             Kind::Certain | Kind::Early => {}
