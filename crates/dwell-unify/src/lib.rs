@@ -20,6 +20,7 @@
 //! | [`experiment`] | paths of files inside an experiment directory | |
 //! | [`stage`] | the chunk that a thread was filling, put back into its event file | can be interrupted and started again |
 //! | [`assemble`] | files brought to their places, and the anchor written last | no anchor before all files are there |
+//! | [`live`] | what the threads of a run are in, and who waits for whom | nothing is written |
 //! | [`recover`] | an archive from the files that dead processes left | can be interrupted and started again |
 
 #![forbid(unsafe_code)]
@@ -37,6 +38,7 @@ pub mod definitions;
 pub mod experiment;
 pub mod facts;
 pub mod lease;
+pub mod live;
 pub mod process_facts;
 pub mod recover;
 pub mod stage;

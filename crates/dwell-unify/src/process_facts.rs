@@ -10,7 +10,7 @@ use dwell_model::archive;
 use dwell_model::cores::Cores;
 use otf2::enums::{MappingType, Paradigm, RegionRole};
 use otf2::files;
-use otf2::id::{RegionRef, Time};
+use otf2::id::{CallingContextRef, CommRef, GroupRef, Rank, RegionRef, RmaWinRef, Time};
 
 use crate::clock_correction::{ClockCorrection, Distance};
 use crate::facts::{self, DEPTH, Fact, STATIC_DATA};
@@ -18,7 +18,7 @@ use crate::stream::{self, Headed};
 use crate::unify::{
     Comm, CommId, Coordinates, Counter, Dimension, Group, GroupId, Host, Label, MOST_DIMENSIONS,
     Maps, Module, ModuleId, Parameter, Process, Property, Region, Shared, Site, SiteId, Stack,
-    StackId, Text, Thread, Topology, TopologyId, Window,
+    StackId, Text, Thread, Topology, TopologyId, Window, WindowId,
 };
 
 /// Contents of the stream of facts of one process: its definitions, its row, and the tables that translate the ids in
@@ -192,7 +192,7 @@ impl ProcessFacts {
                 }
             }
             Fact::Window { id, paradigm, start, stride, size, context } => {
-                let window = self.window(paradigm as u8, start, stride, size, context as u32);
+                let window = self.add_window(paradigm as u8, start, stride, size, context as u32);
                 put(&mut self.windows, id, window);
             }
             Fact::Thread { id, files, .. } => {
@@ -328,7 +328,14 @@ impl ProcessFacts {
         put(&mut self.groups, id, group);
     }
 
-    fn window(&mut self, paradigm: u8, start: u64, stride: u64, size: u64, context: u32) -> u32 {
+    fn add_window(
+        &mut self,
+        paradigm: u8,
+        start: u64,
+        stride: u64,
+        size: u64,
+        context: u32,
+    ) -> u32 {
         let everyone = start == 0 && stride == 1 && size == self.size;
         let of = if everyone {
             "all PEs".to_string()
@@ -364,6 +371,57 @@ impl ProcessFacts {
         let global = self.regions.get(usize::try_from(region.0).ok()?)?;
         let known = self.shared.regions().get(usize::try_from(*global).ok()?)?;
         Some(known.name.clone())
+    }
+
+    /// Returns a region by the id that the events of this process use.
+    pub fn region(&self, region: RegionRef) -> Option<&Region> {
+        let global = self.regions.get(usize::try_from(region.0).ok()?)?;
+        self.shared.regions().get(usize::try_from(*global).ok()?)
+    }
+
+    /// Returns a window by the id that the events of this process use.
+    pub fn window(&self, window: RmaWinRef) -> Option<&Window> {
+        let global = self.windows.get(usize::try_from(window.0).ok()?)?;
+        self.shared.window(WindowId(*global))
+    }
+
+    /// Returns the rank in the run of a member of a window, which the events of this process name by its rank there.
+    pub fn member_of_window(&self, window: RmaWinRef, rank: Rank) -> Option<u64> {
+        self.member(self.window(window)?.group, rank)
+    }
+
+    /// Returns the rank in the run of a member of a communicator. Of an inter-communicator it is one of the remote group.
+    pub fn member_of_comm(&self, comm: CommRef, rank: Rank) -> Option<u64> {
+        let global = self.comms.get(usize::try_from(comm.0).ok()?)?;
+        let comm = self.shared.comm(CommId(*global))?;
+        let group = if comm.remote == GroupId::UNKNOWN { comm.group } else { comm.remote };
+        self.member(group, rank)
+    }
+
+    /// Returns the members of a group by the id that the events of this process use.
+    pub fn group(&self, group: GroupRef) -> Option<&Group> {
+        let global = self.groups.get(usize::try_from(group.0).ok()?)?;
+        self.shared.group(GroupId(*global))
+    }
+
+    fn member(&self, group: GroupId, rank: Rank) -> Option<u64> {
+        let group = self.shared.group(group).filter(|_| rank != Rank::UNDEFINED)?;
+        match group.is_itself() {
+            true => Some(self.process.rank),
+            false => group.member(rank.0.into()).filter(|it| *it < self.size),
+        }
+    }
+
+    /// Returns the place of a call by the id that the events of this process use: module and offset, and the path and build
+    /// id of the module if it is known.
+    pub fn place(&self, context: CallingContextRef) -> Option<(&Site, Option<&Module>)> {
+        let id = usize::try_from(context.0).ok()?;
+        let site = match self.stacks.get(id) {
+            Some(stack) => *self.shared.stack(StackId(*stack))?.sites.last()?,
+            None => SiteId(*self.sites.get(id)?),
+        };
+        let site = self.shared.site(site)?;
+        Some((site, self.shared.module(site.module)))
     }
 
     /// Notes that an event uses an id of a space. Returns `true` if a fact defines it, or if facts were lost, so that

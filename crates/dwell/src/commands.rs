@@ -16,6 +16,7 @@ pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod score;
+pub(crate) mod stuck;
 pub(crate) mod synth;
 pub(crate) mod timeline;
 pub(crate) mod view;

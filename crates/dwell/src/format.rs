@@ -2,6 +2,24 @@
 
 pub(crate) use dwell_model::units::{bounds, bytes, grouped, number, percent, percents, seconds};
 
+/// Writes ascending numbers as ranges, as many as `most` of them: `0 to 2, 5`.
+pub(crate) fn ranges(numbers: &[u64], most: usize) -> String {
+    let mut list: Vec<(u64, u64)> = Vec::new();
+    for &number in numbers {
+        match list.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => list.push((number, number)),
+        }
+    }
+    let shown = list.iter().take(most).map(|&(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    if list.len() > most { shown + " and others" } else { shown }
+}
+
 /// Shortens a text to at most `width` characters. The beginning is left out, because the end of a call path tells more.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     let length = text.chars().count();

@@ -68,6 +68,8 @@ enum Command {
     Score(commands::score::Args),
     /// Make an archive from the files of a killed or crashed run.
     Recover(commands::recover::Args),
+    /// Show what the processes of a run are in, and who waits for whom.
+    Where(commands::stuck::Args),
     /// Show what an archive contains, and whether it is sound.
     Info(commands::info::Args),
     /// Print the definitions and events of an archive.
@@ -126,6 +128,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => commands::demo::run(&args),
         Command::Ls(args) => commands::ls::run(&args),
         Command::Print(args) => commands::print::run(&args),
+        Command::Where(args) => commands::stuck::run(&args),
         Command::Info(args) => commands::info::run(&args),
         Command::Analyze(args) => commands::analyze::run(&args),
         Command::Whatif(args) => commands::whatif::run(&args),

@@ -12,7 +12,7 @@
 //! - [`close_sound`] closes a sound file in place, [`mend_events`] makes a sound file from a damaged one.
 //! - [`leave_open`] leaves the regions that were open.
 //! - [`seal()`] adds the checksum of a file.
-//! - [`end_of_events`] finds the end of a chunk in memory that was used before.
+//! - [`end_of_events`] finds the end of a chunk in memory that was used before, and [`visit_events`] reads its events.
 
 mod mend;
 mod parse;
@@ -40,7 +40,7 @@ use crate::wire::Input;
 use crate::write::{ArchiveWriter, DefWriter, Options};
 
 pub use mend::mend_events;
-pub use scan::{Damage, Scan, What, end_of_events, scan_events};
+pub use scan::{Damage, Scan, What, end_of_events, scan_events, visit_events};
 
 /// Attributes that mark events which the program did not cause and which were added to repair its event file. Readers
 /// can then tell them from recorded events.

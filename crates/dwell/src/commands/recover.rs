@@ -9,7 +9,7 @@ use dwell_measure::settings::Setting;
 use dwell_unify::recover::{self, Caution};
 use otf2::Archive;
 
-use crate::format::grouped;
+use crate::format::{self, grouped};
 use crate::profile;
 use crate::runs;
 use crate::sites;
@@ -101,21 +101,9 @@ const RANGES: usize = 8;
 
 /// Writes ranks for people: `rank 3`, `ranks 0 to 2, 5`.
 fn ranges(ranks: &BTreeSet<u64>) -> String {
-    let mut list: Vec<(u64, u64)> = Vec::new();
-    for &rank in ranks {
-        match list.last_mut() {
-            Some((_, last)) if *last + 1 == rank => *last = rank,
-            _ => list.push((rank, rank)),
-        }
-    }
-    let shown = list.iter().take(RANGES).map(|&(first, last)| match last - first {
-        0 => first.to_string(),
-        1 => format!("{first}, {last}"),
-        _ => format!("{first} to {last}"),
-    });
-    let shown = shown.collect::<Vec<_>>().join(", ");
-    let more = if list.len() > RANGES { " and others" } else { "" };
-    format!("rank{} {shown}{more}", if ranks.len() == 1 { "" } else { "s" })
+    let all: Vec<u64> = ranks.iter().copied().collect();
+    let several = if ranks.len() == 1 { "" } else { "s" };
+    format!("rank{several} {}", format::ranges(&all, RANGES))
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ fn reference_of_commands() {
     let groups = [
         ("Measure", &["run", "doctor", "recover", "score", "ls"][..]),
         ("Understand", &["analyze", "report", "view", "timeline", "whatif", "compare"]),
-        ("Look inside, hand over", &["info", "print", "export", "mcp"]),
+        ("Look inside, hand over", &["where", "info", "print", "export", "mcp"]),
         ("Prepare programs", &["build"]),
         ("Others", &["demo", "completions", "man"]),
     ];

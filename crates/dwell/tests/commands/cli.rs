@@ -28,6 +28,7 @@ fn help_says_what_each_command_does() {
         ("help-mcp.txt", &["mcp", "--help"]),
         ("help-print.txt", &["print", "--help"]),
         ("help-info.txt", &["info", "--help"]),
+        ("help-where.txt", &["where", "--help"]),
         ("help-analyze.txt", &["analyze", "--help"]),
         ("help-timeline.txt", &["timeline", "--help"]),
         ("help-whatif.txt", &["whatif", "--help"]),

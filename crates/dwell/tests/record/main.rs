@@ -63,6 +63,7 @@ mod sites;
 mod stacked;
 mod stacks;
 mod starts;
+mod stuck;
 mod sums;
 #[path = "../support/mod.rs"]
 mod support;

@@ -251,6 +251,17 @@ impl Mpi {
         lab.launch_until(launcher, signal, |printed| printed.contains(word))
     }
 
+    /// Records a program until `enough` returns `true` for what it has printed, and then kills it.
+    pub(crate) fn measured_while(
+        &self,
+        lab: &Lab,
+        ranks: u32,
+        command: &[&OsStr],
+        enough: impl Fn(&str) -> bool,
+    ) -> Run {
+        lab.launch(self.measuring(lab, ranks, &[], command), enough)
+    }
+
     fn measuring(&self, lab: &Lab, ranks: u32, before: &[&OsStr], command: &[&OsStr]) -> Command {
         let experiment = lab.experiment();
         let _ = fs::remove_dir_all(&experiment);

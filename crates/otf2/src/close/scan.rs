@@ -240,6 +240,27 @@ pub fn end_of_events(chunk: &[u8]) -> Option<(usize, u64)> {
     Some((at, events))
 }
 
+/// Calls `visit` for each event of a chunk, with its time and its attributes. Events end where [`end_of_events`] says. Returns the
+/// header of the chunk, or `None` if it is not valid.
+///
+/// The chunk may be a copy of one that its writer is filling: no event is passed that was not complete.
+pub fn visit_events(
+    chunk: &[u8],
+    visit: &mut dyn FnMut(Time, &Event<'_>, List<'_, Attribute>),
+) -> Option<Header> {
+    let header = chunk.first_chunk().and_then(Header::read)?;
+    let mut all = |_: &Event<'_>, _: List<'_, Attribute>| true;
+    let mut parser = Parser::new(&mut all);
+    let (mut at, mut time) = (HEADER, 0);
+    while let Here::Event(found) = parser.look(chunk, header.order, at, time)
+        && found.time >= time
+    {
+        (at, time) = (found.end, found.time);
+        visit(Time(time), &found.event, found.attributes);
+    }
+    Some(header)
+}
+
 /// Events with one time, which are removed again if the time turns out to be wrong.
 struct Moment {
     /// Offset of the first of these events in the file.

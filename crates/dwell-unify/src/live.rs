@@ -1,0 +1,206 @@
+//! What the threads of a run are in, from the files that every process keeps mapped while it records.
+//!
+//! The run may be alive, hang, or have died. Nothing is written and no lock is taken. Of each thread the last two chunks are
+//! read: what is open there, and what it did last to locks and to words of others. [`graph`] concludes from it who waits
+//! for whom.
+//!
+//! A chunk is filled while it is read. Its events end with a mark that moves behind each event when that is complete, so
+//! a copy has whole events only, unless the memory was used for another chunk meanwhile. Then it is read again.
+
+pub mod graph;
+mod thread;
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use otf2::files;
+
+use crate::experiment;
+use crate::process_facts::ProcessFacts;
+use crate::stage;
+use crate::stream::RunId;
+pub use thread::{About, Call, Lock, LockState, Thread};
+
+/// Greatest number of processes that are read.
+const MOST: usize = 1 << 20;
+
+/// Number of times that a chunk is read again which changed while it was read.
+const TRIES: usize = 3;
+
+/// Length of the header of a chunk.
+const HEADER: usize = 18;
+
+/// A run as its files show it.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// Number of processes of the run.
+    pub size: u64,
+    /// Processes with files, by rank.
+    pub processes: Vec<Process>,
+    /// Files that could not be read, with the reason.
+    pub unreadable: Vec<String>,
+}
+
+/// A process and its threads.
+#[derive(Debug)]
+pub struct Process {
+    /// Definitions of the ids in the calls, and identity of the process.
+    pub facts: ProcessFacts,
+    /// Name of the node.
+    pub host: String,
+    /// Threads, the main one first.
+    pub threads: Vec<Thread>,
+    /// Path of the file by which [`Process::is_recording`] recognises the process.
+    file: PathBuf,
+}
+
+/// State of a process of the operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It runs, or waits for something.
+    Alive,
+    /// A signal or a debugger has stopped it.
+    Stopped,
+    /// It is not there any more.
+    Gone,
+}
+
+impl Process {
+    /// Returns the rank of the process.
+    pub fn rank(&self) -> u64 {
+        self.facts.process.rank
+    }
+
+    /// Returns the state of the process, which must belong to this node.
+    pub fn state(&self) -> State {
+        let pid = self.facts.process.pid;
+        if !self.is_recording() {
+            return State::Gone;
+        }
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The name of the program comes before it and may contain anything.
+        let state = stat.rsplit_once(") ").and_then(|it| it.1.chars().next());
+        match state {
+            Some('T' | 't') => State::Stopped,
+            Some('Z' | 'X') | None => State::Gone,
+            Some(_) => State::Alive,
+        }
+    }
+
+    /// Returns `true` if a process with its number still has its facts mapped.
+    fn is_recording(&self) -> bool {
+        let pid = self.facts.process.pid;
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let file = self.file.to_str().unwrap_or("?");
+        maps.lines().any(|line| line.ends_with(file))
+    }
+
+    /// Returns a time of the recorder on the monotonic clock of the node, in nanoseconds.
+    pub fn monotonic(&self, time: u64) -> u64 {
+        let ahead = self.facts.clock.last().map_or(0, |it| it.1);
+        time.wrapping_add_signed(ahead)
+    }
+}
+
+/// Reads what the processes of a run are in. Files of other runs in the directory are left out.
+///
+/// # Errors
+/// Fails if the directory cannot be read. A run without files that are being written has no processes.
+pub fn read(directory: &Path) -> io::Result<Live> {
+    let folder = experiment::open_files(directory);
+    let mut live = Live::default();
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(live),
+        Err(error) => return Err(error),
+    };
+    let run = files::read(&experiment::run_file(directory), 64).ok();
+    let run = run.and_then(|text| RunId::parse(std::str::from_utf8(&text).ok()?.trim()));
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_none_or(|it| it != "facts") || live.processes.len() >= MOST {
+            continue;
+        }
+        match process(&path) {
+            Ok(it) if run.is_some_and(|run| run != it.facts.head.run) => {}
+            Ok(it) => live.processes.push(it),
+            Err(error) => live.unreadable.push(format!("{}: {error}", path.display())),
+        }
+    }
+    live.processes.sort_by_key(Process::rank);
+    live.processes.dedup_by_key(|it| it.rank());
+    live.size = live.processes.iter().map(|it| it.facts.size).max().unwrap_or(0).min(MOST as u64);
+    let size = live.size;
+    live.processes.retain(|it| it.rank() < size);
+    Ok(live)
+}
+
+fn process(path: &Path) -> io::Result<Process> {
+    let facts = ProcessFacts::read(path)?;
+    let host = facts.shared.host(facts.process.host).map(|it| it.name.clone());
+    let rank = facts.process.rank;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut threads = Vec::new();
+    for number in 0..facts.process.threads.len() {
+        let events = folder.join(format!("{rank}.{number}.evt"));
+        let mut thread = Thread::new(number as u64);
+        for chunk in last_chunks(&events, facts.head.chunk_size).unwrap_or_default() {
+            thread.take(&chunk, &facts);
+        }
+        thread.finish();
+        threads.push(thread);
+    }
+    let file = path.canonicalize()?;
+    Ok(Process { facts, host: host.unwrap_or_default(), threads, file })
+}
+
+/// Reads the chunk that a thread is filling and the one before it, in their order. They are in the event file or, the one that
+/// is being filled, in a file of its own.
+fn last_chunks(events: &Path, size: u64) -> io::Result<Vec<Vec<u8>>> {
+    if !(otf2::chunk::MIN_SIZE..=otf2::chunk::MAX_SIZE).contains(&size) {
+        return Ok(Vec::new());
+    }
+    let mut chunks: Vec<(u64, Vec<u8>)> = Vec::new();
+    let mut add = |chunk: Vec<u8>| {
+        if let Some(first) = first_event(&chunk)
+            && chunks.iter().all(|it| it.0 != first)
+        {
+            chunks.push((first, chunk));
+        }
+    };
+    // The place of the chunk that is being filled may have an older part of it.
+    if let Ok(mut file) = files::open(&stage::path(events), false) {
+        add(at(&mut file, 0, size)?);
+    }
+    let mut file = files::open(events, false)?;
+    let places = file.metadata()?.len().div_ceil(size);
+    for place in (0..places).rev().take(2) {
+        add(at(&mut file, place * size, size)?);
+    }
+    chunks.sort_by_key(|it| it.0);
+    let before = chunks.len().saturating_sub(2);
+    Ok(chunks.into_iter().skip(before).map(|it| it.1).collect())
+}
+
+/// Reads a chunk, again if its memory was used for another one meanwhile.
+fn at(file: &mut File, offset: u64, size: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for _ in 0..TRIES {
+        bytes.clear();
+        file.seek(SeekFrom::Start(offset))?;
+        file.take(size).read_to_end(&mut bytes)?;
+        let mut header = Vec::new();
+        file.seek(SeekFrom::Start(offset))?;
+        file.take(HEADER as u64).read_to_end(&mut header)?;
+        if first_event(&bytes) == first_event(&header) {
+            break;
+        }
+    }
+    Ok(bytes)
+}
+
+/// Returns the number of the first event of a chunk, or `None` if it was not begun.
+fn first_event(chunk: &[u8]) -> Option<u64> {
+    chunk.first_chunk().and_then(otf2::chunk::Header::read).map(|it| it.first)
+}

@@ -1,0 +1,212 @@
+//! `dwell where` of programs that hang, and of one that does not.
+
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::lab::Lab;
+use crate::mpi::Mpi;
+
+/// Asks where a run is.
+fn asked(lab: &Lab, options: &[&str]) -> Output {
+    let words = [&["where"][..], options].concat();
+    let mut words: Vec<&OsStr> = words.into_iter().map(OsStr::new).collect();
+    let experiment = lab.experiment();
+    words.push(experiment.as_os_str());
+    lab.dwell(&words)
+}
+
+fn json(output: &Output) -> Option<Value> {
+    serde_json::from_slice(&output.stdout).ok()
+}
+
+/// Returns the files of a run, with their contents.
+fn files(lab: &Lab) -> Vec<(PathBuf, u64)> {
+    let entries = fs::read_dir(lab.experiment().join("open")).into_iter().flatten().flatten();
+    let mut files: Vec<_> =
+        entries.map(|it| (it.path(), it.metadata().map_or(0, |it| it.len()))).collect();
+    files.sort();
+    files
+}
+
+/// An answer in JSON and as text, and the exit code.
+struct Answer {
+    json: Value,
+    text: String,
+    code: Option<i32>,
+}
+
+impl Answer {
+    /// Returns the group that a process is in.
+    fn group(&self, rank: u64) -> &Value {
+        let all = self.json["groups"].as_array().unwrap().iter();
+        let mut of = all.filter(|it| it["ranks"].as_array().unwrap().contains(&rank.into()));
+        of.next().unwrap_or_else(|| panic!("{:#}", self.json))
+    }
+
+    fn says(&self, rank: u64, what: &str, waits: &str) {
+        let group = self.group(rank);
+        assert!(group["does"].as_str().unwrap().contains(what), "{group:#}");
+        assert!(group["waits_for"].as_str().unwrap().contains(waits), "{group:#}");
+    }
+}
+
+/// Remembers the first answer for which `holds` returns `true`. The run is killed then.
+fn enough<'l>(
+    lab: &'l Lab,
+    answer: &'l RefCell<Option<Answer>>,
+    holds: &'l dyn Fn(&Value) -> bool,
+) -> impl Fn(&str) -> bool + 'l {
+    move |_| {
+        let output = asked(lab, &["--json"]);
+        let Some(json) = json(&output).filter(|it| holds(it)) else { return false };
+        let before = files(lab);
+        let text = asked(lab, &[]);
+        let text = String::from_utf8(text.stdout).unwrap();
+        assert_eq!(before, files(lab), "looking changes no files");
+        *answer.borrow_mut() = Some(Answer { json, text, code: output.status.code() });
+        true
+    }
+}
+
+fn of_shmem(mode: &str, holds: &dyn Fn(&Value) -> bool) -> Option<Answer> {
+    let lab = Lab::open()?;
+    let program = lab.compile("tests/programs/hangs.c", &[]);
+    let answer = RefCell::new(None);
+    let experiment = lab.experiment();
+    let dwell = [env!("CARGO_BIN_EXE_dwell"), "run", "-o"].map(OsStr::new);
+    let program = [experiment.as_os_str(), program.as_os_str(), OsStr::new(mode)];
+    lab.oshrun_until(4, &[], &[&dwell[..], &program[..]].concat(), enough(&lab, &answer, holds));
+    Some(answer.into_inner().unwrap_or_else(|| panic!("{mode}: {:?}", asked(&lab, &[]))))
+}
+
+fn of_mpi(mpi: &Mpi, mode: &str, holds: &dyn Fn(&Value) -> bool) -> Answer {
+    let lab = Lab::bare();
+    let program = mpi.compile(&lab, "tests/programs/mpi_hangs.c", &["-g"]);
+    let answer = RefCell::new(None);
+    let words = [program.as_os_str(), OsStr::new(mode)];
+    mpi.measured_while(&lab, 3, &words, enough(&lab, &answer, holds));
+    answer.into_inner().unwrap_or_else(|| panic!("{}: {mode}: {:?}", mpi.name(), asked(&lab, &[])))
+}
+
+fn has_circle(it: &Value) -> bool {
+    it["circles"].as_array().is_some_and(|it| !it.is_empty())
+}
+
+fn is_deadlock(it: &Value) -> bool {
+    it["circles"].as_array().is_some_and(|it| it.iter().any(|it| it["certain"] == true))
+}
+
+fn has_root(rank: u64, behind: u64) -> impl Fn(&Value) -> bool {
+    move |it| {
+        let root = &it["roots"][0];
+        root["rank"] == rank && root["behind"] == behind
+    }
+}
+
+#[test]
+fn two_that_hold_the_locks_of_each_other_are_a_deadlock() {
+    let Some(answer) = of_shmem("locks", &is_deadlock) else { return };
+    assert_eq!(answer.code, Some(3), "{}", answer.text);
+    answer.says(0, "in shmem_set_lock at hangs.c:", "a lock that PE 1 holds");
+    answer.says(1, "in shmem_set_lock at hangs.c:", "a lock that PE 0 holds");
+    let text = answer.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let deadlock =
+        "Deadlock: PE 0 waits for a lock that PE 1 holds; PE 1 waits for a lock that PE 0 holds.";
+    assert!(text.contains(deadlock), "{text}");
+}
+
+#[test]
+fn a_flag_of_a_process_that_waits_for_the_lock_is_a_circle() {
+    let in_lock = |it: &Value| {
+        let all = it["groups"].as_array().unwrap();
+        all.iter().any(|it| it["ranks"].as_array().unwrap().len() == 3) && has_circle(it)
+    };
+    let Some(answer) = of_shmem("flag", &in_lock) else { return };
+    // Another process may write the flag, for all that is known.
+    assert_eq!(answer.code, Some(0), "{}", answer.text);
+    answer.says(0, "in shmem_long_wait_until", "which PE 1 wrote last");
+    answer.says(3, "in shmem_set_lock", "a lock that PE 0 holds");
+    assert!(answer.text.contains("A circle, if nobody else ends it"), "{}", answer.text);
+}
+
+#[test]
+fn a_process_that_does_not_come_to_a_barrier_is_named() {
+    let Some(answer) = of_shmem("missing", &has_root(2, 3)) else { return };
+    answer.says(2, "computing, last call shmem_barrier_all at hangs.c:", "");
+    answer.says(0, "in shmem_barrier_all", "PE 2, not in the collective");
+    assert!(
+        answer.text.contains("3 processes wait for PE 2, which is computing"),
+        "{}",
+        answer.text
+    );
+    assert_eq!((answer.code, has_circle(&answer.json)), (Some(0), false), "{}", answer.text);
+}
+
+#[test]
+fn a_process_that_was_stopped_is_told() {
+    let is_stopped = |it: &Value| has_root(1, 3)(it) && it.to_string().contains("\"stopped\"");
+    let Some(answer) = of_shmem("stopped", &is_stopped) else { return };
+    let text = answer.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("PE 1, which is stopped by a signal or a debugger"), "{text}");
+}
+
+#[test]
+fn a_healthy_run_is_no_deadlock() {
+    let count = RefCell::new(0);
+    let holds = |it: &Value| {
+        assert!(!is_deadlock(it), "{it:#}");
+        *count.borrow_mut() += u32::from(it["going_on"] == 4);
+        *count.borrow() >= 5
+    };
+    of_shmem("healthy", &holds);
+}
+
+#[test]
+fn different_collectives_are_a_deadlock() {
+    for mpi in Mpi::of_the_system() {
+        let answer = of_mpi(&mpi, "mismatch", &is_deadlock);
+        answer.says(0, "in MPI_Barrier at mpi_hangs.c:", "ranks 1, 2, not in the collective");
+        answer.says(2, "in MPI_Allreduce at mpi_hangs.c:", "rank 0, not in the collective");
+        assert_eq!(answer.code, Some(3), "{}", answer.text);
+    }
+}
+
+#[test]
+fn a_lock_of_a_window_is_part_of_a_circle() {
+    for mpi in Mpi::of_the_system() {
+        let of = |it: &Value| {
+            let circles = it["circles"].as_array().unwrap();
+            circles.iter().any(|it| it["ranks"].as_array().unwrap().contains(&2.into()))
+        };
+        let answer = of_mpi(&mpi, "window", &of);
+        answer.says(0, "in MPI_Barrier", "rank 2");
+        answer.says(2, "in MPI_Win_", "a lock that rank 0 holds");
+    }
+}
+
+#[test]
+fn who_would_send_a_message_is_not_guessed() {
+    for mpi in Mpi::of_the_system() {
+        let answer = of_mpi(&mpi, "message", &has_root(1, 1));
+        answer.says(0, "in MPI_Recv at mpi_hangs.c:", "an event whose process is not known");
+        answer.says(2, "in MPI_Barrier", "ranks 0, 1, not in the collective");
+        assert!(!has_circle(&answer.json), "{}", answer.text);
+    }
+}
+
+#[test]
+fn a_run_that_has_ended_is_refused() {
+    let Some(lab) = Lab::open() else { return };
+    let program = lab.compile("tests/programs/hangs.c", &[]);
+    let run = lab.measured(2, &[], &[program.as_os_str()]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let output = asked(&lab, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("the run has ended; next: dwell analyze"), "{said}");
+}
