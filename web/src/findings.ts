@@ -231,6 +231,10 @@ share_at_most: number, };
 
 export type Sampled = {
 /**
+ * Set if samples of these processes follow; otherwise a stretch without samples may not have been sampled.
+ */
+goes_on: boolean,
+/**
  * Processor time of the process that caused most, or the mean over `node`.
  */
 on_core_seconds: number,
@@ -281,6 +285,62 @@ samples: number,
  * Processor time that it takes more than at the others; all of it if there are no others.
  */
 seconds: number, };
+
+export type FunctionTimes = {
+/**
+ * Functions with most processor time, most first; at most 20.
+ */
+list: Array<FunctionTime>,
+/**
+ * Number of samples of all functions.
+ */
+samples: number,
+/**
+ * Processor time of all functions.
+ */
+seconds: number, };
+
+export type FunctionTime = {
+/**
+ * Source file of `line`; null if it is not known.
+ */
+file: string | null,
+/**
+ * Name of the function.
+ */
+function: string,
+/**
+ * Function of a library in which it spent most of that time; null if there is none.
+ */
+inside: string | null,
+/**
+ * Line with most samples, counted from 1; null if it is not known.
+ */
+line: number | null,
+/**
+ * By how much `seconds` may be wrong, with a probability of 5 %.
+ */
+margin_seconds: number,
+/**
+ * Process with most processor time in the function.
+ */
+most_process: string,
+/**
+ * Processor time of that process in the function.
+ */
+most_seconds: number,
+/**
+ * Number of samples in it.
+ */
+samples: number,
+/**
+ * Processor time of all processes.
+ */
+seconds: number,
+/**
+ * The time as a part of that of all functions, from 0 to 1.
+ */
+share: number, };
 
 export type Iterations = {
 /**

@@ -1,6 +1,6 @@
 // Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.
 
-import type { Computed, Confidence, Efficiency, Entry, Instance, Iterations, Point, Share, Verdict } from "./findings";
+import type { Computed, Confidence, Efficiency, Entry, FunctionTimes, Instance, Iterations, Point, Share, Verdict } from "./findings";
 
 export type Session = {
 /**
@@ -94,7 +94,11 @@ efficiency: Efficiency | null,
 /**
  * Iterations of the run; null if it has none, or if they are not known.
  */
-iterations: Iterations | null, };
+iterations: Iterations | null,
+/**
+ * Functions in which the program computes; null if the run has no samples.
+ */
+functions: FunctionTimes | null, };
 
 export type Compared = {
 /**

@@ -28,11 +28,12 @@ const KINDS = {
 const analysedKinds = new Map();
 
 /** A recording of tests/data/kinds with its source, analysed. */
-export function kinds(name) {
+export function kinds(name, source = "kinds.c") {
   if (!analysedKinds.has(name)) {
     const directory = join(root, `kinds-${name}`);
     cpSync(resolve("../tests/data/kinds", name), directory, { recursive: true });
-    cpSync(resolve("../tests/data/kinds/kinds.c"), join(directory, "kinds.c"));
+    const folder = source === "kinds.c" ? "../tests/data/kinds" : "../tests/programs";
+    cpSync(resolve(folder, source), join(directory, source));
     dwell("analyze", directory);
     analysedKinds.set(name, directory);
   }
@@ -122,6 +123,30 @@ export const causes = {
         assert.deepEqual(problems, [], name);
         await context.close();
       }
+    }
+  },
+
+  async "samples show the functions of a cause and of the run with their lines"(browser, { sample }) {
+    for (const theme of sample ? ["light"] : ["light", "dark"]) {
+      const directory = kinds("sampled", "samples.c");
+      const { page, context, problems } = await open(browser, (await serve(directory)).address, { width: 1440, theme });
+      await settled(page);
+      const { causes, functions } = await asked(page, "runs/0/overview");
+      assert.equal(functions.list[0].function, "relax");
+      const it = card(page, causes[0].id);
+      if (!(await it.evaluate((box) => box.open))) await it.locator("summary").first().click();
+      await settled(page);
+      assert.match(await part(it, "Where").locator(".functions tbody tr").first().innerText(), /relax\s+samples.c:35/);
+      assert.match(await part(it, "Where").locator(".code .here").first().innerText(), /RELAX/);
+      const all = page.getByRole("region", { name: "Where the program computes", exact: true });
+      const rows = all.locator("tbody tr");
+      assert.equal(await rows.count(), functions.list.length);
+      assert.match(await rows.first().innerText(), /relax.*samples.c:35.*Rank 1/s);
+      await rows.nth(1).getByRole("button").click();
+      await settled(page);
+      assert.match(await all.locator(".code .here").innerText(), /250000L/);
+      assert.deepEqual(problems, [], theme);
+      await context.close();
     }
   },
 

@@ -24,7 +24,7 @@ use crate::output::notes::{self, NotComputed};
 use crate::output::pairs::{self, Pair};
 use crate::output::sections::OwnLocations;
 use crate::part::Part;
-use crate::samples;
+use crate::samples::{self, Functions};
 use crate::whatif::{Change, Selection, WhatIf};
 
 /// Result of [`analyze`](crate::analyze): ranked findings, sums over the run, and everything that could not be judged.
@@ -62,6 +62,7 @@ pub(crate) struct Lists {
     efficiency: Option<Efficiency>,
     program_phases: Vec<ProgramPhase>,
     critical: Vec<Critical>,
+    functions: Option<Functions>,
 }
 
 impl Lists {
@@ -97,6 +98,7 @@ impl Lists {
             efficiency,
             program_phases,
             critical,
+            functions: None,
         }
     }
 }
@@ -123,6 +125,12 @@ impl Analysis {
     /// the analysis did not write the dependency log.
     pub fn critical(&self) -> &[Critical] {
         &self.lists.critical
+    }
+
+    /// Returns the functions in which the program computes, or `None` if the archive has no samples or the analysis did not
+    /// write the dependency log.
+    pub fn functions(&self) -> Option<&Functions> {
+        self.lists.functions.as_ref()
     }
 
     /// Returns how well the run uses its processes, or `None` if nothing was computed in it.
@@ -247,7 +255,9 @@ impl Analysis {
     pub(crate) fn explain(&mut self, archive: &Archive, log: &Path) -> Result<(), Error> {
         let Part { defs, world, tree, threads, .. } = &self.part;
         let program = findings::ProgramTotals::new(defs, world, tree);
-        samples::explain(&program, archive, (log, *threads), &mut self.lists.causes)
+        let lists = &mut self.lists;
+        lists.functions = samples::explain(&program, archive, (log, *threads), &mut lists.causes)?;
+        Ok(())
     }
 
     /// Predicts what the run would gain without its longest waits, and the efficiencies that need a prediction.

@@ -58,7 +58,7 @@ pub use output::findings::{
 pub use output::notes::NotComputed;
 pub use output::pairs::Pair;
 pub use output::profile::{Calls, Profile};
-pub use samples::{Computed, Sampled};
+pub use samples::{Computed, Function, Functions, Sampled};
 pub use whatif::{
     Change, Network, PredictError, Prediction, Range as PredictedLength, Selection,
     UnknownSelection, WhatIf,

@@ -8,6 +8,8 @@
 //! The innermost function with a source line is the program's, unless the file is one of a distribution's library, whose
 //! path is relative. Functions inside it are those of libraries.
 
+mod functions;
+
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -27,6 +29,8 @@ use crate::engine::workers::map_on;
 use crate::error::Error;
 use crate::output::findings::{Activities, Cause, Culprits, ProgramTotals};
 use crate::whatif::{CauseStretches, open_unchanged};
+use functions::Gathered;
+pub use functions::{Function, Functions};
 
 /// Greatest number of causes that are explained.
 const MOST_CAUSES: usize = 8;
@@ -100,20 +104,23 @@ impl Sums {
         self.spots.values().map(|it| it.0).sum()
     }
 
+    fn weight(&self) -> u64 {
+        self.spots.values().map(|it| it.1).sum()
+    }
+
     /// Returns the mean weight of a location.
     fn mean(&self) -> f64 {
-        self.spots.values().map(|it| it.1).sum::<u64>() as f64 / self.locations.max(1) as f64
+        self.weight() as f64 / self.locations.max(1) as f64
     }
 
     /// Returns the part of the weight that falls to a function.
     fn part(&self, function: RegionRef) -> f64 {
-        let all: u64 = self.spots.values().map(|it| it.1).sum();
         let own = self.spots.iter().filter(|it| it.0.function == function).map(|it| it.1.1);
-        own.sum::<u64>() as f64 / all.max(1) as f64
+        own.sum::<u64>() as f64 / self.weight().max(1) as f64
     }
 }
 
-/// Divides the computing of causes among functions, if the archive has samples.
+/// Divides the computing of causes among functions, and that of the whole run, if the archive has samples.
 ///
 /// # Errors
 /// Returns an error if the dependency log cannot be read.
@@ -122,16 +129,16 @@ pub(crate) fn explain(
     archive: &Archive,
     (log, threads): (&Path, usize),
     causes: &mut [Cause],
-) -> Result<(), Error> {
+) -> Result<Option<Functions>, Error> {
     if archive.anchor().property(&format!("DWELL::{SAMPLES}")).is_none() {
-        return Ok(());
+        return Ok(None);
     }
     let wanted: Vec<usize> = (0..causes.len())
         .filter(|it| causes.get(*it).is_some_and(|it| it.what == Activities::Computing))
         .take(MOST_CAUSES)
         .collect();
     let found = find(program, archive, (log, threads), (causes, &wanted));
-    let found = found.map_err(|error: LogError| failure(&error))?;
+    let (found, gathered) = found.map_err(|error: LogError| failure(&error))?;
     for (place, [own, others]) in wanted.into_iter().zip(found) {
         if let Some(cause) = causes.get_mut(place) {
             // Read at the ends of the stretches, if counters were recorded, too.
@@ -143,16 +150,17 @@ pub(crate) fn explain(
             cause.sampled = Some(divided(program, &own, &others, on_core));
         }
     }
-    Ok(())
+    Ok(Some(gathered.named(program)))
 }
 
-/// Sums up the samples of each cause, those of the processes that stand out and those of all others.
+/// Sums up the samples of each cause, those of the processes that stand out and those of all others, and the samples of the
+/// whole run.
 fn find(
     program: &ProgramTotals<'_>,
     archive: &Archive,
     (log, threads): (&Path, usize),
     (causes, wanted): (&[Cause], &[usize]),
-) -> Result<Vec<[Sums; 2]>, LogError> {
+) -> Result<(Vec<[Sums; 2]>, Gathered), LogError> {
     let log = DependencyLog::open(log)?;
     let stretches: Vec<CauseStretches> =
         wanted.iter().map(|it| CauseStretches::of(program, causes, *it)).collect();
@@ -174,18 +182,20 @@ fn find(
                 sums.locations = 1;
                 sums.goes_on = !behind.is_empty();
                 for sample in inside {
-                    let Some(spot) = samples.spots.get(&sample.context) else { continue };
+                    let Some(spot) = samples.positions.get(&sample.context) else { continue };
                     let sum = sums.spots.entry(*spot).or_default();
                     *sum = (sum.0 + 1, sum.1 + sample.weight);
                 }
             }
         }
-        Ok::<_, LogError>((program.world.process(location), sums))
+        Ok::<_, LogError>((program.world.process(location), sums, samples.spots()))
     };
     let locations = (0..log.locations()).map(LocationNumber);
     let mut all: Vec<[Sums; 2]> = wanted.iter().map(|_| Default::default()).collect();
+    let mut gathered = Gathered::default();
     for found in map_on(threads, locations, &of_location) {
-        let (process, sums) = found?;
+        let (process, sums, spots) = found?;
+        gathered.add(process, spots);
         let parts = all.iter_mut().zip(wanted).zip(&sums);
         for ((both, place), sums) in parts.filter(|it| it.1.locations > 0) {
             let is_own =
@@ -194,7 +204,7 @@ fn find(
             (if is_own { own } else { others }).join(sums);
         }
     }
-    Ok(all)
+    Ok((all, gathered))
 }
 
 /// Returns `true` if a process is one of those that a cause names.
@@ -288,18 +298,29 @@ struct Sample {
 struct Samples<'p> {
     program: &'p ProgramTotals<'p>,
     list: Vec<Sample>,
-    spots: HashMap<CallingContextRef, Spot>,
+    positions: HashMap<CallingContextRef, Spot>,
 }
 
 impl<'p> Samples<'p> {
     /// Reads the samples of a location. What is behind damage is left out, which the analysis reports.
     fn read(archive: &Archive, program: &'p ProgramTotals<'p>, location: LocationNumber) -> Self {
-        let mut samples = Self { program, list: Vec::new(), spots: HashMap::new() };
+        let mut samples = Self { program, list: Vec::new(), positions: HashMap::new() };
         let id = program.world.system.places.get(location.index()).map(|it| it.id);
         if let Some(mut reader) = id.and_then(|it| archive.events(it).ok()) {
             let _ = reader.visit_dyn(&mut samples);
         }
         samples
+    }
+
+    /// Returns the number and weight of samples at each position.
+    fn spots(&self) -> BTreeMap<Spot, (u64, u64)> {
+        let mut spots: BTreeMap<Spot, (u64, u64)> = BTreeMap::new();
+        for sample in &self.list {
+            let Some(spot) = self.positions.get(&sample.context) else { continue };
+            let sum = spots.entry(*spot).or_default();
+            *sum = (sum.0 + 1, sum.1 + sample.weight);
+        }
+        spots
     }
 }
 
@@ -309,10 +330,10 @@ impl Visitor for Samples<'_> {
             let (context, world) = (it.calling_context, self.program.world);
             let weight = number(record.attributes, world.attributes.processor_time).unwrap_or(0);
             self.list.push(Sample { time: world.clock.time(record.time), context, weight });
-            if !self.spots.contains_key(&context)
+            if !self.positions.contains_key(&context)
                 && let Some(spot) = spot(self.program, context)
             {
-                self.spots.insert(context, spot);
+                self.positions.insert(context, spot);
             }
         }
         ControlFlow::Continue(())

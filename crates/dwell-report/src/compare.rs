@@ -5,6 +5,7 @@
 //! than chance.
 
 mod forest;
+mod functions;
 mod iterations;
 mod run;
 mod series;
@@ -18,6 +19,7 @@ use crate::format;
 
 use forest::Forest;
 pub use forest::{MatchedCall, matched_calls};
+pub use functions::FunctionBeside;
 pub use iterations::{IterationsBeside, iterations_beside};
 pub use run::{Efficiencies, Extent, Run};
 pub use series::{Growth, Scaling, Series, series};
@@ -92,6 +94,9 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// Iterations of the first runs of both sets; `None` if they have none or cannot be compared by them.
     pub iterations: Option<IterationsBeside>,
+    /// Functions whose processor time differs by more than the margins of their samples, the greatest difference first; at most
+    /// 10. Empty if a run has no samples.
+    pub functions: Vec<FunctionBeside>,
     /// Greatest change as a part of the run that counts as none, however sure it is.
     pub threshold: f64,
 }
@@ -161,6 +166,8 @@ pub fn compare(
         let all = set.iter().map(|it| Ok(it.waits()? / processes(it)));
         *to = mean(&all.collect::<Result<Vec<_>>>()?);
     }
+    let functions = [before, after]
+        .map(|set| set.iter().map(|it| (it.functions(), processes(it))).collect::<Vec<_>>());
     let mut comparison = Comparison {
         lengths: [length, mean(&new)],
         judgement: spread.judge(threshold, length),
@@ -176,6 +183,7 @@ pub fn compare(
         iterations: before.first().zip(after.first()).and_then(|(before, after)| {
             iterations_beside(before.iterations()?, after.iterations()?)
         }),
+        functions: functions::beside(&functions, threshold, whole),
         threshold,
     };
     for metric in metrics {

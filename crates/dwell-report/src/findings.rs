@@ -32,7 +32,7 @@ pub use ids::Named;
 pub(crate) use iterations::compared;
 pub use iterations::{IterationChange, IterationChangeKind, IterationTimes, Iterations};
 pub use read::Unreadable;
-pub use samples::{Computed, Sampled};
+pub use samples::{Computed, FunctionTime, FunctionTimes, Sampled};
 pub use verdict::{Kind, Loss, Point, Verdict};
 
 use serde::{Deserialize, Serialize};
@@ -70,6 +70,9 @@ objects! {
         events: u64,
         /// Waits, in the order of the entries that list them.
         findings: Vec<Finding>,
+        /// Functions in which the program computes; null if the run was recorded without samples, or if the analysis was told
+        /// not to search for causes.
+        functions: Option<FunctionTimes>,
         /// Communication of the run that could take less time although no process waits, the greatest saving first.
         inefficient: Vec<Inefficiency>,
         /// Iterations of the run; null if the program does not repeat itself, or if the analysis was told not to search for
@@ -104,8 +107,8 @@ objects! {
         time_seconds: f64,
         /// Time that calls of the run need if nothing delays them.
         transfer_seconds: f64,
-        /// Call paths with time that neither waits nor transfers explain, where it is a finding or where targets were
-        /// away; the longest first.
+        /// Call paths with time that neither waits nor transfers explain, where it is a finding or a tenth of the run, or
+        /// where targets were away; the longest first.
         unexplained: Vec<Unexplained>,
         /// Time in calls of the run that neither waits nor transfers explain.
         unexplained_seconds: f64,

@@ -239,13 +239,16 @@ fn call_values(run: &Run, parameters: &Parameters<'_>) -> Result<CallValues> {
     Ok(values)
 }
 
-/// Returns the place in the source that the request means: a function of a cause, or where a call path is called.
+/// Returns the place in the source that the request means: a function of a cause or of the run, or where a call path is
+/// called.
 fn place<'r>(run: &'r Run, parameters: &Parameters<'_>) -> Result<Line<'r>> {
     match parameters.number("function")? {
         Some(function) => {
-            let cause = parameters.get("cause").unwrap_or_default();
-            let none = || Fault::Bad("there is no such function of a cause".into());
-            Line::of_function(run, cause, function).ok_or_else(none)
+            let found = match parameters.get("cause") {
+                Some(cause) => Line::of_cause(run, cause, function),
+                None => Line::of_function(run, function),
+            };
+            found.ok_or_else(|| Fault::Bad("there is no such function".into()))
         }
         None => Ok(Line::of_call(run, cnode(run, parameters)?)),
     }

@@ -109,12 +109,18 @@ impl Collection<'_> {
         self.source_of(number, run, &place, &format!("call={}", cnode.0));
     }
 
-    /// Requests the source of the functions that compute where others wait.
-    fn sources_of_causes(&mut self, number: usize, run: &Run) {
+    /// Requests the source of the functions in which the program computes, and of those that compute where others wait.
+    fn sources_of_functions(&mut self, number: usize, run: &Run) {
+        let functions = run.findings.as_ref().and_then(|it| it.functions.as_ref());
+        for function in 0..functions.map_or(0, |it| it.list.len() as u32) {
+            if let Some(place) = Line::of_function(run, function) {
+                self.source_of(number, run, &place, &format!("function={function}"));
+            }
+        }
         for cause in run.findings.iter().flat_map(|it| &it.causes) {
             let functions = cause.sampled.as_ref().map_or(0, |it| it.parts.len() as u32);
             for function in 0..functions {
-                if let Some(place) = Line::of_function(run, &cause.id, function) {
+                if let Some(place) = Line::of_cause(run, &cause.id, function) {
                     let question = format!("cause={}&function={function}", cause.id);
                     self.source_of(number, run, &place, &question);
                 }
@@ -311,7 +317,7 @@ fn metrics_everywhere(all: &mut Collection<'_>, number: usize, run: &Run) {
 
 /// Requests every call path with every metric that it has, the largest first.
 fn metrics_at_paths(all: &mut Collection<'_>, number: usize, run: &Run) {
-    all.sources_of_causes(number, run);
+    all.sources_of_functions(number, run);
     for cnode in run.query.meta().cnodes() {
         all.source(number, run, cnode);
     }

@@ -79,6 +79,7 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
         }),
         efficiency: run.findings.as_ref().and_then(|it| it.efficiency.clone()),
         iterations: run.findings.as_ref().and_then(|it| it.iterations.clone()),
+        functions: run.findings.as_ref().and_then(|it| it.functions.clone()),
     })
 }
 

@@ -143,9 +143,16 @@ impl<'r> Line<'r> {
         Self { file, line }
     }
 
+    /// Returns the line of a function by its number in the list of the run.
+    pub(crate) fn of_function(run: &'r Run, function: u32) -> Option<Self> {
+        let functions = run.findings.as_ref()?.functions.as_ref()?;
+        let it = functions.list.get(function as usize)?;
+        Some(Self { file: it.file.as_deref().unwrap_or_default(), line: it.line })
+    }
+
     /// Returns the line of a function that computes where others wait, by the id of the cause and the number of the
     /// function in it.
-    pub(crate) fn of_function(run: &'r Run, cause: &str, function: u32) -> Option<Self> {
+    pub(crate) fn of_cause(run: &'r Run, cause: &str, function: u32) -> Option<Self> {
         let cause = run.findings.as_ref()?.causes.iter().find(|it| it.id == cause)?;
         let computed = cause.sampled.as_ref()?.parts.get(function as usize)?;
         Some(Self { file: computed.file.as_deref().unwrap_or_default(), line: computed.line })

@@ -1,8 +1,8 @@
-//! The types that cross HTTP. The page's TypeScript types (`web/src/types.ts`) are generated from these, so that the
-//! two cannot differ. Parts of findings cross as `findings.json` has them; their types are those of
-//! [`dwell_report::findings`], which makes `web/src/findings.ts`.
+//! The types that cross HTTP. Those of the page (`web/src/types.ts`) are generated from them. Parts of findings cross as
+//! `findings.json` has them: their types, and `web/src/findings.ts`, come from [`dwell_report::findings`].
 
-use dwell_report::findings::{Confidence, Efficiency, Entry, Instance, Iterations, Share, Verdict};
+use dwell_report::findings::{Confidence, Efficiency, Entry, Instance, Iterations, Share};
+use dwell_report::findings::{FunctionTimes, Verdict};
 use serde::Serialize;
 
 /// Defines types that cross HTTP, with the derives they need.
@@ -34,7 +34,7 @@ pub(crate) use causes::{Cause, Seen, WhatIf};
 #[cfg(test)]
 pub(crate) fn typescript() -> String {
     let head = "// Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.\n\n\
-                import type { Computed, Confidence, Efficiency, Entry, Instance, Iterations, Point, Share, Verdict } from \"./findings\";\n";
+                import type { Computed, Confidence, Efficiency, Entry, FunctionTimes, Instance, Iterations, Point, Share, Verdict } from \"./findings\";\n";
     let text = head.to_owned() + &declarations() + &causes::declarations();
     // The generator leaves blanks at the ends of comment lines.
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
@@ -111,6 +111,9 @@ crossing! {
         /// Iterations of the run; null if it has none, or if they are not known.
         #[cfg_attr(test, ts(type = "Iterations | null"))]
         iterations: Option<Iterations>,
+        /// Functions in which the program computes; null if the run has no samples.
+        #[cfg_attr(test, ts(type = "FunctionTimes | null"))]
+        functions: Option<FunctionTimes>,
     }
 
     /// Two runs, matched with each other.

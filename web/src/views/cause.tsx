@@ -4,10 +4,11 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { isFile, useAnswer } from "../data";
 import { fileName, grouped, percent, short } from "../format";
-import { highlighted, languageOf } from "../highlight";
 import { type Models, of } from "../runs";
 import { link } from "../state";
 import { Explained, Term } from "../term";
+import { Excerpt, type Shown } from "./excerpt";
+import { Lines, named } from "./functions";
 import type { Point, Step } from "../findings";
 import type { Cause, Finding, LocationNames, Overview, Source, TimelineAbout, TimelineWaits, WhatIf } from "../types";
 
@@ -228,10 +229,6 @@ function Where({ steps, calls, isStretch: computes, id, cause }: {
 /** The functions that compute there, with the lines of the first. */
 function Functions({ cause, id }: { cause: Cause; id: string }): JSX.Element {
   const first = cause.functions[0];
-  const hasLine = first?.line !== null && first?.line !== undefined;
-  const source = useAnswer<Source>(hasLine ? of(id, "source") : undefined, { cause: cause.id, function: 0 }).value;
-  const [from, to] = [(first?.line ?? 0) - AROUND, (first?.line ?? 0) + AROUND];
-  const lines = (source?.lines ?? []).map((text, at) => ({ number: (source?.first ?? 0) + at, text, mark: (source?.first ?? 0) + at === first?.line ? "computes here" : undefined }));
   return (
     <>
       <table class="functions">
@@ -239,7 +236,7 @@ function Functions({ cause, id }: { cause: Cause; id: string }): JSX.Element {
         <tbody>
           {cause.functions.map((it, at) => (
             <tr key={at}>
-              <td><code>{it.inside ? `${it.inside}, called by ${it.function}` : it.function}</code></td>
+              <td><code>{named(it)}</code></td>
               <td>{it.file && it.line ? `${fileName(it.file)}:${it.line}` : <span class="dim">not known</span>}</td>
               <td class="num">{short(it.seconds, "sec")} ± {short(it.margin_seconds, "sec")}</td>
               <td class="num">{grouped(it.samples)}</td>
@@ -247,23 +244,9 @@ function Functions({ cause, id }: { cause: Cause; id: string }): JSX.Element {
           ))}
         </tbody>
       </table>
-      {hasLine && (
-        <Excerpt
-          title={`${first?.function} at ${fileName(first?.file ?? "")}:${first?.line}`}
-          file={first?.file ?? ""}
-          lines={lines.filter((it) => it.number >= from && it.number <= to)}
-          missing={source?.missing ?? undefined}
-        />
-      )}
+      {first && <Lines it={first} question={{ cause: cause.id, function: 0 }} run={id} />}
     </>
   );
-}
-
-interface Shown {
-  title: string;
-  file: string;
-  lines: { number: number; text: string; mark: string | undefined }[];
-  missing: string | undefined;
 }
 
 /** The lines around calls; calls near each other in one file are in one excerpt. */
@@ -295,26 +278,6 @@ function excerpts(steps: Step[], sources: (Source | undefined)[], marks: string[
 function said(step: Step): string {
   const at = step.file && step.line ? ` at ${fileName(step.file)}:${step.line}` : "";
   return `${step.region}${at}${step.caller ? ` in ${step.caller}` : ""}`;
-}
-
-function Excerpt({ title, file, lines, missing }: Shown): JSX.Element {
-  const tokens = useMemo(() => highlighted(lines.map((it) => it.text), languageOf(file)), [lines.map((it) => it.text).join("\n"), file]);
-  return (
-    <figure class="excerpt">
-      <figcaption>{title}</figcaption>
-      {lines.length > 0 ? (
-        <ol class="code" start={lines[0]?.number} tabIndex={0} aria-label={`Source: ${title}`}>
-          {lines.map(({ number, text, mark }, at) => (
-            <li key={number} class={mark === undefined ? "" : "here"}>
-              <span class="line-number" aria-hidden="true">{number}</span>
-              <code>{text === "" ? " " : tokens[at]?.map((it, n) => (it.kind === "plain" ? it.text : <span key={n} class={`token-${it.kind}`}>{it.text}</span>))}</code>
-              {mark && <span class="code-mark" title={mark}>{mark}</span>}
-            </li>
-          ))}
-        </ol>
-      ) : missing && <p class="dim">No source: {missing}.</p>}
-    </figure>
-  );
 }
 
 // When

@@ -11,6 +11,7 @@ import { chosenSpan, SpanNote } from "../span";
 import { go, link, state } from "../state";
 import { Explained, Term } from "../term";
 import { CauseCard, PointCard } from "./cause";
+import { FunctionCard } from "./functions";
 import { IterationCard } from "./iterations";
 import type { Doing, Efficiency, Entry, Instance, Point, Share, Verdict } from "../findings";
 import type { Bars, Cause, Compared, Finding, Overview, PartOfTime, TimelineFindings } from "../types";
@@ -52,6 +53,12 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
   const since = iterations && (
     <IterationCard iterations={iterations} other={beside?.overview.iterations ?? undefined} names={shown.names} beside={compared?.iterations ?? undefined} id="since-title" />
   );
+  const computes = (
+    <>
+      {overview.functions && <FunctionCard functions={overview.functions} run={shown.first} name={beside && shown.names[0]} id="functions-title" />}
+      {beside?.overview.functions && <FunctionCard functions={beside.overview.functions} run={shown.second ?? shown.first} name={shown.names[1]} id="functions-title-1" />}
+    </>
+  );
   // Where nothing changes over the run, it is no answer.
   const isAnswer = !beside && (iterations?.changes.length ?? 0) > 0;
   return (
@@ -73,6 +80,7 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
           {beside && <OnlySecond beside={beside} />}
         </section>
         {beside && causes}
+        {computes}
         {!isAnswer && since}
         {apart.length > 0 && (
           <section aria-labelledby="apart-title">

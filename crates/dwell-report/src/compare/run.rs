@@ -7,7 +7,7 @@ use cubex::{CnodeId, MetricId, Result};
 
 use super::forest::Side;
 use crate::base::{self, Base};
-use crate::findings::{Efficiency, Findings, Iterations, Point, Verdict};
+use crate::findings::{Efficiency, Findings, FunctionTimes, Iterations, Point, Verdict};
 use crate::query::{Call, Flavour, Query};
 
 /// Unique name of the metric of time.
@@ -57,6 +57,7 @@ pub struct Run {
     efficiency: Option<Efficiency>,
     verdict: Verdict,
     iterations: Option<Iterations>,
+    functions: Option<FunctionTimes>,
     /// Ids of findings by their call paths.
     ids: BTreeMap<u32, u32>,
 }
@@ -70,11 +71,11 @@ impl Run {
         let query = Query::open(path)?;
         let beside = path.with_file_name("findings.json");
         let findings = std::fs::read(beside).ok().and_then(|it| Findings::read(&it).ok());
-        let Findings { efficiency, findings, iterations, verdict, .. } =
+        let Findings { efficiency, findings, functions, iterations, verdict, .. } =
             findings.unwrap_or_default();
         let ids = findings.iter().map(|it| (it.call_path, it.id)).collect();
         let extent = Extent::of(&query)?;
-        Ok(Self { name, query, extent, efficiency, verdict, iterations, ids })
+        Ok(Self { name, query, extent, efficiency, verdict, iterations, functions, ids })
     }
 
     /// Returns the time of the location with the longest run in seconds, without start-up and shutdown.
@@ -116,6 +117,10 @@ impl Run {
     /// `findings.json`.
     pub fn main_point(&self) -> Option<&Point> {
         self.verdict.points.first()
+    }
+
+    pub(super) fn functions(&self) -> Option<&FunctionTimes> {
+        self.functions.as_ref()
     }
 
     pub(super) fn iterations(&self) -> Option<&Iterations> {

@@ -41,6 +41,40 @@ objects! {
         /// Processor time that it takes more than at the others; all of it if there are no others.
         seconds: f64,
     }
+
+    /// Processor time of the run outside of calls of runtimes, as samples of the recorder divide it.
+    FunctionTimes {
+        /// Functions with most processor time, most first; at most 20.
+        list: Vec<FunctionTime>,
+        /// Number of samples of all functions.
+        samples: u64,
+        /// Processor time of all functions.
+        seconds: f64,
+    }
+
+    /// A function in which the program computes.
+    FunctionTime {
+        /// Source file of `line`; null if it is not known.
+        file: Option<String>,
+        /// Name of the function.
+        function: String,
+        /// Function of a library in which it spent most of that time; null if there is none.
+        inside: Option<String>,
+        /// Line with most samples, counted from 1; null if it is not known.
+        line: Option<u32>,
+        /// By how much `seconds` may be wrong, with a probability of 5 %.
+        margin_seconds: f64,
+        /// Process with most processor time in the function.
+        most_process: String,
+        /// Processor time of that process in the function.
+        most_seconds: f64,
+        /// Number of samples in it.
+        samples: u64,
+        /// Processor time of all processes.
+        seconds: f64,
+        /// The time as a part of that of all functions, from 0 to 1.
+        share: f64,
+    }
 }
 
 /// Least number of samples from which a function is told.
@@ -117,15 +151,29 @@ impl Cause {
 impl Computed {
     /// Names the function with its line.
     fn place(&self) -> String {
-        let file = self.file.as_deref().map(|it| it.rsplit('/').next().unwrap_or(it));
-        let place = match (file, self.line) {
-            (Some(file), Some(line)) => format!("{} at {file}:{line}", self.function),
-            _ => self.function.clone(),
-        };
-        match &self.inside {
-            Some(inside) => format!("{inside}, called by {place}"),
-            None => place,
-        }
+        let Self { function, file, line, inside, .. } = self;
+        place(function, file.as_deref(), *line, inside.as_deref())
+    }
+}
+
+impl FunctionTime {
+    /// Names the function with its line.
+    pub fn place(&self) -> String {
+        let Self { function, file, line, inside, .. } = self;
+        place(function, file.as_deref(), *line, inside.as_deref())
+    }
+}
+
+/// Names a function with its line, and the function of a library that it called there.
+fn place(function: &str, file: Option<&str>, line: Option<u32>, inside: Option<&str>) -> String {
+    let file = file.map(|it| it.rsplit('/').next().unwrap_or(it));
+    let place = match file.zip(line) {
+        Some((file, line)) => format!("{function} at {file}:{line}"),
+        None => function.to_owned(),
+    };
+    match inside {
+        Some(inside) => format!("{inside}, called by {place}"),
+        None => place,
     }
 }
 

@@ -242,6 +242,22 @@ fn full() -> Findings {
             ),
             inefficiency("younger", Evidence::Other { text: text() }),
         ],
+        functions: Some(FunctionTimes {
+            list: vec![FunctionTime {
+                file: Some("src/heat.c".into()),
+                function: "relax".into(),
+                inside: Some("memcpy".into()),
+                line: Some(88),
+                margin_seconds: 0.0625,
+                most_process: "PE 1".into(),
+                most_seconds: 0.25,
+                samples: 40,
+                seconds: 0.375,
+                share: 0.75,
+            }],
+            samples: 50,
+            seconds: 0.5,
+        }),
         iterations: Some(Iterations {
             changes: vec![IterationChange {
                 computing: true,

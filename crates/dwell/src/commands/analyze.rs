@@ -4,6 +4,7 @@
 
 mod advice;
 mod costs;
+mod functions;
 mod inefficient;
 mod iterations;
 mod json;

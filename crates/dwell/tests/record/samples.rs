@@ -90,6 +90,15 @@ fn the_line_that_computes_longer_is_named() {
     assert_eq!((function.as_str(), at.abs_diff(line("RELAX")) <= 1), ("relax", true), "{found:?}");
     let said = of_computing(&findings)["inside"].as_str().unwrap();
     assert!(said.contains("relax at samples.c"), "{said}");
+    // The same function takes most time of the whole run, most of it at the late rank.
+    let functions = &findings["functions"];
+    let list = functions["list"].as_array().unwrap();
+    let (first, seconds) = (&list[0], |it: &Value| it["seconds"].as_f64().unwrap());
+    assert_eq!(first["function"], "relax", "{functions:#}");
+    assert_eq!(first["most_process"], "rank 1", "{functions:#}");
+    assert!(first["most_seconds"].as_f64().unwrap() <= seconds(first), "{functions:#}");
+    let sum: f64 = list.iter().map(seconds).sum();
+    assert!((sum - seconds(functions)).abs() < 1e-6, "{functions:#}");
 
     // Memory is copied by the C library, which the program called.
     let findings = of_late_rank(&mpi, &lab, &program, "copies");

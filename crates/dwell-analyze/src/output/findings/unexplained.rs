@@ -5,12 +5,12 @@ use dwell_model::layer::Layer;
 use dwell_model::operation::Operation;
 use dwell_model::waits::{Class, Wait};
 use dwell_trace::crowds::Crowd;
-use dwell_trace::ids::CallPathNumber;
+use dwell_trace::ids::{CallPathNumber, Ordinal};
 use dwell_trace::time::Duration;
 
 use super::summary::Summary;
 use super::totals::ProgramTotals;
-use super::{Share, Step, shares};
+use super::{Phase, Share, Step, shares};
 
 /// Unexplained time is a finding if it is at least one part in this many of the time of all locations.
 const THRESHOLD: u64 = 100;
@@ -23,6 +23,8 @@ pub struct Unexplained {
     pub layer: Layer,
     /// Unexplained time, summed over all locations. It may be 0 for a call path that is listed because of `away`.
     pub nanoseconds: u64,
+    /// Phase of the program in which the calls are made.
+    pub phase: Phase,
     /// Part of `nanoseconds` in calls that are too few of their class to know how long such calls take.
     pub too_few: u64,
     /// States that the time is a finding: at least 1 % of the time of all locations. Calls that start, end or create
@@ -79,6 +81,7 @@ pub(crate) fn list(program: &ProgramTotals<'_>, summary: &Summary) -> Vec<Unexpl
         let unexplained = Unexplained {
             layer,
             nanoseconds,
+            phase: program.phases.get(number.index()).copied().unwrap_or(Phase::Run),
             too_few,
             is_finding: counted > 0 && counted.saturating_mul(THRESHOLD) >= time,
             away: totals.get(Q::Unconfirmed(Wait::WaitForProgress))

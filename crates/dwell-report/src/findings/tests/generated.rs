@@ -81,6 +81,8 @@ fn typescript() -> String {
         Loss::decl(),
         Sampled::decl(),
         Computed::decl(),
+        FunctionTimes::decl(),
+        FunctionTime::decl(),
         Iterations::decl(),
         IterationTimes::decl(),
         IterationChange::decl(),

@@ -2,8 +2,8 @@
 
 use dwell_analyze::{
     Activities, Analysis, Cause, Caused, Computed, Counters, Crowd, Culprits, Doing, Efficiency,
-    Entry, Finding, Gain, Inefficiency, Instance, Meanwhile, Phase, Polling, ProgramPhase, Sampled,
-    Serves, Share, Step, Unexplained, Unpredictable,
+    Entry, Finding, Function, Functions, Gain, Inefficiency, Instance, Meanwhile, Phase, Polling,
+    ProgramPhase, Sampled, Serves, Share, Step, Unexplained, Unpredictable,
 };
 use dwell_report::findings;
 use dwell_report::findings::counters::reasons;
@@ -11,6 +11,9 @@ use dwell_report::findings::counters::reasons;
 use super::advice::Advice;
 use super::words::{in_seconds, meaning};
 use super::{inefficient, iterations};
+
+/// Unexplained time of the run is listed from this part of the run on, as a divisor, even if it is no finding.
+const LARGE: u64 = 10;
 
 /// Returns the whole document `findings.json`.
 pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> findings::Findings {
@@ -31,7 +34,10 @@ fn without_advice(analysis: &Analysis) -> findings::Findings {
     let (times, losses, processor) =
         (analysis.times(), analysis.losses(), analysis.processor_time());
     let of_run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
-    let unexplained_or_away = |it: &&Unexplained| it.is_finding || it.away > 0;
+    let is_large = |it: &Unexplained| {
+        it.phase == Phase::Run && it.nanoseconds.saturating_mul(LARGE) >= times.run
+    };
+    let is_listed = |it: &&Unexplained| it.is_finding || it.away > 0 || is_large(it);
     findings::Findings {
         causes: analysis.causes().iter().map(|it| cause(it, times.run)).collect(),
         checksum: String::new(),
@@ -53,6 +59,7 @@ fn without_advice(analysis: &Analysis) -> findings::Findings {
         entries: analysis.entries().iter().map(|it| entry(it, times.run)).collect(),
         events: analysis.events(),
         findings: analysis.findings().iter().map(|it| finding(it, times.run)).collect(),
+        functions: analysis.functions().map(functions),
         inefficient: analysis.inefficient().iter().map(|it| inefficiency(it, times.run)).collect(),
         iterations: iterations::document(analysis),
         length_seconds: in_seconds(analysis.length()),
@@ -77,12 +84,7 @@ fn without_advice(analysis: &Analysis) -> findings::Findings {
         startup_seconds: in_seconds(times.start_up),
         time_seconds: in_seconds(analysis.time()),
         transfer_seconds: in_seconds(losses.transfer),
-        unexplained: analysis
-            .unexplained()
-            .iter()
-            .filter(unexplained_or_away)
-            .map(unexplained)
-            .collect(),
+        unexplained: analysis.unexplained().iter().filter(is_listed).map(unexplained).collect(),
         unexplained_seconds: in_seconds(losses.unexplained),
         verdict: findings::Verdict::default(),
         version: findings::VERSION,
@@ -124,6 +126,28 @@ fn sampled(it: &Sampled) -> findings::Sampled {
         goes_on: it.goes_on,
         parts: it.parts.iter().map(part).collect(),
         samples: it.samples.0,
+    }
+}
+
+/// Returns the functions in which the program computes.
+fn functions(it: &Functions) -> findings::FunctionTimes {
+    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let one = |Function { time, most }: &Function| findings::FunctionTime {
+        file: known(&time.file),
+        function: time.function.clone(),
+        inside: time.inside.clone(),
+        line: (time.line > 0).then_some(time.line),
+        margin_seconds: time.margin / 1e9,
+        most_process: most.0.clone(),
+        most_seconds: in_seconds(most.1),
+        samples: time.samples,
+        seconds: time.nanoseconds / 1e9,
+        share: time.nanoseconds / it.nanoseconds.max(1) as f64,
+    };
+    findings::FunctionTimes {
+        list: it.list.iter().map(one).collect(),
+        samples: it.samples,
+        seconds: in_seconds(it.nanoseconds),
     }
 }
 

@@ -13,6 +13,7 @@ use dwell_report::findings::words::{self as sentences, Often, OneWait};
 use dwell_report::findings::{Findings, Named};
 
 use super::Input;
+use super::functions;
 use super::inefficient::evidence;
 use super::iterations;
 use super::words::{amount, call, counted, in_seconds, meaning, path, percent, shares, time};
@@ -39,6 +40,7 @@ pub(super) fn summary(input: &Input, analysis: &Analysis, document: &Findings, t
     page.say(&visible(&document.verdict.head), 2);
     causes(&mut page, analysis, document, top);
     entries(&mut page, analysis, document, top);
+    functions::section(&mut page, document.functions.as_ref(), top);
     iterations::section(&mut page, document.iterations.as_ref());
     apart(&mut page, analysis);
     unexplained(&mut page, analysis);

@@ -33,6 +33,8 @@ pub(super) struct Document<'c> {
     totals: Vec<Total<'c>>,
     /// Iterations of the first runs of both sets; null if they have none or cannot be compared by them.
     iterations: Option<Iterations<'c>>,
+    /// Functions whose processor time differs by more than their margins; empty if a run has no samples.
+    functions: Vec<Function<'c>>,
     differences: Vec<Row<'c>>,
 }
 
@@ -90,6 +92,19 @@ struct Iterations<'c> {
     text: &'c str,
 }
 
+/// Processor time of a function in both sets, over all locations or of each process.
+#[derive(Serialize)]
+struct Function<'c> {
+    function: &'c str,
+    before_seconds: f64,
+    after_seconds: f64,
+    /// By how much the difference may be wrong.
+    margin_seconds: f64,
+    share_of_run: f64,
+    /// True if the difference is more than chance and the threshold.
+    changed: bool,
+}
+
 #[derive(Serialize)]
 struct Row<'c> {
     change: &'static str,
@@ -141,6 +156,17 @@ pub(super) fn of<'c>(
         let (count, from) = (it.count, it.from);
         Iterations { count, from, before_seconds, after_seconds, text: &it.text }
     };
+    let function = |it: &'c dwell_report::FunctionBeside| {
+        let [before_seconds, after_seconds] = it.seconds;
+        Function {
+            function: &it.place,
+            before_seconds,
+            after_seconds,
+            margin_seconds: it.margin,
+            share_of_run: it.share,
+            changed: matches!(it.judgement, Judgement::More | Judgement::Less),
+        }
+    };
     Document {
         version: VERSION,
         verdict: match comparison.judgement {
@@ -157,6 +183,7 @@ pub(super) fn of<'c>(
         after: set(after, 1),
         totals: comparison.totals.iter().map(total).collect(),
         iterations: comparison.iterations.as_ref().map(iterations),
+        functions: comparison.functions.iter().map(function).collect(),
         differences: comparison.differences.iter().map(row).collect(),
     }
 }

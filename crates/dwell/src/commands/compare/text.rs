@@ -3,11 +3,14 @@
 use std::fmt::Write as _;
 
 use dwell_report::findings::Point;
-use dwell_report::{Comparison, Difference, Efficiencies, Judgement, Run};
+use dwell_report::{Comparison, Difference, Efficiencies, FunctionBeside, Judgement, Run};
 
 use crate::format::{self, paragraph};
 use crate::listing::{self, Unit};
 use crate::terminal::visible;
+
+/// Greatest number of functions that are listed.
+const FUNCTIONS: usize = 3;
 
 /// Returns the sentence that sums a comparison up, such as `51.0 % shorter: 3.37 s, then 1.65 s`.
 pub(super) fn verdict(comparison: &Comparison) -> String {
@@ -152,6 +155,14 @@ pub(super) fn text(
     if let Some(it) = &comparison.iterations {
         say(&format!("iterations: {}", it.text), 2);
     }
+    let is_large = |it: &&FunctionBeside| it.share.abs() > comparison.threshold;
+    for it in comparison.functions.iter().filter(is_large).take(FUNCTIONS) {
+        let more = if it.delta() > 0.0 { "longer" } else { "less long" };
+        let delta = format::seconds(it.delta().abs());
+        let [before, after] = it.seconds.map(format::seconds);
+        let words = format!("{} computes {delta} {more} {over}: {before}, then {after}", it.place);
+        say(&visible(&words), 2);
+    }
     let (list, more) = shown(comparison, top);
     if !list.is_empty() {
         say("", 0);
@@ -244,6 +255,7 @@ mod tests {
             efficiencies: [None, None],
             differences: Vec::new(),
             iterations: None,
+            functions: Vec::new(),
             threshold: 0.02,
         };
         assert_eq!(word(&comparison(Judgement::Same), false, &difference), "more");
