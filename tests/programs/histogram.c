@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BINS = 1000, NUMBERS = 20000 };
+enum { BINS = 1000, NUMBERS = 2000 };
 
 static long bins[BINS];
 

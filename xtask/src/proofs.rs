@@ -45,6 +45,7 @@ const STEPS: &[Step<Workspace>] = &[
     Step { name: "assertions", run: |it| test(it, &["-p", "dwell", "--test", "record"]) },
     Step { name: "kills", run: kills },
     Step { name: "damage", run: |it| test(it, &["--release", "-p", "dwell", "--test", "commands", "doors::silent::proof", "--", "--ignored", "--nocapture"]) },
+    Step { name: "verdicts", run: |it| test(it, &["--release", "-p", "dwell", "--test", "commands", "verdicts::", "--", "--ignored"]) },
     Step { name: "fault-wall", run: |it| test(it, &["-p", "dwell", "--test", "record", "wall::", "--", "--ignored"]) },
     Step { name: "samples", run: samples },
     Step { name: "launchers", run: |it| test(it, &["--release", "-p", "dwell", "--test", "record", "launched::", "--", "--ignored"]) },

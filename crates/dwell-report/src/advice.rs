@@ -23,6 +23,7 @@ mod list;
 mod serving;
 mod table;
 
+use crate::findings::words;
 use layers::HasLayer;
 pub use list::{Printed, Remedy, remedies};
 pub use serving::{Gain, Serving, Settings, serving};
@@ -235,6 +236,7 @@ fn general(pattern: &str) -> &'static str {
 /// Inserts the facts into a text. Braces that come from names, such as the name of a process, stay as they are.
 fn filled(text: &str, facts: &Facts<'_>) -> String {
     let partner = if facts.partner.is_empty() { "the target" } else { facts.partner };
+    let within = words::within(partner);
     let meanwhile = facts.meanwhile;
     let number = meanwhile.and_then(|it| it.finding).map(|it| it.to_string()).unwrap_or_default();
     let longer = facts.serving_threads.map(|gain| format!("{:.0} %", -100.0 * gain));
@@ -245,7 +247,8 @@ fn filled(text: &str, facts: &Facts<'_>) -> String {
     for part in parts {
         let (name, rest) = part.split_once('}').unwrap_or(("", part));
         filled.push_str(match name {
-            "partner" => partner,
+            "partner" if filled.is_empty() => partner,
+            "partner" => &within,
             "call" => meanwhile.map_or("", |it| it.call),
             "cause" => facts.cause,
             "name" => facts.call,

@@ -35,6 +35,10 @@ const ASKS_FOR_ALL: &str =
     "a loop that tests again what it has found is not one region, and computes between its calls";
 const BLOCKED_TRIES: &str =
     "tries that block until their target serves them are too few to be a loop";
+const FEW_OF_CLASS: &str =
+    "an atomic without a result is judged by its class, of which the program makes few calls";
+const ONE_CORE: &str =
+    "on one core a process loses it between the program's clock and the call that waits";
 const LAST_PART: &str =
     "of a loop of polls that the recorder wrote in parts, only the last part waits for the message";
 const SEVERAL: &str = "a loop that reads or tests several things in turn is not one region";
@@ -66,6 +70,8 @@ const RULES_TO_COME: &[Known] = &[
     at_times("", "ticket_back_off spin", FEW),
     at_times("", "ticket_back_off root", FEW),
     at_times("shmem-sm", "sense_barrier late_signal", READS),
+    at_times("shmem-tcp", "mcs_lock wait_for_progress", FEW_OF_CLASS),
+    at_times("mpich", "pipeline late_sender", ONE_CORE),
     at_times("openmpi-pt2pt", "ring_by_fetch spin", BLOCKS),
     at_times("mpich", "ring_by_fetch spin", BLOCKS),
     always("shmem-sm", "consumer efficiency", ASKS_FOR_ALL),

@@ -33,8 +33,8 @@ pub struct Remedy {
 
 /// Programs in which general remedies were tried.
 const IN_GENERAL: &[(&str, Tried)] = &[
-    ("barrier_wait", Tried { program: "MPI, computing balanced", change: "−33.1 %" }),
-    ("lock_contention", Tried { program: "OpenSHMEM, a lock split in two", change: "−35.7 %" }),
+    ("barrier_wait", Tried { program: "MPI, computing balanced", change: "−38.3 %" }),
+    ("lock_contention", Tried { program: "OpenSHMEM, a lock split in two", change: "−33.0 %" }),
     (
         "hot_target",
         Tried { program: "OpenSHMEM over TCP, atomics spread over four PEs", change: "+33 %" },

@@ -107,7 +107,7 @@ pub(super) const SERVING: &[Serving] = &[
         gain: Gain::Served,
         tried: Some(Tried {
             program: "Open MPI, one-sided over messages or shared memory",
-            change: "−43.3 %",
+            change: "−40.6 %",
         }),
     },
     Serving {
@@ -191,7 +191,7 @@ pub(super) const SERVING: &[Serving] = &[
         gain: Gain::Threads,
         tried: Some(Tried {
             program: "MPICH, asynchronous progress, no core is idle",
-            change: "+31.3 %",
+            change: "+34.7 %",
         }),
     },
     Serving {

@@ -89,7 +89,7 @@ pub(super) const ROWS: &[Row] = &[
         when: "wait for progress, Open MPI with osc/pt2pt, one node",
         tried: Some(Tried {
             program: "Open MPI, one-sided over messages or shared memory",
-            change: "−43.3 %",
+            change: "−40.6 %",
         }),
         text: "The component osc/pt2pt of Open MPI needs the target for every operation: on one node osc/sm \
                (OMPI_MCA_osc=sm) does not, for windows that MPI_Win_allocate made.",
@@ -113,7 +113,7 @@ pub(super) const ROWS: &[Row] = &[
         when: "wait for progress, MPICH; not if predicted to lose",
         tried: Some(Tried {
             program: "MPICH, asynchronous progress, no core is idle",
-            change: "+31.3 %",
+            change: "+34.7 %",
         }),
         text: "MPIR_CVAR_ASYNC_PROGRESS=1 makes MPICH start a thread that serves requests. It needs a core of its own \
                in every process, and makes every call slower, because calls then lock.",
@@ -189,7 +189,7 @@ pub(super) const ROWS: &[Row] = &[
         applies: |it| it.pattern == "small_transfers" && it.is_shmem(),
         when: "`small_transfers`, OpenSHMEM",
         tried: Some(Tried {
-            program: "OpenSHMEM over TCP, small gets joined", change: "−92.8 %"
+            program: "OpenSHMEM over TCP, small gets joined", change: "−93.7 %"
         }),
         text: "Move what a row moves with one shmem_getmem or shmem_putmem. If it does not lie in one piece at the target, \
                let the target copy it together first, or start the transfers with shmem_getmem_nbi or shmem_putmem_nbi and \

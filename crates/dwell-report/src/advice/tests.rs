@@ -142,6 +142,9 @@ fn every_place_of_a_text_is_filled() {
     // A name that looks like a place stays as it is.
     let facts = Facts { partner: "{call}", meanwhile, ..NOTHING };
     assert!(filled("{partner} and {call}", &facts) == "{call} and c");
+    let facts = Facts { partner: "Rank 0", ..NOTHING };
+    assert!(filled("Let {partner} do it.", &facts) == "Let rank 0 do it.");
+    assert!(filled("{partner} does it.", &facts) == "Rank 0 does it.");
 }
 
 /// No remedy names a call that does not exist: there are no forms of atomics without a result that return earlier.

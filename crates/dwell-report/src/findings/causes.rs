@@ -3,6 +3,7 @@
 use dwell_model::layer::Processes;
 use dwell_model::units::seconds;
 
+use super::words::within;
 use super::{Activity, Cause, Caused, Step, counters};
 
 /// What a reader is told about a cause.
@@ -87,13 +88,8 @@ impl Cause {
         if more.len() > 1 || sum < 0.999 * self.seconds {
             return None;
         }
-        // "Rank 0 and rank 1", but "PE 0 and PE 1".
-        let inside = |who: &str| match who.chars().nth(1) {
-            Some(second) if second.is_lowercase() => who.to_lowercase(),
-            _ => who.to_owned(),
-        };
-        let more: String = more.iter().map(|it| format!(", {}", inside(&it.who))).collect();
-        Some(format!("{}{more} and {}", first.who, inside(&last.who)))
+        let more: String = more.iter().map(|it| format!(", {}", within(&it.who))).collect();
+        Some(format!("{}{more} and {}", first.who, within(&last.who)))
     }
 
     pub(super) fn is_of_one(&self) -> bool {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use self::IterationChangeKind as Kind;
 use super::Step;
+use super::words::within;
 
 objects! {
     /// Iterations of the main loop of a run, which the analysis finds by what repeats itself.
@@ -156,7 +157,9 @@ impl IterationChange {
                     ),
                 };
                 let size = compared(self.usual_seconds, self.seconds);
-                let who = who.map_or(String::new(), |who| format!("; {who} computes longer there"));
+                let who = who.map_or(String::new(), |who| {
+                    format!("; {} computes longer there", within(who))
+                });
                 format!("{some} {size}{who}")
             }
         }
@@ -251,7 +254,7 @@ mod tests {
         assert_eq!(
             said(&uneven),
             format!(
-                "20 of 1,000 iterations, the first of them 50, take {size}; Rank 3 computes longer there"
+                "20 of 1,000 iterations, the first of them 50, take {size}; rank 3 computes longer there"
             )
         );
         let one = IterationChange { every: None, iterations: 1, ..some };

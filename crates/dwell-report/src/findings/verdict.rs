@@ -13,7 +13,9 @@ use dwell_model::waits::Wait;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Activity, Cause, Entry, Findings, Gain, Phase, Step};
+use super::words::within;
+use super::{Activity, Cause, Entry, Findings, Gain, Phase, Step, Unexplained};
+use crate::format::grouped;
 
 objects! {
     /// The answer about a run in a few lines, made from the rest of the document.
@@ -113,6 +115,9 @@ const POINTS: usize = 3;
 
 /// Least part of the run that a point must cost.
 const LEAST: f64 = 0.01;
+
+/// Least part of the run in calls that are too few to be judged that is a point.
+const LARGE: f64 = 0.1;
 
 /// Least part of the run without a core that is a point.
 const LEAST_WITHOUT_CORE: f64 = 0.05;
@@ -242,6 +247,20 @@ impl Findings {
             ),
             change:
                 "Record again with --counters, which tell page faults and lost cores apart.".into(),
+            places: it.path.last().cloned().into_iter().collect(),
+            ..self.point(Kind::Unexplained, it.seconds)
+        }));
+        let is_rare = |it: &&Unexplained| {
+            !it.is_finding && it.seconds >= LARGE * self.run_seconds && it.too_few_seconds > 0.0
+        };
+        points.extend(self.unexplained.iter().filter(is_rare).map(|it| Point {
+            what: format!("{} takes {}", called(&it.path), often(it)),
+            cost: format!(
+                "Such calls are too few to know how long they need: {} of the run.",
+                self.share_of(it.seconds)
+            ),
+            change:
+                "Record a longer run, in which they may not matter, or make fewer of them.".into(),
             places: it.path.last().cloned().into_iter().collect(),
             ..self.point(Kind::Unexplained, it.seconds)
         }));
@@ -464,6 +483,14 @@ fn head(losses: &[Loss], points: &[Point]) -> String {
     )
 }
 
+/// Says how long calls take, and how many there are.
+fn often(it: &Unexplained) -> String {
+    match it.visits {
+        1 => format!("{} in one call", seconds(it.seconds)),
+        calls => format!("{} in {} calls", seconds(it.seconds), grouped(calls)),
+    }
+}
+
 /// Names the last call of a path with its place.
 fn called(path: &[Step]) -> String {
     path.last().map(Step::short).unwrap_or_default()
@@ -484,7 +511,7 @@ impl Cause {
                 _ if self.spread => format!(
                     "the work {stretch} is uneven, and takes long at other {others} in turn"
                 ),
-                None => format!("only {who} {computes} {stretch}"),
+                None => format!("only {} {computes} {stretch}", within(&who)),
                 Some(ratio) if ratio >= NEARLY_ALONE => {
                     let does = if one { "does" } else { "do" };
                     format!("{who} {does} nearly all the computing {stretch}")

@@ -10,6 +10,19 @@ pub fn counted(number: u64, one: &str, several: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { several })
 }
 
+/// Writes the name of a process as it stands within a sentence: `rank 0` and `image 1`, but `PE 0`.
+pub fn within(who: &str) -> String {
+    let is_word = |it: &str| it.chars().skip(1).all(char::is_lowercase) && it.len() > 1;
+    match who.split_once(' ') {
+        Some((word, number))
+            if is_word(word) && number.starts_with(|it: char| it.is_ascii_digit()) =>
+        {
+            format!("{} {number}", word.to_lowercase())
+        }
+        _ => who.to_owned(),
+    }
+}
+
 /// States the latency of requests that waits for progress assume. It is 0 if the archive does not contain one.
 pub fn latency(in_seconds: f64) -> String {
     match in_seconds {
@@ -125,5 +138,11 @@ mod tests {
     fn a_latency_that_is_not_known_is_no_latency() {
         assert!(latency(0.0).contains("does not contain"));
         assert_eq!(latency(2e-6), "assuming that requests take at least 2.00 µs");
+    }
+
+    #[test]
+    fn names_stand_within_sentences() {
+        let said = ["Rank 0", "Image 12", "PE 3", "Rank x", "Cn12", "rank 1"].map(within);
+        assert_eq!(said, ["rank 0", "image 12", "PE 3", "Rank x", "Cn12", "rank 1"]);
     }
 }

@@ -18,4 +18,5 @@ mod ready;
 mod report;
 #[path = "../support/mod.rs"]
 mod support;
+mod verdicts;
 mod view;

@@ -138,9 +138,11 @@ fn main_point(page: &mut Page, room: Room, directory: &Path, it: &Point) {
         page.tell_some("where", &visible(&format!("{}.", it.inside)), room.fact);
     }
     let places = it.line.as_ref().map_or(it.places.as_slice(), std::slice::from_ref);
-    for line in places.iter().take(2).filter_map(|step| source(directory, step)) {
-        page.line(&visible(&line));
-    }
+    let mut lines: Vec<String> =
+        places.iter().take(2).filter_map(|step| source(directory, step)).collect();
+    // Computing may begin and end at one call.
+    lines.dedup();
+    lines.iter().for_each(|line| page.line(&visible(line)));
     if !it.change.is_empty() {
         page.tell_some("change", &visible(&it.change), room.change);
     }
