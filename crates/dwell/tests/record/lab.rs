@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, fs};
@@ -37,6 +37,20 @@ pub(crate) struct Run {
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A launcher, which is ended if the test panics.
+struct Launched(Child);
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            signal(self.0.id(), "TERM");
+            std::thread::sleep(Duration::from_millis(500));
+            signal(self.0.id(), "KILL");
+            let _ = self.0.wait();
+        }
+    }
 }
 
 impl Lab {
@@ -137,7 +151,8 @@ impl Lab {
             .stdin(Stdio::null())
             .stdout(fs::File::create(&out).unwrap())
             .stderr(fs::File::create(&err).unwrap());
-        let mut child = launcher.spawn().unwrap();
+        let mut launched = Launched(launcher.spawn().unwrap());
+        let child = &mut launched.0;
         let began = Instant::now();
         let status = loop {
             if let Some(status) = child.try_wait().unwrap() {
