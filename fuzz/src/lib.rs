@@ -27,6 +27,7 @@ targets!(
     facts,
     findings,
     fortran,
+    live,
     messages,
     pairs,
     timeline

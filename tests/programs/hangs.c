@@ -42,6 +42,13 @@ static void stopped(int me) {
     shmem_barrier_all();
 }
 
+/* PE 0 asks again and again for a flag that nobody writes. */
+static void polls(int me) {
+    while (me == 0 && !shmem_long_test(&flag, SHMEM_CMP_EQ, 1)) {
+    }
+    shmem_barrier_all();
+}
+
 /* Everything is well. */
 static void healthy(int me) {
     for (;;) {
@@ -59,6 +66,7 @@ int main(int count, char **words) {
     if (!strcmp(mode, "locks")) two_locks(me);
     if (!strcmp(mode, "missing")) missing(me);
     if (!strcmp(mode, "stopped")) stopped(me);
+    if (!strcmp(mode, "polls")) polls(me);
     if (!strcmp(mode, "healthy")) healthy(me);
     shmem_finalize();
     return 0;

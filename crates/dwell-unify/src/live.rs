@@ -23,10 +23,13 @@ use crate::stream::RunId;
 pub use thread::{About, Call, Lock, LockState, Thread};
 
 /// Greatest number of processes that are read.
-const MOST: usize = 1 << 20;
+pub(crate) const MOST: usize = 1 << 20;
 
 /// Number of times that a chunk is read again which changed while it was read.
 const TRIES: usize = 3;
+
+/// Number of bytes that are read at once.
+const BLOCK: u64 = 1 << 16;
 
 /// Length of the header of a chunk.
 const HEADER: usize = 18;
@@ -67,6 +70,14 @@ pub enum State {
 }
 
 impl Process {
+    /// Makes a process of its facts and the last chunks of each of its threads. It is not [`State::Alive`] for anyone.
+    pub fn of(facts: ProcessFacts, chunks: impl Fn(usize) -> Vec<Vec<u8>>) -> Self {
+        let host = facts.shared.host(facts.process.host).map(|it| it.name.clone());
+        let numbers = 0..facts.process.threads.len();
+        let threads = numbers.map(|it| Thread::of(it as u64, &chunks(it), &facts)).collect();
+        Self { facts, host: host.unwrap_or_default(), threads, file: PathBuf::new() }
+    }
+
     /// Returns the rank of the process.
     pub fn rank(&self) -> u64 {
         self.facts.process.rank
@@ -92,8 +103,8 @@ impl Process {
     fn is_recording(&self) -> bool {
         let pid = self.facts.process.pid;
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        let file = self.file.to_str().unwrap_or("?");
-        maps.lines().any(|line| line.ends_with(file))
+        let file = self.file.to_str().filter(|it| !it.is_empty());
+        file.is_some_and(|file| maps.lines().any(|line| line.ends_with(file)))
     }
 
     /// Returns a time of the recorder on the monotonic clock of the node, in nanoseconds.
@@ -138,21 +149,13 @@ pub fn read(directory: &Path) -> io::Result<Live> {
 
 fn process(path: &Path) -> io::Result<Process> {
     let facts = ProcessFacts::read(path)?;
-    let host = facts.shared.host(facts.process.host).map(|it| it.name.clone());
-    let rank = facts.process.rank;
+    let (rank, size) = (facts.process.rank, facts.head.chunk_size);
     let folder = path.parent().unwrap_or(Path::new("."));
-    let mut threads = Vec::new();
-    for number in 0..facts.process.threads.len() {
+    let chunks = |number: usize| {
         let events = folder.join(format!("{rank}.{number}.evt"));
-        let mut thread = Thread::new(number as u64);
-        for chunk in last_chunks(&events, facts.head.chunk_size).unwrap_or_default() {
-            thread.take(&chunk, &facts);
-        }
-        thread.finish();
-        threads.push(thread);
-    }
-    let file = path.canonicalize()?;
-    Ok(Process { facts, host: host.unwrap_or_default(), threads, file })
+        last_chunks(&events, size).unwrap_or_default()
+    };
+    Ok(Process { file: path.canonicalize()?, ..Process::of(facts, chunks) })
 }
 
 /// Reads the chunk that a thread is filling and the one before it, in their order. They are in the event file or, the one that
@@ -189,7 +192,16 @@ fn at(file: &mut File, offset: u64, size: u64) -> io::Result<Vec<u8>> {
     for _ in 0..TRIES {
         bytes.clear();
         file.seek(SeekFrom::Start(offset))?;
-        file.take(size).read_to_end(&mut bytes)?;
+        // Behind a block of zeros a chunk has no events.
+        while (bytes.len() as u64) < size {
+            let before = bytes.len();
+            let most = BLOCK.min(size - before as u64);
+            file.take(most).read_to_end(&mut bytes)?;
+            let block = bytes.get(before..).unwrap_or_default();
+            if block.iter().all(|it| *it == 0) {
+                break;
+            }
+        }
         let mut header = Vec::new();
         file.seek(SeekFrom::Start(offset))?;
         file.take(HEADER as u64).read_to_end(&mut header)?;

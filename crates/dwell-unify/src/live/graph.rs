@@ -10,6 +10,7 @@
 //! | `sync images` | the images that are not in theirs | yes |
 //! | blocking message | its receiver | no: it may be under way |
 //! | operation, or a call that completes operations | their targets | no: they may be under way |
+//! | a test, again and again | somebody | – |
 //! | wait for a change of memory | whoever wrote it last | no: another process may write it next |
 //!
 //! A circle of certain waits cannot end.
@@ -46,6 +47,8 @@ pub enum Kind {
     Meeting,
     /// For the receiver of a message.
     Receiver,
+    /// For a change that it asks for again and again.
+    Poll,
     /// For a message, a request or an epoch, of which it is not known who ends it.
     Unknown,
 }
@@ -112,17 +115,20 @@ fn writers(live: &Live) -> Writers {
     last.into_iter().map(|(word, (_, rank))| (word, rank)).collect()
 }
 
-/// Ranks that are in a collective, by the name of its function.
-type Inside = BTreeMap<String, BTreeSet<u64>>;
+/// Ranks that are not in a collective, by the name of its function; no more than [`MOST_MISSING`] and one.
+type Missing = BTreeMap<String, Vec<u64>>;
 
-fn collectives(live: &Live) -> Inside {
-    let mut inside = Inside::new();
+fn collectives(live: &Live) -> Missing {
+    let mut inside: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     for process in &live.processes {
         if let Some(name) = process.threads.first().and_then(|it| collective(it, process)) {
             inside.entry(name).or_default().insert(process.rank());
         }
     }
-    inside
+    let missing = |inside: &BTreeSet<u64>| {
+        (0..live.size).filter(|it| !inside.contains(it)).take(MOST_MISSING + 1).collect()
+    };
+    inside.iter().map(|(name, ranks)| (name.clone(), missing(ranks))).collect()
 }
 
 /// Returns the name of the collective that a thread is in.
@@ -135,7 +141,7 @@ fn collective(thread: &Thread, process: &Process) -> Option<String> {
 fn wait(
     process: &Process,
     live: &Live,
-    (holders, writers, collectives): (&Holders, &Writers, &Inside),
+    (holders, writers, collectives): (&Holders, &Writers, &Missing),
 ) -> Option<Wait> {
     let (me, thread) = (process.rank(), process.threads.first()?);
     // Calls of a layer above are around those of the layer below. The innermost that says something knows best.
@@ -155,8 +161,8 @@ fn wait(
                     Some(Wait { kind: Kind::Meeting, on, is_certain: true })
                 }
                 About::Collective => {
-                    let inside = collective(thread, process).and_then(|it| collectives.get(&it));
-                    let on = inside.map(|inside| missing(live.size, inside)).unwrap_or_default();
+                    let missing = collective(thread, process).and_then(|it| collectives.get(&it));
+                    let on = missing.cloned().unwrap_or_default();
                     let is_certain = has_one_group(process) && on.len() <= MOST_MISSING;
                     Some(Wait { kind: Kind::Collective, on, is_certain })
                 }
@@ -180,6 +186,11 @@ fn wait(
             let on = thread.targets.iter().copied().filter(|it| *it != me).collect();
             of(Kind::Progress, on)
         }
+        Operation::TestChange
+        | Operation::TestHandle
+        | Operation::TestProbe
+        | Operation::TestEpoch
+        | Operation::TryLock => of(Kind::Poll, Vec::new()),
         Operation::Receive
         | Operation::Exchange
         | Operation::Probe
@@ -196,7 +207,7 @@ fn wait(
 }
 
 /// Greatest number of missing processes by which a collective is a certain wait: of more, most may be elsewhere for a reason.
-const MOST_MISSING: usize = 1 << 10;
+const MOST_MISSING: usize = 256;
 
 /// Returns the wait for a lock that others hold, or may hold where the runtime does not say.
 fn locked(me: u64, call: &Call, holders: Option<&Vec<(u64, LockState)>>) -> Option<Wait> {
@@ -208,11 +219,6 @@ fn locked(me: u64, call: &Call, holders: Option<&Vec<(u64, LockState)>>) -> Opti
     // A process that asks again for a lock that it holds waits for itself.
     let on = if held.is_empty() { others() } else { held };
     (!on.is_empty() || is_blocking).then_some(Wait { kind: Kind::Lock, on, is_certain })
-}
-
-/// Returns the ranks that are not in a list.
-fn missing(size: u64, inside: &BTreeSet<u64>) -> Vec<u64> {
-    (0..size).filter(|it| !inside.contains(it)).collect()
 }
 
 /// Returns `true` if a process waits for another one in a call in which both wait for each other.

@@ -7,6 +7,7 @@ use otf2::close::visit_events;
 use otf2::id::{CallingContextRef, LockId, Rank, RegionRef, RmaWinRef, Time};
 use otf2::{Attribute, AttributeValue, Event, List};
 
+use super::MOST;
 use crate::definitions::attribute;
 use crate::process_facts::ProcessFacts;
 
@@ -89,12 +90,16 @@ pub enum LockState {
 }
 
 impl Thread {
-    pub(super) fn new(number: u64) -> Self {
-        Self { number, ..Self::default() }
+    /// Makes a thread of its last chunks, in their order.
+    pub(super) fn of(number: u64, chunks: &[Vec<u8>], facts: &ProcessFacts) -> Self {
+        let mut thread = Self { number, ..Self::default() };
+        chunks.iter().for_each(|chunk| thread.take(chunk, facts));
+        thread.finish();
+        thread
     }
 
     /// Goes on with the events of a chunk.
-    pub(super) fn take(&mut self, chunk: &[u8], facts: &ProcessFacts) {
+    fn take(&mut self, chunk: &[u8], facts: &ProcessFacts) {
         visit_events(chunk, &mut |time, event, attributes| {
             self.last = Some(time.0);
             self.events += 1;
@@ -178,7 +183,9 @@ impl Thread {
                 self.says(Some(About::Change(number(attribute::SYMMETRIC_OFFSET))));
             }
             Event::RmaGroupSync(it) => {
-                let group = facts.group(it.group).filter(|group| group.size() <= facts.size);
+                // A damaged size would be a list of that many members.
+                let most = facts.size.min(MOST as u64);
+                let group = facts.group(it.group).filter(|group| group.size() <= most);
                 let members = group.map(|group| group.members().collect());
                 self.says(members.map(About::Meets));
             }
@@ -233,7 +240,7 @@ impl Thread {
     }
 
     /// Keeps the targets of operations that have not been completed, and not the operations.
-    pub(super) fn finish(&mut self) {
+    fn finish(&mut self) {
         self.targets = std::mem::take(&mut self.pending).into_values().collect();
         self.targets.sort_unstable();
         self.targets.dedup();

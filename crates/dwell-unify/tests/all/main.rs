@@ -4,6 +4,7 @@ mod collate;
 mod formats;
 #[path = "../../../../tests/golden.rs"]
 mod golden;
+mod live;
 mod stage;
 mod threads;
 mod unify;

@@ -21,9 +21,10 @@ use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{compare, report};
+use super::{compare, report, stuck};
 use crate::damage;
 use crate::profile;
+use crate::runs::{ANCHOR, UNFINISHED};
 
 /// Arguments of `dwell mcp`.
 #[derive(Debug, clap::Args)]
@@ -33,7 +34,8 @@ use crate::profile;
     {\"command\": \"dwell\", \"args\": [\"mcp\", \"before\", \"after\"]}"
 )]
 pub(crate) struct Args {
-    /// The runs to answer questions about: experiment directories that were analysed, or `.cubex` files.
+    /// The runs to answer questions about: experiment directories that were analysed or have not ended, or `.cubex`
+    /// files.
     #[arg(required = true)]
     runs: Vec<PathBuf>,
 }
@@ -163,6 +165,14 @@ impl Server {
     )]
     fn causes(&self, question: Parameters<OfFindings>) -> CallToolResult {
         self.answered(&question.0.run, self.part_of_findings(&question.0, &["causes"]))
+    }
+
+    #[tool(
+        description = "Returns what the processes of a run that has not ended are in, since when, and who waits for whom: deadlocks, and the processes that all others wait for. The run may be alive, hang, or have been killed."
+    )]
+    fn where_is_it(&self, question: Parameters<OfRun>) -> CallToolResult {
+        let answer = || stuck::as_json(self.path(&question.0.run)?);
+        answered(answer())
     }
 
     #[tool(
@@ -315,8 +325,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut runs: Vec<(String, PathBuf)> = Vec::new();
     for path in &args.runs {
         let path = path.canonicalize().with_context(|| path.display().to_string())?;
-        profile::make(&path)?;
-        report::find(&path)?;
+        // A run that has not ended has no report; it can be asked where it is.
+        if !path.join(UNFINISHED).is_dir() || path.join(ANCHOR).exists() {
+            profile::make(&path)?;
+            report::find(&path)?;
+        }
         let name = path.file_name().map_or("run".into(), |it| it.to_string_lossy().into_owned());
         ensure!(
             runs.iter().all(|(known, _)| *known != name),

@@ -9,6 +9,7 @@ use dwell_measure::settings::Setting;
 use dwell_unify::recover::{self, Caution};
 use otf2::Archive;
 
+use super::stuck;
 use crate::format::{self, grouped};
 use crate::profile;
 use crate::runs;
@@ -41,6 +42,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let directory = &runs::or_latest(args.directory.as_deref())?;
     let caution = if args.force { Caution::Force } else { Caution::Refuse };
+    // Recovery removes what tells who waited for whom.
+    let deadlocks = stuck::deadlocks(directory);
     let found = recover::recover(directory, &args.collected, caution)?;
     line!(
         "{} events of {} of {} processes, {} threads; {} open calls were ended and marked",
@@ -52,6 +55,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     )?;
     for (name, ranks) in mostly(&found.inside) {
         line!("  in {} at the end: {}", visible(name), ranges(ranks))?;
+    }
+    for text in deadlocks {
+        line!("Deadlock: {}.", visible(&text))?;
     }
     for text in &found.stopped {
         line!("{text}")?;

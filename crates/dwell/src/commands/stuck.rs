@@ -3,7 +3,7 @@
 mod report;
 mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -39,19 +39,35 @@ const DEADLOCK: u8 = 3;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let directory = runs::or_latest(args.run.as_deref())?;
-    if directory.join(ANCHOR).exists() {
-        bail!("{}: the run has ended; next: dwell analyze {0}", directory.display());
-    }
-    let before = live::read(&directory)?;
-    if before.processes.is_empty() {
-        let more = before.unreadable.first().map(|it| format!(" ({it})")).unwrap_or_default();
-        bail!("{}: no process has files here{more}", directory.display());
-    }
-    thread::sleep(BETWEEN);
-    let report = Report::of(&directory, &before, &live::read(&directory)?);
+    let report = look(&directory)?;
     match args.json {
         true => terminal::print_json(&report)?,
         false => terminal::print_page(text::page(&directory, &report))?,
     }
     Ok(ExitCode::from(if report.is_deadlock() { DEADLOCK } else { 0 }))
+}
+
+/// Returns what the processes of a run are in, as `--json` prints it.
+pub(super) fn as_json(directory: &Path) -> anyhow::Result<serde_json::Value> {
+    Ok(serde_json::to_value(look(directory)?)?)
+}
+
+/// Returns the circles in which the processes of a run that was killed waited for each other, each as a sentence without a
+/// full stop.
+pub(super) fn deadlocks(directory: &Path) -> Vec<String> {
+    live::read(directory).map(|it| report::deadlocks(&it)).unwrap_or_default()
+}
+
+/// Looks at a run twice.
+fn look(directory: &Path) -> anyhow::Result<Report> {
+    if directory.join(ANCHOR).exists() {
+        bail!("{}: the run has ended; next: dwell analyze {0}", directory.display());
+    }
+    let before = live::read(directory)?;
+    if before.processes.is_empty() {
+        let more = before.unreadable.first().map(|it| format!(" ({it})")).unwrap_or_default();
+        bail!("{}: no process has files here{more}", directory.display());
+    }
+    thread::sleep(BETWEEN);
+    Ok(Report::of(directory, &before, &live::read(directory)?))
 }

@@ -85,7 +85,16 @@ fn an_assistant_asks_about_two_runs() {
     let tools = tools["result"]["tools"].as_array().unwrap().clone();
     let mut names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     names.sort_unstable();
-    let known = ["call_tree", "causes", "compare", "findings", "metrics", "runs", "source_lines"];
+    let known = [
+        "call_tree",
+        "causes",
+        "compare",
+        "findings",
+        "metrics",
+        "runs",
+        "source_lines",
+        "where_is_it",
+    ];
     assert_eq!(names, known);
 
     let runs = assistant.call("runs", &json!({}));
@@ -156,4 +165,15 @@ fn a_run_that_was_not_analysed_is_refused_at_the_start() {
     let output = dwell(&["mcp", path(&run)]);
     assert_eq!(output.status.code(), Some(2));
     assert!(support::text(&output.stderr).contains("next: dwell analyze"), "{output:?}");
+}
+
+/// A run that has not ended has no report, but can be asked where it is.
+#[test]
+fn a_run_that_has_not_ended_can_be_asked_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("hangs");
+    std::fs::create_dir_all(run.join("open")).unwrap();
+    let mut assistant = Assistant::start(&[&run]);
+    let why = assistant.fail("where_is_it", &json!({ "run": "hangs" }));
+    assert!(why.contains("no process has files here"), "{why}");
 }

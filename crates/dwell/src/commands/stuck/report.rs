@@ -184,6 +184,13 @@ impl Report {
     }
 }
 
+/// Returns the circles of certain waits, each as a sentence without a full stop.
+pub(super) fn deadlocks(live: &Live) -> Vec<String> {
+    let (graph, names) = (Graph::of(live), names(live));
+    let certain = graph.circles.iter().filter(|it| it.1);
+    certain.map(|(ranks, _)| circle(ranks, &graph, names)).collect()
+}
+
 /// Returns the words for processes of the layers that a run calls.
 fn names(live: &Live) -> Processes {
     let regions = live.processes.first().into_iter().flat_map(|it| it.facts.shared.regions());
@@ -264,6 +271,7 @@ fn waits_for(kind: Kind, on: &[u64], names: Processes) -> String {
         (Kind::Meeting | Kind::Receiver, _) => who,
         (Kind::Progress, true) => String::new(),
         (Kind::Progress, false) => format!("{who} to carry out operations"),
+        (Kind::Poll, _) => "a change that it asks for again and again".into(),
         (Kind::Unknown, _) => "an event whose process is not known".into(),
     }
 }

@@ -1,0 +1,170 @@
+//! Runs that have not ended, made by hand: what their processes are in, and who waits for whom.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use dwell_unify::facts::{EVENTS, Fact};
+use dwell_unify::live::graph::{Graph, Kind};
+use dwell_unify::live::{self, About, Live};
+use dwell_unify::stage;
+use dwell_unify::stream::{BLOCK, Headed, RunId};
+use otf2::encode::Encoder;
+use otf2::enums::{LockType, Paradigm, RegionRole};
+use otf2::event::{Enter, Event, Leave, RmaAcquireLock, RmaCollectiveBegin, RmaRequestLock};
+use otf2::id::{LockId, Rank, RegionRef, RmaWinRef, Time};
+
+const CHUNK: usize = 256 * 1024;
+const WIN: RmaWinRef = RmaWinRef(0);
+const BARRIER: RegionRef = RegionRef(0);
+const LOCK: RegionRef = RegionRef(1);
+
+/// Facts of a process of OpenSHMEM.
+fn facts(rank: u64, size: u64) -> Vec<u8> {
+    let (role, paradigm) = (u8::from(RegionRole::Function), u8::from(Paradigm::Shmem));
+    let (role, paradigm) = (u64::from(role), u64::from(paradigm));
+    let region = |id, name, meaning| Fact::Region { id, name, meaning, role, paradigm };
+    let all = [
+        Fact::Process { rank, size, pid: 1 << 30, host: "elsewhere", program: "p", layer: 0 },
+        Fact::Thread { id: 0, tid: 1, files: EVENTS },
+        region(0, "shmem_barrier_all", "layer=shmem operation=barrier progress=always"),
+        region(1, "shmem_set_lock", "layer=shmem operation=lock progress=always"),
+        Fact::Window { id: 0, paradigm, start: 0, stride: 1, size, context: 0 },
+        Fact::Clock { recorder: 0, monotonic: 0, doubt: 0 },
+    ];
+    let head = Headed {
+        run: RunId(7),
+        size,
+        rank,
+        chunk_size: CHUNK as u64,
+        facts: all.len() as u64,
+        ..Headed::default()
+    };
+    let mut stream: Vec<u8> = head.fixed().into_iter().flat_map(u64::to_le_bytes).collect();
+    stream.resize(BLOCK, 0);
+    for fact in all {
+        let mut bytes = [0; 512];
+        let (tag, length) = fact.encode(&mut bytes).unwrap();
+        bytes[0] = tag;
+        stream.extend(&bytes[..length]);
+    }
+    stream
+}
+
+/// Returns a chunk with events, one in each nanosecond from a time on.
+fn chunk(from: u64, events: &[Event<'_>]) -> Vec<u8> {
+    let mut encoder = Encoder::new(vec![0; CHUNK]).unwrap();
+    for (time, event) in (from..).zip(events) {
+        encoder.write(Time(time), *event).unwrap();
+    }
+    encoder.memory().clone()
+}
+
+fn enter(region: RegionRef) -> Event<'static> {
+    Enter { region }.into()
+}
+
+fn leave(region: RegionRef) -> Event<'static> {
+    Leave { region }.into()
+}
+
+fn asks(lock: u64) -> Event<'static> {
+    let (remote, lock_type) = (Rank::UNDEFINED, LockType::Exclusive);
+    RmaRequestLock { win: WIN, remote, lock_id: LockId(lock), lock_type }.into()
+}
+
+fn gets(lock: u64) -> Event<'static> {
+    let (remote, lock_type) = (Rank::UNDEFINED, LockType::Exclusive);
+    RmaAcquireLock { win: WIN, remote, lock_id: LockId(lock), lock_type }.into()
+}
+
+/// Returns the events of a process that holds a lock and asks for another.
+fn holds(lock: u64, other: u64) -> Vec<Event<'static>> {
+    vec![enter(LOCK), asks(lock), gets(lock), leave(LOCK), enter(LOCK), asks(other)]
+}
+
+fn in_barrier() -> Vec<Event<'static>> {
+    vec![enter(BARRIER), RmaCollectiveBegin {}.into()]
+}
+
+/// Writes a run of processes with these events.
+fn run(folder: &Path, processes: &[Vec<Event<'_>>]) {
+    let open = folder.join("open");
+    fs::create_dir_all(&open).unwrap();
+    for (rank, events) in processes.iter().enumerate() {
+        fs::write(open.join(format!("{rank}.facts")), facts(rank as u64, processes.len() as u64))
+            .unwrap();
+        fs::write(open.join(format!("{rank}.0.evt")), chunk(1, events)).unwrap();
+    }
+}
+
+fn read(folder: &Path) -> (Live, Graph) {
+    let live = live::read(folder).unwrap();
+    assert!(live.unreadable.is_empty(), "{:?}", live.unreadable);
+    let graph = Graph::of(&live);
+    (live, graph)
+}
+
+#[test]
+fn two_that_hold_the_locks_of_each_other_are_a_certain_circle() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &[holds(1, 2), holds(2, 1), in_barrier()]);
+    let (live, graph) = read(folder.path());
+    assert_eq!(live.size, 3);
+    assert_eq!(graph.circles, [(vec![0, 1], true)]);
+    let wait = &graph.waits[&2];
+    assert_eq!((wait.kind, wait.on.as_slice()), (Kind::Collective, &[0, 1][..]));
+    let call = live.processes[2].threads[0].calls.last().unwrap();
+    assert_eq!(call.about, [About::Collective]);
+}
+
+/// A thread may have left its first chunk, and fill the next in a file of its own.
+#[test]
+fn the_chunk_that_is_being_filled_comes_last() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &[holds(1, 2), in_barrier()]);
+    let events = folder.path().join("open/0.0.evt");
+    let mut encoder = Encoder::new(vec![0; CHUNK]).unwrap();
+    for event in holds(1, 2) {
+        encoder.write(Time(1), event).unwrap();
+    }
+    let first = encoder.memory().clone();
+    encoder.reuse(|_| Ok::<(), ()>(())).unwrap();
+    for event in [gets(2), leave(LOCK)] {
+        encoder.write(Time(9), event).unwrap();
+    }
+    // The place of the second chunk is reserved.
+    fs::write(&events, [first, vec![0; CHUNK]].concat()).unwrap();
+    fs::write(stage::path(&events), encoder.memory()).unwrap();
+    let (live, graph) = read(folder.path());
+    let thread = &live.processes[0].threads[0];
+    assert_eq!((thread.calls.len(), thread.last, thread.locks.len()), (0, Some(9), 2));
+    assert!(!graph.waits.contains_key(&0));
+    assert_eq!(graph.roots, [(0, 1)]);
+}
+
+#[test]
+fn files_that_are_no_facts_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &[in_barrier()]);
+    fs::write(folder.path().join("open/5.facts"), b"no").unwrap();
+    let live = live::read(folder.path()).unwrap();
+    assert_eq!((live.processes.len(), live.unreadable.len()), (1, 1));
+    assert!(live::read(&folder.path().join("nothing")).unwrap().processes.is_empty());
+}
+
+/// One process of very many computes, and all others wait for it.
+#[test]
+#[ignore = "slow: cargo xtask proofs"]
+fn proof_that_many_processes_are_read_quickly() {
+    const MANY: usize = 10_000;
+    let folder = tempfile::tempdir().unwrap();
+    let mut processes = vec![in_barrier(); MANY];
+    processes[17] = [in_barrier(), vec![leave(BARRIER)]].concat();
+    run(folder.path(), &processes);
+    let began = Instant::now();
+    let (_, graph) = read(folder.path());
+    println!("{MANY} processes: {:.2} s", began.elapsed().as_secs_f64());
+    assert_eq!(graph.roots, [(17, MANY as u64 - 1)]);
+    assert!(graph.circles.is_empty());
+}
