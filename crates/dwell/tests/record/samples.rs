@@ -95,7 +95,7 @@ fn the_line_that_computes_longer_is_named() {
     let list = functions["list"].as_array().unwrap();
     let (first, seconds) = (&list[0], |it: &Value| it["seconds"].as_f64().unwrap());
     assert_eq!(first["function"], "relax", "{functions:#}");
-    assert_eq!(first["most_process"], "rank 1", "{functions:#}");
+    assert_eq!(first["most_process"], "Rank 1", "{functions:#}");
     assert!(first["most_seconds"].as_f64().unwrap() <= seconds(first), "{functions:#}");
     let sum: f64 = list.iter().map(seconds).sum();
     assert!((sum - seconds(functions)).abs() < 1e-6, "{functions:#}");
