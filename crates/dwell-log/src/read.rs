@@ -298,11 +298,16 @@ impl Stream {
             return Err(damaged("a block is too short"));
         };
         self.group.file.read_exact_at(&mut tail, self.begin + room).map_err(io)?;
+        self.placed(tail)
+    }
+
+    /// Returns the same from the last bytes of the last block.
+    fn placed(&self, tail: [u8; block::TAIL]) -> Result<(u64, u32, u32), LogError> {
         let (length, sum) = block::tail(tail);
-        if u64::from(length) > room {
-            return Err(damaged("a block is longer than its section"));
-        }
-        Ok((self.begin + room - u64::from(length), length, sum))
+        let end = self.end - block::TAIL as u64;
+        let begin = end.checked_sub(length.into()).filter(|it| *it >= self.begin);
+        let wrong = || self.group.damaged(self.end, "a block is longer than its section");
+        Ok((begin.ok_or_else(wrong)?, length, sum))
     }
 
     /// Forgets the last block.
@@ -327,19 +332,13 @@ impl Stream {
         let damaged = |reason| self.group.damaged(self.end, reason);
         // Few blocks are longer than this, so that one read is enough.
         let mut near = [0; NEAR];
-        let room = self.end - self.begin;
-        let read = room.min(NEAR as u64) as usize;
+        let read = (self.end - self.begin).min(NEAR as u64) as usize;
         let near = near.get_mut(..read).unwrap_or_default();
         self.group.file.read_exact_at(near, self.end - read as u64).map_err(io)?;
         let Some((rest, tail)) = near.split_last_chunk() else {
             return Err(damaged("a block is too short"));
         };
-        let (length, sum) = block::tail(*tail);
-        let room = room - block::TAIL as u64;
-        if u64::from(length) > room {
-            return Err(damaged("a block is longer than its section"));
-        }
-        let begin = self.begin + room - u64::from(length);
+        let (begin, length, sum) = self.placed(*tail)?;
         let long;
         let numbers = match rest.len().checked_sub(length as usize) {
             Some(at) => rest.get(at..).unwrap_or_default(),

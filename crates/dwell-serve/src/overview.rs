@@ -434,7 +434,5 @@ fn place(path: &[Step]) -> String {
 
 /// Makes a sentence of a text: with a capital letter, and with a full stop.
 fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str())
+    words::capital(text) + "."
 }

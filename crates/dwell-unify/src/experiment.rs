@@ -1,9 +1,13 @@
 //! Paths of the files of the recorder inside an experiment directory.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use otf2::files;
+
 use crate::process_facts::ProcessFacts;
+use crate::stream::RunId;
 
 /// Returns the directory inside an experiment directory in which the recorder keeps the files that it is writing. It is
 /// there until the archive is complete.
@@ -16,6 +20,22 @@ pub fn open_files(directory: &Path) -> PathBuf {
 pub fn run_file(directory: &Path) -> PathBuf {
     open_files(directory).join("run")
 }
+
+/// Returns the run that the run file of an experiment directory names.
+pub fn named_run(directory: &Path) -> Option<RunId> {
+    let text = files::read(&run_file(directory), 64).ok()?;
+    RunId::parse(std::str::from_utf8(&text).ok()?.trim())
+}
+
+/// Returns `true` if a process of this node has a file mapped, which is named by its canonical path.
+pub fn is_mapped(file: &Path, pid: u64) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let file = file.to_str().filter(|it| !it.is_empty());
+    file.is_some_and(|file| maps.lines().any(|line| line.ends_with(file)))
+}
+
+/// Greatest number of processes of a run. It keeps a damaged number from becoming a list of that length.
+pub(crate) const MOST_PROCESSES: u64 = 1 << 20;
 
 /// Returns the path of the file that the first process creates that ends the program from inside a call, such as
 /// `MPI_Abort`, and tells the user. Others that do the same find it and stay silent.

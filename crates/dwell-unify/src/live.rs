@@ -16,14 +16,10 @@ use std::path::{Path, PathBuf};
 
 use otf2::files;
 
-use crate::experiment;
+use crate::experiment::{self, MOST_PROCESSES};
 use crate::process_facts::ProcessFacts;
 use crate::stage;
-use crate::stream::RunId;
 pub use thread::{About, Call, Lock, LockState, Thread};
-
-/// Greatest number of processes that are read.
-pub(crate) const MOST: usize = 1 << 20;
 
 /// Number of times that a chunk is read again which changed while it was read.
 const TRIES: usize = 3;
@@ -54,7 +50,7 @@ pub struct Process {
     pub host: String,
     /// Threads, the main one first.
     pub threads: Vec<Thread>,
-    /// Path of the file by which [`Process::is_recording`] recognises the process.
+    /// Canonical path of its facts, which the process has mapped as long as it records.
     file: PathBuf,
 }
 
@@ -86,7 +82,7 @@ impl Process {
     /// Returns the state of the process, which must belong to this node.
     pub fn state(&self) -> State {
         let pid = self.facts.process.pid;
-        if !self.is_recording() {
+        if !experiment::is_mapped(&self.file, pid.into()) {
             return State::Gone;
         }
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -97,14 +93,6 @@ impl Process {
             Some('Z' | 'X') | None => State::Gone,
             Some(_) => State::Alive,
         }
-    }
-
-    /// Returns `true` if a process with its number still has its facts mapped.
-    fn is_recording(&self) -> bool {
-        let pid = self.facts.process.pid;
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        let file = self.file.to_str().filter(|it| !it.is_empty());
-        file.is_some_and(|file| maps.lines().any(|line| line.ends_with(file)))
     }
 
     /// Returns a time of the recorder on the monotonic clock of the node, in nanoseconds.
@@ -126,11 +114,12 @@ pub fn read(directory: &Path) -> io::Result<Live> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(live),
         Err(error) => return Err(error),
     };
-    let run = files::read(&experiment::run_file(directory), 64).ok();
-    let run = run.and_then(|text| RunId::parse(std::str::from_utf8(&text).ok()?.trim()));
+    let run = experiment::named_run(directory);
     for entry in entries {
         let path = entry?.path();
-        if path.extension().is_none_or(|it| it != "facts") || live.processes.len() >= MOST {
+        if path.extension().is_none_or(|it| it != "facts")
+            || live.processes.len() as u64 >= MOST_PROCESSES
+        {
             continue;
         }
         match process(&path) {
@@ -141,7 +130,8 @@ pub fn read(directory: &Path) -> io::Result<Live> {
     }
     live.processes.sort_by_key(Process::rank);
     live.processes.dedup_by_key(|it| it.rank());
-    live.size = live.processes.iter().map(|it| it.facts.size).max().unwrap_or(0).min(MOST as u64);
+    let sizes = live.processes.iter().map(|it| it.facts.size);
+    live.size = sizes.max().unwrap_or(0).min(MOST_PROCESSES);
     let size = live.size;
     live.processes.retain(|it| it.rank() < size);
     Ok(live)

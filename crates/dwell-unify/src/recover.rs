@@ -400,9 +400,7 @@ fn range(ranks: &std::ops::Range<u64>) -> String {
 
 /// The process of this machine that has a stream of facts mapped, if it is still there.
 fn recording(Found { facts, pid, .. }: &Found) -> Option<u64> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
-    let facts = facts.canonicalize().ok()?;
-    maps.lines().any(|line| line.ends_with(facts.to_str().unwrap_or("?"))).then_some(*pid)
+    experiment::is_mapped(&facts.canonicalize().ok()?, *pid).then_some(*pid)
 }
 
 /// Bytes of the property that lists damage.

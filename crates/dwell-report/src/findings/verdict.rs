@@ -13,7 +13,7 @@ use dwell_model::waits::Wait;
 
 use serde::{Deserialize, Serialize};
 
-use super::words::within;
+use super::words::{capital, within};
 use super::{Activity, Cause, Entry, Findings, Gain, Phase, Step, Unexplained};
 use crate::format::grouped;
 
@@ -454,11 +454,8 @@ impl Point {
 
     /// Returns id and kind, as `A. Load imbalance`.
     pub fn title(&self) -> String {
-        let kind = self.kind.name();
-        let mut letters = kind.chars();
-        let first = letters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
         let id = if self.id.is_empty() { String::new() } else { format!("{}. ", self.id) };
-        format!("{id}{first}{}", letters.as_str())
+        id + &capital(self.kind.name())
     }
 }
 

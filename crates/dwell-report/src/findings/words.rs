@@ -10,6 +10,13 @@ pub fn counted(number: u64, one: &str, several: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { several })
 }
 
+/// Begins a text with a capital letter.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
 /// Writes the name of a process as it stands within a sentence: `rank 0` and `image 1`, but `PE 0`.
 pub fn within(who: &str) -> String {
     let is_word = |it: &str| it.chars().skip(1).all(char::is_lowercase) && it.len() > 1;

@@ -72,12 +72,10 @@ const MOST: usize = 8;
 impl Graph {
     /// Concludes who waits for whom.
     pub fn of(live: &Live) -> Self {
-        let holders = holders(live);
-        let writers = writers(live);
-        let meetings = collectives(live);
+        let (holders, writers, missing) = (holders(live), writers(live), missing(live));
         let mut waits = BTreeMap::new();
         for process in &live.processes {
-            if let Some(wait) = wait(process, live, (&holders, &writers, &meetings)) {
+            if let Some(wait) = wait(process, live, (&holders, &writers, &missing)) {
                 waits.insert(process.rank(), wait);
             }
         }
@@ -118,7 +116,7 @@ fn writers(live: &Live) -> Writers {
 /// Ranks that are not in a collective, by the name of its function; no more than [`MOST_MISSING`] and one.
 type Missing = BTreeMap<String, Vec<u64>>;
 
-fn collectives(live: &Live) -> Missing {
+fn missing(live: &Live) -> Missing {
     let mut inside: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     for process in &live.processes {
         if let Some(name) = process.threads.first().and_then(|it| collective(it, process)) {
@@ -141,7 +139,7 @@ fn collective(thread: &Thread, process: &Process) -> Option<String> {
 fn wait(
     process: &Process,
     live: &Live,
-    (holders, writers, collectives): (&Holders, &Writers, &Missing),
+    (holders, writers, missing): (&Holders, &Writers, &Missing),
 ) -> Option<Wait> {
     let (me, thread) = (process.rank(), process.threads.first()?);
     // Calls of a layer above are around those of the layer below. The innermost that says something knows best.
@@ -161,8 +159,8 @@ fn wait(
                     Some(Wait { kind: Kind::Meeting, on, is_certain: true })
                 }
                 About::Collective => {
-                    let missing = collective(thread, process).and_then(|it| collectives.get(&it));
-                    let on = missing.cloned().unwrap_or_default();
+                    let away = collective(thread, process).and_then(|it| missing.get(&it));
+                    let on = away.cloned().unwrap_or_default();
                     let is_certain = has_one_group(process) && on.len() <= MOST_MISSING;
                     Some(Wait { kind: Kind::Collective, on, is_certain })
                 }
@@ -223,7 +221,8 @@ fn locked(me: u64, call: &Call, holders: Option<&Vec<(u64, LockState)>>) -> Opti
 
 /// Returns `true` if a process waits for another one in a call in which both wait for each other.
 fn meets(live: &Live, rank: u64, other: u64) -> bool {
-    let process = live.processes.iter().find(|it| it.rank() == rank);
+    let place = live.processes.binary_search_by_key(&rank, Process::rank).ok();
+    let process = place.and_then(|it| live.processes.get(it));
     let calls = process.and_then(|it| it.threads.first()).into_iter().flat_map(|it| &it.calls);
     calls
         .flat_map(|it| &it.about)

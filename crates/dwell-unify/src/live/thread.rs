@@ -7,8 +7,8 @@ use otf2::close::visit_events;
 use otf2::id::{CallingContextRef, LockId, Rank, RegionRef, RmaWinRef, Time};
 use otf2::{Attribute, AttributeValue, Event, List};
 
-use super::MOST;
 use crate::definitions::attribute;
+use crate::experiment::MOST_PROCESSES;
 use crate::process_facts::ProcessFacts;
 
 /// Greatest number of words of others that are remembered as written.
@@ -184,7 +184,7 @@ impl Thread {
             }
             Event::RmaGroupSync(it) => {
                 // A damaged size would be a list of that many members.
-                let most = facts.size.min(MOST as u64);
+                let most = facts.size.min(MOST_PROCESSES);
                 let group = facts.group(it.group).filter(|group| group.size() <= most);
                 let members = group.map(|group| group.members().collect());
                 self.says(members.map(About::Meets));

@@ -9,11 +9,8 @@ use std::path::{Path, PathBuf};
 use otf2::files;
 
 use super::{Error, Notes};
-use crate::experiment;
+use crate::experiment::{self, MOST_PROCESSES};
 use crate::stream::{Headed, RunId};
-
-/// Largest number of processes of a run. It keeps a damaged number from becoming a list of that length.
-pub(super) const MOST: u64 = 1 << 20;
 
 /// Number of bytes of a stream that are read to find its head.
 const HEAD: u64 = 4096;
@@ -89,9 +86,11 @@ pub(super) fn find(directory: &Path, from: &[PathBuf], notes: &mut Notes) -> Res
     }
     run.size = most_say(ours.iter().map(|it| it.head.size));
     run.chunk_size = most_say(ours.iter().map(|it| it.head.chunk_size));
-    if run.size > MOST {
-        let text =
-            format!("{} processes are said to be in this run; {MOST} are the most", run.size);
+    if run.size > MOST_PROCESSES {
+        let text = format!(
+            "{} processes are said to be in this run; {MOST_PROCESSES} are the most",
+            run.size
+        );
         return Err(Error::Io(directory.into(), io::Error::other(text)));
     }
     for Candidate { rank, facts, folder, head } in ours {
@@ -155,8 +154,7 @@ fn which_run(
     own: &Path,
     candidates: &[Candidate],
 ) -> Result<Option<RunId>, Error> {
-    let said = files::read(&experiment::run_file(directory), 64).ok();
-    let said = said.and_then(|text| RunId::parse(std::str::from_utf8(&text).ok()?.trim()));
+    let said = experiment::named_run(directory);
     if said.is_some() {
         return Ok(said);
     }

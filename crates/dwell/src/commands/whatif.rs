@@ -14,6 +14,7 @@ use dwell_analyze::{
 use dwell_model::layer::Processes;
 use dwell_model::units;
 use dwell_model::waits::Wait;
+use dwell_report::findings::words::capital;
 use dwell_report::findings::{Cause, Findings, Named};
 use dwell_serve::Played;
 use serde::Serialize;
@@ -563,14 +564,6 @@ const LEAST: f64 = 0.05;
 /// Returns the part in percent by which the run would be shorter.
 fn share(recorded: u64, range: &PredictedLength) -> f64 {
     (recorded as f64 - range.expected as f64) * 100.0 / recorded.max(1) as f64
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    match letters.next() {
-        Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => String::new(),
-    }
 }
 
 #[cfg(test)]

@@ -228,6 +228,17 @@ fn scan(path: &Path, chunk_size: u64, plausible: &mut Plausible<'_>) -> Result<S
 /// Events end at an end mark, at bytes that are not an event, or at an event that is earlier than the one before it. Returns
 /// `None` if the chunk has no valid header.
 pub fn end_of_events(chunk: &[u8]) -> Option<(usize, u64)> {
+    visit_events(chunk, &mut |_, _, _| {})
+}
+
+/// Calls `visit` for each event of a chunk, with its time and its attributes. Events end where [`end_of_events`] says, and what it
+/// returns is returned.
+///
+/// The chunk may be a copy of one that its writer is filling: no event is passed that was not complete.
+pub fn visit_events(
+    chunk: &[u8],
+    visit: &mut dyn FnMut(Time, &Event<'_>, List<'_, Attribute>),
+) -> Option<(usize, u64)> {
     let header = chunk.first_chunk().and_then(Header::read)?;
     let mut all = |_: &Event<'_>, _: List<'_, Attribute>| true;
     let mut parser = Parser::new(&mut all);
@@ -236,29 +247,9 @@ pub fn end_of_events(chunk: &[u8]) -> Option<(usize, u64)> {
         && found.time >= time
     {
         (at, time, events) = (found.end, found.time, events + 1);
-    }
-    Some((at, events))
-}
-
-/// Calls `visit` for each event of a chunk, with its time and its attributes. Events end where [`end_of_events`] says. Returns the
-/// header of the chunk, or `None` if it is not valid.
-///
-/// The chunk may be a copy of one that its writer is filling: no event is passed that was not complete.
-pub fn visit_events(
-    chunk: &[u8],
-    visit: &mut dyn FnMut(Time, &Event<'_>, List<'_, Attribute>),
-) -> Option<Header> {
-    let header = chunk.first_chunk().and_then(Header::read)?;
-    let mut all = |_: &Event<'_>, _: List<'_, Attribute>| true;
-    let mut parser = Parser::new(&mut all);
-    let (mut at, mut time) = (HEADER, 0);
-    while let Here::Event(found) = parser.look(chunk, header.order, at, time)
-        && found.time >= time
-    {
-        (at, time) = (found.end, found.time);
         visit(Time(time), &found.event, found.attributes);
     }
-    Some(header)
+    Some((at, events))
 }
 
 /// Events with one time, which are removed again if the time turns out to be wrong.

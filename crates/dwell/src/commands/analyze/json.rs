@@ -109,7 +109,6 @@ fn phase(it: Phase) -> findings::Phase {
 /// Returns the functions that compute in the stretches of a cause.
 fn sampled(it: &Sampled) -> findings::Sampled {
     let seconds = |nanoseconds: f64| nanoseconds / 1e9;
-    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let part = |it: &Computed| findings::Computed {
         file: known(&it.file),
         function: it.function.clone(),
@@ -129,9 +128,13 @@ fn sampled(it: &Sampled) -> findings::Sampled {
     }
 }
 
+/// Returns a text that is known, which is not empty.
+fn known(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
 /// Returns the functions in which the program computes.
 fn functions(it: &Functions) -> findings::FunctionTimes {
-    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let one = |Function { time, most }: &Function| findings::FunctionTime {
         file: known(&time.file),
         function: time.function.clone(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dwell_report::findings::words::within;
+use dwell_report::findings::words::{capital, counted, within};
 
 use super::report::{GONE, Group, Report};
 use crate::format::{bounds, grouped, ranges};
@@ -19,18 +19,16 @@ const CONCLUSIONS: usize = 3;
 pub(super) fn page(directory: &Path, report: &Report) -> Page {
     let mut page = Page::for_output();
     let names = report.names;
-    let (run, processes) = (directory.display(), grouped(report.processes));
-    let several = if report.processes == 1 { "process" } else { "processes" };
+    let run = directory.display();
+    let processes = counted(report.processes, "process", "processes");
     let is_over = report.groups.iter().all(|it| it.state == GONE);
     let head = match is_over {
         true => format!(
-            "{run}: {processes} {several}, which have ended; this is what they were in. Next: dwell recover {run}"
+            "{run}: {processes}, which have ended; this is what they were in. Next: dwell recover {run}"
         ),
         false => {
             let going_on = grouped(report.going_on);
-            format!(
-                "{run}: {processes} {several}; {going_on} of them made a call in the last 0.3 s"
-            )
+            format!("{run}: {processes}; {going_on} of them made a call in the last 0.3 s")
         }
     };
     page.heading(&head, 2);
@@ -97,11 +95,4 @@ fn line(group: &Group, report: &Report) -> String {
     };
     let who = ranges(&numbers, RANGES);
     format!("{title} {who}{thread}{state}: {}{time}{waits}", group.does)
-}
-
-/// Begins a text with a capital letter.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
-    first + letters.as_str()
 }
