@@ -1,7 +1,7 @@
 //! `cargo xtask bench scale`: what the analysis costs each process, for numbers of processes and of locations.
 //!
 //! Two cores do not show how fast many nodes are, but bytes, messages, exchanges, reads and memory of a process can be
-//! counted on any machine. `docs/src/scale.md` quotes the tables and has the plots that `--pictures` writes.
+//! counted on any machine. `docs/performance/scale.md` quotes the tables and has the plots that `--pictures` writes.
 
 use std::fmt::Write;
 use std::fs;

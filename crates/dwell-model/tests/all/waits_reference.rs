@@ -1,5 +1,6 @@
 //! The reference of waits in the book is made from the catalogue. `DWELL_UPDATE_GOLDEN=1` writes it anew.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -22,13 +23,21 @@ fn reference() -> String {
          `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-model --test all waits_reference::` writes this page. -->\n\n\
          The call that waits is entered at *e* and left at *x*. In names of metrics, `…` stands for the layer: `shmem`, \
          `mpi`, `armci`, `caf`, `gasnet`, `upc`, `ga` or `ucx`. [How sure it is](waits.md#how-sure-it-is) explains the words \
-         of that line.\n",
+         of that line. `docs/design/waits.md` in the repository has the complete rules.\n\n\
+         In the pictures, grey is computing, blue is inside a call, and hatched is the wait.\n",
     );
+    let chapter = chapter();
+    let mut shown = BTreeSet::new();
     for wait in Wait::ALL {
         let about = wait.about();
         let metrics: Vec<String> =
             about.places.iter().map(|it| format!("`…_{}`", it.metric)).collect();
-        writeln!(text, "\n## {}\n\n| | |\n| --- | --- |", about.title).unwrap();
+        writeln!(text, "\n## {}\n", about.title).unwrap();
+        let picture = section(&chapter, about.section).and_then(picture);
+        if let Some(picture) = picture.filter(|it| shown.insert(it.clone())) {
+            writeln!(text, "{picture}\n").unwrap();
+        }
+        text.push_str("| | |\n| --- | --- |\n");
         let mut row = |name: &str, value: &str| writeln!(text, "| {name} | {value} |").unwrap();
         row("id", &format!("`{}`", about.id));
         row("what happens", about.meaning);
@@ -39,7 +48,6 @@ fn reference() -> String {
         }
         row("how sure", certainty(*wait));
         row("what to do", about.remedy);
-        row("more", &format!("[in the chapter](waits.md#{})", about.section));
     }
     text.push_str("\n## The tree of metrics\n\nBelow each layer of a report, without the name of the layer:\n\n```text\n");
     for group in TREE.iter().filter(|it| it.depth > 0) {
@@ -65,18 +73,33 @@ fn the_book_has_the_catalogue() {
 }
 
 #[test]
-fn links_lead_to_sections_of_the_chapter() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
-    let chapter = fs::read_to_string(root.join("waits.md")).unwrap();
-    let anchor = |title: &str| {
-        let kept = title.chars().filter(|it| it.is_alphanumeric() || *it == ' ' || *it == '-');
-        kept.collect::<String>().to_lowercase().replace(' ', "-")
-    };
-    let titles = chapter.lines().filter_map(|line| line.strip_prefix('#'));
-    let anchors: Vec<String> =
-        titles.map(|title| anchor(title.trim_start_matches('#').trim())).collect();
+fn every_wait_has_a_section_of_the_chapter() {
+    let chapter = chapter();
     for wait in Wait::ALL {
-        let section = wait.about().section;
-        assert!(anchors.iter().any(|it| it == section), "there is no section #{section}");
+        let name = wait.about().section;
+        assert!(section(&chapter, name).is_some(), "there is no section #{name}");
     }
+}
+
+/// Reads the chapter that has the complete rules.
+fn chapter() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/design");
+    fs::read_to_string(root.join("waits.md")).unwrap()
+}
+
+/// Returns what follows a title of the chapter, up to the next title, by the anchor of the title.
+fn section<'a>(chapter: &'a str, anchor: &str) -> Option<&'a str> {
+    let is_title = |title: &str| {
+        let kept = title.chars().filter(|it| it.is_alphanumeric() || *it == ' ' || *it == '-');
+        kept.collect::<String>().to_lowercase().replace(' ', "-") == anchor
+    };
+    let sections = chapter.split("\n#").map(|it| it.trim_start_matches('#').trim_start());
+    let mut parts = sections.filter_map(|it| it.split_once('\n'));
+    parts.find(|(title, _)| is_title(title.trim())).map(|(_, text)| text)
+}
+
+/// Returns the first picture of a section, as a page of the book shows it.
+fn picture(section: &str) -> Option<String> {
+    let line = section.lines().find(|line| line.starts_with("!["))?;
+    Some(line.replace("../src/", ""))
 }

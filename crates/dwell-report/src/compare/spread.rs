@@ -6,7 +6,7 @@
 //! spread, and the difference must be above [`DEFAULT`] of the run.
 
 /// Spread that is assumed of sets with fewer than three runs, as a part of the run. Equal runs of a program that computes
-/// for less than a second differed by up to 21 % on a quiet virtual machine: see docs/src/compare.md.
+/// for less than a second differed by up to 21 % on a quiet virtual machine: see docs/performance/gate.md.
 pub(super) const DEFAULT: f64 = 0.25;
 
 /// Least number of runs in a set whose spread says something.

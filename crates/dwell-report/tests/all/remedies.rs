@@ -32,8 +32,8 @@ fn page() -> String {
          remedies::` writes this page. -->\n\n\
          These are all remedies that Dwell prints. Words in *italics* stand for facts of the run. {tried} of the {} were \
          measured: a program was run before and after the remedy, without Dwell, and the change of its time is given, of the \
-         whole run or of the part that is named: with a plus sign it took longer. [What if](whatif.md#how-well-it-predicts) and [Inefficient \
-         communication](inefficient.md#how-it-was-checked) say how and where. For all others there is no figure: try the \
+         whole run or of the part that is named: with a plus sign it took longer. `docs/performance/predictions.md` and \
+         `docs/performance/inefficient.md` of the repository say how and where. For all others there is no figure: try the \
          remedy, and [compare](compare.md).\n",
         all.len()
     );
@@ -85,7 +85,7 @@ fn the_book_has_all_remedies() {
 fn changes_are_those_that_were_measured() {
     let read = |name: &str| fs::read_to_string(pages().join(name)).unwrap();
     let predicted = read("../performance/predictions.md");
-    let inefficient = read("inefficient.md");
+    let inefficient = read("../performance/inefficient.md");
     for tried in remedies().into_iter().filter_map(|it| it.tried) {
         let mut lines = predicted.lines().chain(inefficient.lines());
         let has = |line: &str| line.contains(tried.program) && line.contains(tried.change);

@@ -8,7 +8,7 @@ use crate::lab::Lab;
 /// A page of the book.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// Name of its file in `docs/src`.
+    /// Path of its file in the repository.
     pub(crate) name: String,
     /// Its whole text.
     pub(crate) text: String,
@@ -65,18 +65,25 @@ pub(crate) fn directory() -> PathBuf {
     Lab::repository().join("docs/src")
 }
 
-/// Reads all pages of the book and the README, in the order of their names.
+/// Directories of pages whose commands are held against the program: the book, and what the repository keeps beside it.
+const DIRECTORIES: &[&str] = &["docs/design", "docs/formats", "docs/performance", "docs/src"];
+
+/// Reads the README and all pages of the [`DIRECTORIES`], in the order of their paths.
 pub(crate) fn all() -> Vec<Page> {
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(directory()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|it| it == "md"));
-    paths.push(Lab::repository().join("README.md"));
-    paths.sort();
-    let pages = paths.iter().map(|path| {
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        read(name, fs::read_to_string(path).unwrap())
-    });
-    pages.collect()
+    let root = Lab::repository();
+    let mut names = vec!["README.md".to_owned()];
+    for directory in DIRECTORIES {
+        for entry in fs::read_dir(root.join(directory)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            names.extend(name.ends_with(".md").then(|| format!("{directory}/{name}")));
+        }
+    }
+    names.sort();
+    let page = |name: String| {
+        let text = fs::read_to_string(root.join(&name)).unwrap();
+        read(name, text)
+    };
+    names.into_iter().map(page).collect()
 }
 
 /// Reads a page from a text, for tests.

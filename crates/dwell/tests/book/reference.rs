@@ -79,7 +79,7 @@ fn reference_of_commands() {
 fn reference_of_settings() {
     let mut page = head("Settings of dwell run", "reference_of_settings");
     page += "Each setting is a flag of `dwell run`, a variable of the environment and a name in a file, as \
-             [Configuration](configuration.md) says: `--max-size 4G`, `DWELL_MAX_SIZE=4G`, `max-size = \"4G\"`. What an \
+             [Configuration](launchers.md#settings) says: `--max-size 4G`, `DWELL_MAX_SIZE=4G`, `max-size = \"4G\"`. What an \
              archive was recorded with is in its properties, `DWELL::CONFIG::MAX_SIZE`.\n";
     let mut section = "";
     for setting in TABLE {

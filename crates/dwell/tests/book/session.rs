@@ -71,7 +71,7 @@ fn once(page: &Page) -> Vec<String> {
     let parts = parts(&run.stdout);
     let mut problems = Vec::new();
     for (number, step) in steps.iter().enumerate() {
-        let place = format!("docs/src/{}:{}: $ {}", page.name, step.line, step.command);
+        let place = format!("{}:{}: $ {}", page.name, step.line, step.command);
         let Some((printed, code)) = parts.get(number) else {
             problems.push(format!("{place}\ndid not end\n{}{}", run.stdout, run.stderr));
             break;

@@ -348,10 +348,10 @@ fn tables_for_programs() {
     }
 }
 
-/// The page of the book lists the columns of every table.
+/// The page about tables of a report lists the columns of every table.
 #[test]
-fn the_book_lists_the_columns_of_tables() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/report.md");
+fn the_page_lists_the_columns_of_tables() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/report.md");
     let page = std::fs::read_to_string(page).unwrap();
     let file = reference("mpi_waits/scout.cubex");
     for options in
