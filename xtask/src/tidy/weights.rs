@@ -71,7 +71,9 @@ fn weights(files: &[SourceFile]) -> Weights {
             ["crates", "dwell", "tests", "golden", name] if name.starts_with("help-") => {
                 add("options".into(), options(text));
             }
-            ["docs", "src", ..] => add("words of the book".into(), text.split_whitespace().count()),
+            ["docs", "src", page] if page.ends_with(".md") => {
+                add("words of the book".into(), text.split_whitespace().count());
+            }
             ["Cargo.lock"] => add("packages".into(), text.matches("[[package]]").count()),
             _ => {}
         }

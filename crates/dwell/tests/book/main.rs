@@ -4,6 +4,7 @@
 //! - Every option of `dwell` that the book names exists ([`options`]).
 //! - The references are made from the program ([`reference`]).
 //! - Messages that are explained are messages that the program has ([`messages`]).
+//! - What users read has a bound, and long pages have pictures ([`size`]).
 //!
 //! `cargo test -p dwell --test book` checks what needs no runs. `-- --ignored` runs the commands of all pages; continuous
 //! integration runs those of quick pages, alone.
@@ -23,6 +24,7 @@ mod reference;
 #[path = "../../src/renamed.rs"]
 mod renamed;
 mod session;
+mod size;
 #[path = "../support/mod.rs"]
 mod support;
 
