@@ -30,10 +30,10 @@ fn page() -> String {
         "# Remedies\n\n\
          <!-- Made from crates/dwell-report/src/advice: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-report --test all \
          remedies::` writes this page. -->\n\n\
-         These are all remedies that Dwell prints. Words in *italics* stand for facts of the run. {tried} of the {} were \
-         measured: a program was run before and after the remedy, without Dwell, and the change of its time is given, of the \
-         whole run or of the part that is named: with a plus sign it took longer. `docs/performance/predictions.md` and \
-         `docs/performance/inefficient.md` of the repository say how and where. For all others there is no figure: try the \
+         These are all remedies that Dwell prints. Words in *italics* are filled in from the run. {tried} of the {} were \
+         measured: a program was timed before and after the remedy, without Dwell, as a whole or in the part that is named. \
+         With a plus sign it took longer. `docs/performance/predictions.md` and \
+         `docs/performance/inefficient.md` of the repository say how and where. The others were not measured: try the \
          remedy, and [compare](compare.md).\n",
         all.len()
     );

@@ -37,7 +37,7 @@ fn head(title: &str, test: &str) -> String {
 #[test]
 fn reference_of_commands() {
     let mut page = head("Commands", "reference_of_commands");
-    page += "What each command says with `--help`. `dwell man DIR` writes the same as manual pages.\n\n";
+    page += "The help text of each command. `dwell man DIR` writes the same as manual pages.\n\n";
     let (top, _) = usage(&[]);
     let groups = [
         ("Measure", &["run", "doctor", "recover", "score", "ls"][..]),
@@ -64,8 +64,8 @@ fn reference_of_commands() {
                 .unwrap();
         }
     }
-    page += "\n## Earlier spellings\n\nOptions and commands that are gone are refused with what replaces them. \
-             `run --max-size` was of each process, and is of all together.\n\n\
+    page += "\n## Earlier spellings\n\nOptions and commands of earlier versions are refused with a line that names \
+             the replacement. `run --max-size` was the size for each process, and is now that of all processes together.\n\n\
              | earlier | now |\n| --- | --- |\n";
     for (command, option, new) in renamed::TABLE {
         let old = format!("{command} {option}");
@@ -78,8 +78,8 @@ fn reference_of_commands() {
 #[test]
 fn reference_of_settings() {
     let mut page = head("Settings of dwell run", "reference_of_settings");
-    page += "Each setting is a flag of `dwell run`, a variable of the environment and a name in a file, as \
-             [Configuration](launchers.md#settings) says: `--max-size 4G`, `DWELL_MAX_SIZE=4G`, `max-size = \"4G\"`. What an \
+    page += "Each setting can be set by a flag of `dwell run`, by a variable of the environment and in a \
+             [file](launchers.md#settings): `--max-size 4G`, `DWELL_MAX_SIZE=4G`, `max-size = \"4G\"`. What an \
              archive was recorded with is in its properties, `DWELL::CONFIG::MAX_SIZE`.\n";
     let mut section = "";
     for setting in TABLE {
@@ -126,9 +126,9 @@ fn reference_of_metrics() {
     let meta = report.meta();
     let mut page = head("Metrics", "reference_of_metrics");
     page += "The metrics of `trace.cubex`, as `dwell report --tree METRIC`, `dwell view` and CubeGUI show them. `…` stands for \
-             the layer: each layer that was recorded has these metrics of its own, named `shmem_…`, `mpi_…`, `armci_…`, \
-             `caf_…` and so on. What is 0 in a run is left out of its report.\n\n";
-    page += "## Time\n\nA metric is part of the one above it that is indented less. [Waits](waits-reference.md) explains the \
+             the layer: each recorded layer has its own metrics, named `shmem_…`, `mpi_…`, `armci_…`, \
+             `caf_…` and so on. A report leaves out metrics that are 0.\n\n";
+    page += "## Time\n\nEach metric is part of the nearest one above that is indented less. [Waits](waits-reference.md) explains the \
              waits.\n\n";
     page += "| name | metric | what is measured |\n| --- | --- | --- |\n| Time | `time` | all time of a call path |\n";
     for group in TREE {
@@ -144,7 +144,7 @@ fn reference_of_metrics() {
                 .unwrap();
         }
     }
-    page += "\n## Beside time\n\n| name | metric | unit | meaning |\n| --- | --- | --- | --- |\n";
+    page += "\n## Other metrics\n\n| name | metric | unit | meaning |\n| --- | --- | --- | --- |\n";
     let mut seen = BTreeSet::new();
     for id in meta.metrics().filter(|it| !is_below_time(meta, *it)) {
         let metric = meta.metric(id).unwrap();

@@ -107,9 +107,8 @@ const HEAD: &str = "# findings.json
 <!-- Made from the types in crates/dwell-report/src/findings: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-report findings` \
 writes this page. -->
 
-`dwell analyze` writes its findings into `findings.json`, beside the report `trace.cubex`; `dwell analyze --json` prints the
-same. Scripts and continuous integration can read it, and the [explorer](explorer.md) does. For example, the five call paths
-that wait longest, with `jq`:
+`dwell analyze` writes its findings into `findings.json` in the directory of the run; `dwell analyze --json` prints them. It is
+meant for scripts and continuous integration. For example, with `jq`, the five call paths that are worth most:
 
 ```sh
 jq -r '.entries[:5][] as $e | .findings[$e.findings[0]] | [$e.seconds, .pattern, .path[-1].region, .path[-1].line] | @tsv' \\
@@ -121,9 +120,8 @@ jq -r '.entries[:5][] as $e | .findings[$e.findings[0]] | [$e.seconds, .pattern,
 - All times are seconds, summed over all locations unless a field says otherwise. Where a wait has two bounds, `seconds` is the
   lower and `seconds_at_most` the upper one; otherwise both are equal.
 - The same archive gives the same bytes, with any number of threads and processes.
-- `version` changes if a field changes its meaning or goes. New fields may come without a new version: ignore those that you
-  do not know. Dwell reads files of older versions, and says so where a file is newer than itself. Version 1 had no
-  `entries` and no times of start-up, run and shutdown.
+- `version` increases if a field changes its meaning or is removed. Fields can be added without a new version: ignore those
+  that you do not know. Dwell reads files of older versions, and reports files that are newer than itself.
 ";
 
 /// Returns the page of the book.
