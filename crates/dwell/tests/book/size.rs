@@ -1,8 +1,9 @@
 //! The book stays short enough to be read.
 //!
 //! What users have to read has bounds; pages that they look things up in, below *Reference* in the table of contents, do
-//! not count.
+//! not count. What the book leaves out is in files that it names.
 
+use crate::lab::Lab;
 use crate::pages;
 
 /// Greatest number of words of all pages, and of pages.
@@ -53,4 +54,17 @@ fn pages_have_no_dates_in_their_sentences() {
         let found: Vec<String> = dates.filter(|date| outside.contains(date)).collect();
         assert!(found.is_empty(), "{name}: {found:?} belongs into docs/performance");
     }
+}
+
+#[test]
+fn files_that_the_book_names_exist() {
+    let root = Lab::repository();
+    let mut count = 0;
+    for (name, text) in chapters() {
+        for file in text.split('`').skip(1).step_by(2).filter(|it| it.starts_with("docs/")) {
+            count += 1;
+            assert!(root.join(file).exists(), "{name}: there is no {file}");
+        }
+    }
+    assert!(count > 10, "only {count} files were found");
 }
