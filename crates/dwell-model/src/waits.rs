@@ -97,7 +97,7 @@ pub struct About {
     /// General advice against the wait, in full sentences. The analysis prefers advice from the facts of a run where it
     /// has some.
     pub remedy: &'static str,
-    /// The anchor of the section that explains the wait, in the book's chapter about waits: the end of a link.
+    /// The anchor of the section of `docs/design/waits.md` that has the rule of the wait.
     pub section: &'static str,
 }
 
