@@ -231,6 +231,10 @@ share_at_most: number, };
 
 export type Sampled = {
 /**
+ * Set if the processor time was read where nearly all of the computing begins and ends; otherwise it is the sum of samples.
+ */
+exact: boolean,
+/**
  * Set if samples of these processes follow; otherwise a stretch without samples may not have been sampled.
  */
 goes_on: boolean,

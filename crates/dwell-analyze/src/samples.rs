@@ -1,7 +1,8 @@
 //! Which functions compute in the stretches that others waited for, from samples of the recorder.
 //!
 //! A sample says where a thread was on its core, and its weight is the processor time since the sample before. The weights
-//! in the stretches of a cause add up to the processor time of these stretches, and divide it among functions. What the
+//! in the stretches of a cause divide their processor time among functions. How much that is, the recorder has read at the
+//! ends of long stretches: a record there says by how much the weights in the stretch are wrong. What the
 //! culprit computes there more than the others do is the difference of two such sums, so it has a margin: twice the
 //! deviation of a binomial distribution, of which each sample is a draw. A function whose difference may be 0 is not named.
 //!
@@ -19,7 +20,7 @@ use dwell_model::archive::SAMPLES;
 use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
 use dwell_trace::names;
 use dwell_trace::time::Time;
-use dwell_trace::world::{World, number};
+use dwell_trace::world::{World, number, signed};
 use otf2::id::{CallingContextRef, RegionRef, SourceCodeLocationRef};
 use otf2::read::{EventRecord, Visitor};
 use otf2::{Archive, Event};
@@ -28,7 +29,7 @@ use crate::causes::failure;
 use crate::engine::workers::map_on;
 use crate::error::Error;
 use crate::output::findings::{Activities, Cause, Culprits, ProgramTotals};
-use crate::whatif::{CauseStretches, open_unchanged};
+use crate::whatif::{CauseStretches, Stretch, open_unchanged};
 use functions::Gathered;
 pub use functions::{Function, Functions};
 
@@ -52,6 +53,8 @@ pub struct Sampled {
     pub parts: Vec<Computed>,
     /// Set if samples of these processes follow, so that they were sampled there, too.
     pub goes_on: bool,
+    /// Set if the processor time was read where nearly all of the stretches begin and end.
+    pub exact: bool,
 }
 
 /// A function that computes in the stretches of a cause.
@@ -85,6 +88,10 @@ struct Spot {
 #[derive(Debug, Default)]
 struct Sums {
     spots: BTreeMap<Spot, (u64, u64)>,
+    /// Processor time that these samples do not stand for; negative if they stand for more than there was.
+    missing: i64,
+    /// Length of the stretches, and of those at whose ends processor time was read.
+    lengths: (u64, u64),
     locations: u64,
     /// Set if a location has samples behind the last of its stretches.
     goes_on: bool,
@@ -96,6 +103,9 @@ impl Sums {
             let sum = self.spots.entry(*spot).or_default();
             *sum = (sum.0 + count, sum.1 + weight);
         }
+        self.missing += more.missing;
+        self.lengths.0 += more.lengths.0;
+        self.lengths.1 += more.lengths.1;
         self.locations += more.locations;
         self.goes_on |= more.goes_on;
     }
@@ -108,9 +118,19 @@ impl Sums {
         self.spots.values().map(|it| it.1).sum()
     }
 
-    /// Returns the mean weight of a location.
+    /// Returns the processor time.
+    fn time(&self) -> u64 {
+        self.weight().saturating_add_signed(self.missing)
+    }
+
+    /// Returns `true` if nearly all of the processor time was read.
+    fn is_read(&self) -> bool {
+        self.lengths.1 * 10 > self.lengths.0 * 9
+    }
+
+    /// Returns the mean processor time of a location.
     fn mean(&self) -> f64 {
-        self.weight() as f64 / self.locations.max(1) as f64
+        self.time() as f64 / self.locations.max(1) as f64
     }
 
     /// Returns the part of the weight that falls to a function.
@@ -147,7 +167,9 @@ pub(crate) fn explain(
             let on_core = exact.map_or((own.mean(), others.mean()), |(own, others)| {
                 (own as f64, others.unwrap_or_default() as f64)
             });
-            cause.sampled = Some(divided(program, &own, &others, on_core));
+            let mut sampled = divided(program, &own, &others, on_core);
+            sampled.exact |= exact.is_some();
+            cause.sampled = Some(sampled);
         }
     }
     Ok(Some(gathered.named(program)))
@@ -169,7 +191,7 @@ fn find(
         let mut sums: Vec<Sums> = stretches.iter().map(|_| Sums::default()).collect();
         let (mut forward, rules) = open_unchanged(program, &log, location)?;
         let mut rest = samples.list.as_slice();
-        let mut stretch = crate::whatif::Stretch::default();
+        let mut stretch = Stretch::default();
         let is_call = |path: usize| rules.get(path).is_some_and(|it| it.is_call);
         while forward.next(is_call, &mut stretch)? {
             let before = rest.partition_point(|it| it.time.0 < stretch.begin);
@@ -181,21 +203,22 @@ fn find(
             for (_, sums) in all.filter(|it| it.0.has(&rules, &stretch)) {
                 sums.locations = 1;
                 sums.goes_on = !behind.is_empty();
-                for sample in inside {
-                    let Some(spot) = samples.positions.get(&sample.context) else { continue };
-                    let sum = sums.spots.entry(*spot).or_default();
-                    *sum = (sum.0 + 1, sum.1 + sample.weight);
-                }
+                let length = stretch.end.saturating_sub(stretch.begin);
+                let missing = samples.missing(&stretch);
+                sums.missing += missing.unwrap_or(0);
+                sums.lengths.0 += length;
+                sums.lengths.1 += missing.map_or(0, |_| length);
+                samples.add_to(sums, inside);
             }
         }
-        Ok::<_, LogError>((program.world.process(location), sums, samples.spots()))
+        Ok::<_, LogError>((program.world.process(location), sums, samples.sums()))
     };
     let locations = (0..log.locations()).map(LocationNumber);
     let mut all: Vec<[Sums; 2]> = wanted.iter().map(|_| Default::default()).collect();
     let mut gathered = Gathered::default();
     for found in map_on(threads, locations, &of_location) {
-        let (process, sums, spots) = found?;
-        gathered.add(process, spots);
+        let (process, sums, of_all) = found?;
+        gathered.add(process, &of_all);
         let parts = all.iter_mut().zip(wanted).zip(&sums);
         for ((both, place), sums) in parts.filter(|it| it.1.locations > 0) {
             let is_own =
@@ -232,6 +255,7 @@ fn divided(
         on_core: (here, has_others.then_some(there)),
         parts: Vec::new(),
         goes_on: own.goes_on,
+        exact: own.is_read() && (!has_others || others.is_read()),
     };
     if sampled.samples.0 < FEWEST {
         return sampled;
@@ -299,12 +323,15 @@ struct Samples<'p> {
     program: &'p ProgramTotals<'p>,
     list: Vec<Sample>,
     positions: HashMap<CallingContextRef, Spot>,
+    /// Ends of stretches, with the processor time that the samples before do not stand for.
+    ends: Vec<(Time, i64)>,
 }
 
 impl<'p> Samples<'p> {
     /// Reads the samples of a location. What is behind damage is left out, which the analysis reports.
     fn read(archive: &Archive, program: &'p ProgramTotals<'p>, location: LocationNumber) -> Self {
-        let mut samples = Self { program, list: Vec::new(), positions: HashMap::new() };
+        let mut samples =
+            Self { program, list: Vec::new(), positions: HashMap::new(), ends: Vec::new() };
         let id = program.world.system.places.get(location.index()).map(|it| it.id);
         if let Some(mut reader) = id.and_then(|it| archive.events(it).ok()) {
             let _ = reader.visit_dyn(&mut samples);
@@ -312,15 +339,28 @@ impl<'p> Samples<'p> {
         samples
     }
 
-    /// Returns the number and weight of samples at each position.
-    fn spots(&self) -> BTreeMap<Spot, (u64, u64)> {
-        let mut spots: BTreeMap<Spot, (u64, u64)> = BTreeMap::new();
-        for sample in &self.list {
+    /// Adds up all samples.
+    fn sums(&self) -> Sums {
+        let mut sums = Sums { missing: self.ends.iter().map(|it| it.1).sum(), ..Sums::default() };
+        self.add_to(&mut sums, &self.list);
+        sums
+    }
+
+    /// Adds samples to sums.
+    fn add_to(&self, sums: &mut Sums, samples: &[Sample]) {
+        for sample in samples {
             let Some(spot) = self.positions.get(&sample.context) else { continue };
-            let sum = spots.entry(*spot).or_default();
+            let sum = sums.spots.entry(*spot).or_default();
             *sum = (sum.0 + 1, sum.1 + sample.weight);
         }
-        spots
+    }
+
+    /// Returns the processor time of a stretch that its samples do not stand for, if it was read. Ends have the time of the
+    /// call that follows.
+    fn missing(&self, stretch: &Stretch) -> Option<i64> {
+        let from = self.ends.partition_point(|it| it.0.0 <= stretch.begin);
+        let ends = self.ends.iter().skip(from).take_while(|it| it.0.0 <= stretch.end);
+        ends.map(|it| it.1).reduce(|a, b| a + b)
     }
 }
 
@@ -328,8 +368,13 @@ impl Visitor for Samples<'_> {
     fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()> {
         if let Event::CallingContextSample(it) = record.event {
             let (context, world) = (it.calling_context, self.program.world);
+            let time = world.clock.time(record.time);
+            if let Some(missing) = signed(record.attributes, world.attributes.unsampled_time) {
+                self.ends.push((time, missing));
+                return ControlFlow::Continue(());
+            }
             let weight = number(record.attributes, world.attributes.processor_time).unwrap_or(0);
-            self.list.push(Sample { time: world.clock.time(record.time), context, weight });
+            self.list.push(Sample { time, context, weight });
             if !self.positions.contains_key(&context)
                 && let Some(spot) = spot(self.program, context)
             {

@@ -91,23 +91,12 @@ impl Timer {
         match made {
             Some(number) => {
                 self.number.store(number, Ordering::Relaxed);
-                self.again(*interval);
+                begin_interval(number, *interval);
             }
             None => {
                 UNSAMPLED.fetch_add(1, Ordering::Relaxed);
             }
         }
-    }
-
-    /// Starts the next interval, of about `mean` nanoseconds.
-    fn again(&self, mean: u64) {
-        let number = self.number.load(Ordering::Relaxed);
-        if number == NO_TIMER || GIVEN_UP.load(Ordering::Relaxed) {
-            return;
-        }
-        // The low bits of a counter of cycles are as good as random at the end of an interval.
-        let random = arch::counter().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        set(number, mean / 2 + ((mean * random) >> 32));
     }
 
     /// Deletes the timer, if there is one.
@@ -208,6 +197,11 @@ pub(crate) fn prepare(rate: u32) -> Result<u64, &'static str> {
     Ok(*INTERVAL.get_or_init(|| 1_000_000_000 / u64::from(rate.max(1))))
 }
 
+/// Returns `true` if threads are sampled.
+pub(crate) fn are_taken() -> bool {
+    INTERVAL.get().is_some() && !GIVEN_UP.load(Ordering::Relaxed)
+}
+
 /// Stops all timers at the end of a recording.
 pub(crate) fn end() {
     if INTERVAL.get().is_some() {
@@ -284,8 +278,14 @@ fn create() -> Option<u32> {
     (result == 0).then_some(number as u32)
 }
 
-/// Sets a timer to end once, in so many nanoseconds.
-fn set(number: u32, nanoseconds: u64) {
+/// Begins an interval of a timer, of about `mean` nanoseconds.
+fn begin_interval(number: u32, mean: u64) {
+    if GIVEN_UP.load(Ordering::Relaxed) {
+        return;
+    }
+    // The low bits of a counter of cycles are as good as random at the end of an interval.
+    let random = arch::counter().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    let nanoseconds = mean / 2 + ((mean * random) >> 32);
     let value = libc::timespec {
         tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
         tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
@@ -293,17 +293,28 @@ fn set(number: u32, nanoseconds: u64) {
     let times =
         libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
     let none = ptr::null_mut::<libc::itimerspec>();
-    // SAFETY: valid times, and a number of ours or of a timer that is gone.
+    // SAFETY: valid times, and a number of ours or of a timer that is gone, which is no other's yet.
     unsafe { libc::syscall(libc::SYS_timer_settime, number as c_int, 0, &raw const times, none) };
+}
+
+/// What the kernel says of a signal that a timer sends.
+#[repr(C)]
+struct FromTimer {
+    number: c_int,
+    error: c_int,
+    code: c_int,
+    _padding: c_int,
+    timer: c_int,
+    overrun: c_int,
+    value: libc::sigval,
 }
 
 /// Handler of the signal.
 extern "C" fn interrupted(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel passes both, as the flags of the handler ask for.
-    let is_own = unsafe {
-        let mark = (&raw const MARK).cast_mut().cast();
-        (*info).si_code == libc::SI_TIMER && (*info).si_value().sival_ptr == mark
-    };
+    // SAFETY: the kernel passes it, as the flags of the handler ask for. It is as large for every signal.
+    let info = unsafe { &*info.cast::<FromTimer>() };
+    let is_own =
+        info.code == libc::SI_TIMER && info.value.sival_ptr.addr() == (&raw const MARK).addr();
     if !is_own || !entry::is_on() {
         return;
     }
@@ -312,8 +323,10 @@ extern "C" fn interrupted(_: c_int, info: *mut libc::siginfo_t, context: *mut c_
         // SAFETY: the kernel passes the registers of the interrupted thread.
         let place = unsafe { arch::interrupted(context.cast()) };
         let place = Some(place).filter(|it| !OWN.get().is_some_and(|own| own.contains(it.address)));
-        if let (Some(timer), Some(mean)) = (thread::tick(place), INTERVAL.get()) {
-            timer.again(*mean);
+        thread::tick(place);
+        // Also if nothing was written: the thread communicates for the recorder, say.
+        if let Some(mean) = INTERVAL.get() {
+            begin_interval(info.timer as u32, *mean);
         }
     });
     entry::set_errno(errno);

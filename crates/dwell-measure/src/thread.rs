@@ -97,6 +97,7 @@ pub use leave::Call;
 pub use location::Closed;
 use location::{FilePath, register};
 pub(crate) use operations::AtTarget;
+use samples::Computing;
 pub(crate) use samples::{stop_timer, stop_timers, tick};
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
@@ -233,18 +234,28 @@ struct Flags {
     off: bool,
     /// Set if an event needs more work than writing it: the open call is muted, or there is a profile.
     aside: bool,
+    /// Set if the thread is sampled, so that processor time is read where computing ends and begins.
+    samples: bool,
     /// Set if the callers of a call are recorded, as the plan of the process says.
     unwinds: bool,
 }
 
 impl Flags {
+    /// Returns `true` if a leave event needs more work than writing it.
+    #[inline(always)]
+    fn are_aside(self) -> bool {
+        // One load.
+        u16::from_ne_bytes([self.aside, self.samples].map(u8::from)) != 0
+    }
+
     /// Returns `true` if none is set.
     #[inline(always)]
     fn are_clear(self) -> bool {
-        let Self { unsettled, muted, off, aside, unwinds } = self;
-        // The compiler makes one load of the first four.
+        let Self { unsettled, muted, off, aside, samples, unwinds } = self;
+        // The compiler makes one load of the first four, and one of the others.
         let four = [unsettled, muted, off, aside].map(u8::from);
-        u32::from_ne_bytes(four) == 0 && !unwinds
+        let two = [samples, unwinds].map(u8::from);
+        u32::from_ne_bytes(four) == 0 && u16::from_ne_bytes(two) == 0
     }
 }
 
@@ -260,8 +271,8 @@ pub(crate) struct Thread {
     clock: Clock,
     /// Time of the last event.
     time: u64,
-    /// Processor time and time at the end of the last interval of the timer.
-    sampled_at: (u64, u64),
+    /// What samples need to know of the thread.
+    computing: Computing,
     depth: usize,
     flags: Flags,
     /// Time at which a window of recording begins or ends next.

@@ -96,6 +96,10 @@ pub const CALL_SITE: &str = "DWELL::CALL_SITE";
 /// is the weight of the sample.
 pub const PROCESSOR_TIME: &str = "DWELL::PROCESSOR_TIME";
 
+/// Attribute of a sample without a place, at the end of a stretch of computing: its processor time without that of its
+/// samples, in nanoseconds.
+pub const UNSAMPLED_TIME: &str = "DWELL::UNSAMPLED_TIME";
+
 /// Property of an archive with samples, without the prefix: the mean processor time from one sample to the next, in
 /// nanoseconds.
 pub const SAMPLES: &str = "SAMPLES";

@@ -119,6 +119,8 @@ pub struct Attributes {
     pub owner: Option<AttributeRef>,
     /// Attribute of a sample with the processor time since the sample before, in nanoseconds.
     pub processor_time: Option<AttributeRef>,
+    /// Attribute of a sample without a place, with the processor time of a stretch that its samples do not stand for.
+    pub unsampled_time: Option<AttributeRef>,
 }
 
 impl Attributes {
@@ -141,6 +143,7 @@ impl Attributes {
                 Some(archive::BYTES_IN_CALLS) => found.bytes_in_calls = Some(attribute.id),
                 Some(archive::OWNER) => found.owner = Some(attribute.id),
                 Some(archive::PROCESSOR_TIME) => found.processor_time = Some(attribute.id),
+                Some(archive::UNSAMPLED_TIME) => found.unsampled_time = Some(attribute.id),
                 Some(archive::SKIPPED) => found.skipped = Some(attribute.id),
                 _ => {}
             }
@@ -180,6 +183,16 @@ pub fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) -> Option
         AttributeValue::Uint32(value) => Some(u64::from(value)),
         AttributeValue::Uint8(value) => Some(u64::from(value)),
         AttributeValue::CallingContext(value) => Some(u64::from(value.0)),
+        _ => None,
+    }
+}
+
+/// Returns the value of an attribute that has a sign, or `None` if it is missing or has none.
+pub fn signed(list: List<'_, Attribute>, wanted: Option<AttributeRef>) -> Option<i64> {
+    let wanted = wanted?;
+    let found = list.iter().find(|attribute| attribute.attribute == wanted)?;
+    match found.value {
+        AttributeValue::Int64(value) => Some(value),
         _ => None,
     }
 }

@@ -43,6 +43,7 @@ pub mod attribute {
     pub const BYTES_IN_CALLS: AttributeRef = AttributeRef(10);
     pub const OWNER: AttributeRef = AttributeRef(11);
     pub const PROCESSOR_TIME: AttributeRef = AttributeRef(12);
+    pub const UNSAMPLED_TIME: AttributeRef = AttributeRef(13);
 }
 
 /// Attribute that marks a leave event which the program did not make, because its process or thread ended inside the
@@ -69,13 +70,19 @@ pub const ATTRIBUTES: [(&str, Type, &str); 12] = [
     (archive::OWNER, Type::Uint64, "Rank of the process whose memory it waits for"),
 ];
 
-/// Attribute of samples, which archives without any do not have.
-const WEIGHT: (&str, Type, &str) =
-    (archive::PROCESSOR_TIME, Type::Uint64, "Processor time since the sample before");
+/// Attributes of samples, which archives without any do not have.
+const OF_SAMPLES: [(&str, Type, &str); 2] = [
+    (archive::PROCESSOR_TIME, Type::Uint64, "Processor time since the sample before"),
+    (
+        archive::UNSAMPLED_TIME,
+        Type::Int64,
+        "Processor time of the computing that ends here, without that of its samples",
+    ),
+];
 
 /// Returns `true` if events of some archive have the attribute.
 pub(crate) fn is_defined(attribute: AttributeRef) -> bool {
-    attribute <= attribute::PROCESSOR_TIME
+    attribute <= attribute::UNSAMPLED_TIME
 }
 
 /// Writes all global definitions of a run. `begin_realtime` is the time of day at which the run began, in nanoseconds
@@ -236,8 +243,8 @@ impl Writer<'_> {
     }
 
     fn attributes(&mut self) -> otf2::Result<()> {
-        let weight = self.interval().map(|_| WEIGHT);
-        for (id, (name, kind, description)) in (0..).zip(ATTRIBUTES.into_iter().chain(weight)) {
+        let of_samples = self.interval().into_iter().flat_map(|_| OF_SAMPLES);
+        for (id, (name, kind, description)) in (0..).zip(ATTRIBUTES.into_iter().chain(of_samples)) {
             let (name, description) = (self.defs.string(name)?, self.defs.string(description)?);
             self.defs.write(def::Attribute { id: AttributeRef(id), name, kind, description })?;
         }

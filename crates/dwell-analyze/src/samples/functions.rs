@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dwell_trace::ids::ProcessNumber;
 use otf2::id::RegionRef;
 
-use super::{Computed, Spot, Sums, computed};
+use super::{Computed, Sums, computed};
 use crate::output::findings::ProgramTotals;
 
 /// Greatest number of functions that are listed.
@@ -47,8 +47,15 @@ pub(super) struct Gathered {
 
 impl Gathered {
     /// Adds the samples of a location. Locations of one process follow each other.
-    pub(super) fn add(&mut self, process: ProcessNumber, spots: BTreeMap<Spot, (u64, u64)>) {
-        for (spot, (_, weight)) in &spots {
+    pub(super) fn add(&mut self, process: ProcessNumber, sums: &Sums) {
+        let (weights, time) = (sums.weight().max(1) as f64, sums.time() as f64);
+        // Each function has its part of the processor time of the location.
+        let exact = |weight: u64| (weight as f64 * (time / weights)).round() as u64;
+        let spots = sums.spots.iter();
+        let spots =
+            spots.map(|(spot, (count, weight))| (*spot, (*count, exact(*weight)))).collect();
+        let sums = Sums { spots, ..Sums::default() };
+        for (spot, (_, weight)) in &sums.spots {
             let new = Processes { current: (process, 0), most: (process, 0) };
             let of = self.processes.entry(spot.function).or_insert(new);
             if of.current.0 != process {
@@ -59,7 +66,7 @@ impl Gathered {
                 of.most = of.current;
             }
         }
-        self.sums.join(&Sums { spots, ..Sums::default() });
+        self.sums.join(&sums);
     }
 
     /// Returns the functions with most time.

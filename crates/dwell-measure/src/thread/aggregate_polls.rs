@@ -338,6 +338,7 @@ impl Thread {
     #[inline(never)]
     pub(super) fn settle(&mut self) {
         self.flags.unsettled = false;
+        self.computing.is_mixed();
         self.end_inner();
         if self.polls.until != 0 {
             self.end_polls();

@@ -140,7 +140,11 @@ impl Thread {
         let stack = arch::return_place(stack, return_address);
         let frame = Frame { stack, return_address, site, region, layer, ..NO_FRAME };
         if self.flags.off || hook.is_partial() {
+            self.computing.is_mixed();
             return self.open_partly(hook, time, frame);
+        }
+        if self.flags.samples {
+            self.ends_computing(time);
         }
         if hold
             && !self.flags.aside

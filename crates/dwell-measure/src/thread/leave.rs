@@ -65,7 +65,7 @@ impl Thread {
         if self.flags.muted {
             self.set_muted(false);
         }
-        if self.flags.aside && self.leave_aside(time) {
+        if self.flags.are_aside() && self.leave_aside(time) {
             return true;
         }
         let place = self.sites.modulo(place_of(site));
@@ -89,7 +89,7 @@ impl Thread {
     /// does nothing if they cannot be written together.
     #[cfg_attr(not(debug_assertions), inline(always))] // Without optimisation each copy would take stack.
     pub(crate) fn leave_with(&mut self, time: u64, event: impl Part) -> bool {
-        !self.flags.aside && self.leave_frame(self.depth.wrapping_sub(1), time, event)
+        !self.flags.are_aside() && self.leave_frame(self.depth.wrapping_sub(1), time, event)
     }
 
     /// Leaves the call that was entered at this depth and is the last, as [`leave_with`](Self::leave_with) does, where no event

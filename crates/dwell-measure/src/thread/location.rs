@@ -18,8 +18,8 @@ use otf2::id::{LocationRef, MatchingId, RegionRef, RmaWinRef, Time};
 
 use super::chunks;
 use super::{
-    AggregatedPolls, Busy, DEPTH, Flags, FoundWords, Frame, FullChunks, InnerCalls, LastRead,
-    Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Stretch, Thread, WINDOWS, abandon,
+    AggregatedPolls, Busy, Computing, DEPTH, Flags, FoundWords, Frame, FullChunks, InnerCalls,
+    LastRead, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Stretch, Thread, WINDOWS, abandon,
 };
 use crate::counters::Readings;
 use crate::entry::{self, Anchor, keeping_errno, words};
@@ -125,9 +125,10 @@ impl Location {
             stack: Stack::default(),
             clock: process.clock,
             time: 0,
-            sampled_at: (0, 0),
+            computing: Computing::default(),
             depth: 0,
             flags: Flags {
+                samples: samples::are_taken(),
                 unwinds: process.unwind > 0,
                 aside: process.has_profile | process.counting.get().is_some(),
                 ..Flags::default()
@@ -195,7 +196,7 @@ impl Location {
             thread.leave_all();
         }
         thread.readings.hand_over();
-        thread.sampled_at = (0, 0);
+        thread.computing = Computing::default();
         let process = thread.process;
         thread.release();
         // SAFETY: it was taken from that list, and its thread, which ends, has released it.

@@ -61,8 +61,13 @@ impl Thread {
             return true;
         }
         let Frame { layer, .. } = *self.frame();
-        if self.layers & !layer == 0 && self.process.counting.get().is_some() {
-            self.sample(time);
+        if self.layers & !layer == 0 {
+            if self.process.counting.get().is_some() {
+                self.sample(time);
+            }
+            if self.flags.samples && layer != 0 {
+                self.computing.begins(time);
+            }
         }
         self.leave_path(time);
         self.end_inner();

@@ -1,4 +1,8 @@
 //! Samples of a thread: what it computes when its timer ends.
+//!
+//! Samples divide the processor time of the thread, and do not say how much it is: calls end most intervals of the timer,
+//! and where threads share cores, the system looks at the timer only now and then. So this time is read where a long
+//! stretch of computing begins and ends, and a record at its end says by how much the samples in it are wrong.
 #![allow(unsafe_code)] // The state is reached by the pointer in the words of the thread.
 
 use dwell_unify::definitions::attribute;
@@ -11,32 +15,77 @@ use super::{Busy, Flags, Location, NOT_RECORDED, Thread};
 use crate::entry::{self, words};
 use crate::process;
 use crate::reentrancy::Taken;
-use crate::samples::{DEPTH, Timer};
+use crate::samples::DEPTH;
 use crate::unwind::Place;
 
 /// Unwind distance of a sample of which it is not known.
 const UNKNOWN: u32 = u32::MAX;
 
+/// Least time between two readings at the begin of computing, in nanoseconds: what is wrong with the time of a long stretch
+/// at most, and 400 times what a reading takes.
+const READ_AGAIN: u64 = 100_000;
+
+/// Length of a stretch of computing whose processor time is read at its end, in nanoseconds.
+const LONG: u64 = 200_000;
+
+/// Processor time of a thread, and the stretch that it computes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Computing {
+    /// Processor time and time at the end of the last interval of the timer.
+    ticked: (u64, u64),
+    /// Processor time and time when it was read last at the begin or end of a stretch.
+    read: (u64, u64),
+    /// Time at which the stretch began.
+    began: u64,
+    /// Processor time that the samples of the stretch stand for.
+    sampled: u64,
+    /// Set if processor time was read close to the begin of the stretch, and nothing but computing followed.
+    is_known: bool,
+}
+
+impl Computing {
+    /// Begins a stretch.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begins(&mut self, time: u64) {
+        if time.saturating_sub(self.read.1) >= READ_AGAIN {
+            self.read = (processor_time(), time);
+        }
+        (self.began, self.sampled, self.is_known) = (time, 0, true);
+    }
+
+    /// Says that the stretch contains calls, whose time is not a part of it.
+    #[inline]
+    pub(super) fn is_mixed(&mut self) {
+        self.is_known = false;
+    }
+
+    /// Ends the stretch. Returns its processor time without that of its samples, if both are known.
+    fn ends(&mut self, time: u64) -> Option<i64> {
+        let is_known = std::mem::take(&mut self.is_known);
+        if !is_known || time.saturating_sub(self.began) < LONG {
+            return None;
+        }
+        let now = processor_time();
+        let before = std::mem::replace(&mut self.read, (now, time)).0;
+        Some(now.saturating_sub(before).cast_signed() - self.sampled.cast_signed())
+    }
+}
+
 /// Writes a sample of the calling thread, which its timer has interrupted at `place`; `None` is a place in the recorder.
-/// Returns the timer, unless the thread has none or the recording is over.
-pub(crate) fn tick(place: Option<Place>) -> Option<&'static Timer> {
+pub(crate) fn tick(place: Option<Place>) {
     let location = words().location.get();
     if location.addr() <= NOT_RECORDED.addr() {
-        return None;
+        return;
     }
     // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
     let location = unsafe { Location::of(location) };
-    match location.busy.take_to_record(entry::switch()) {
-        Taken::Yes => {
-            let mut thread = Busy { location };
-            thread.sample_here(place);
-            thread.release();
-        }
-        // What the recorder does is not worth a sample.
-        Taken::Busy => {}
-        Taken::Off => return None,
+    // If the thread is busy, this is work of the recorder, which is not worth a sample.
+    if location.busy.take_to_record(entry::switch()) == Taken::Yes {
+        let mut thread = Busy { location };
+        thread.sample_here(place);
+        thread.release();
     }
-    Some(&location.timer)
 }
 
 /// Stops the timer of the calling thread. Returns `true` if the thread has a location.
@@ -65,7 +114,7 @@ impl Thread {
     fn sample_here(&mut self, place: Option<Place>) {
         let (Some(rules), Some(place)) = (&self.process.rules, place) else { return };
         let now = (processor_time(), self.clock.now());
-        let before = std::mem::replace(&mut self.sampled_at, now);
+        let before = std::mem::replace(&mut self.computing.ticked, now);
         let spent = now.0.saturating_sub(before.0);
         let Flags { muted, off, unsettled, .. } = self.flags;
         // The first interval began before the thread was recorded.
@@ -94,13 +143,28 @@ impl Thread {
         let Some(context) = outermost_first.fold(None, known) else { return };
         let time = self.now();
         self.enter_program(time);
+        self.computing.sampled += spent;
         let value = AttributeValue::Uint64(spent);
         let weight = Attribute { attribute: attribute::PROCESSOR_TIME, value };
-        let sample = CallingContextSample {
-            calling_context: CallingContextRef(context),
-            unwind_distance: UNKNOWN,
-            interrupt_generator: InterruptGeneratorRef(0),
-        };
-        self.write_tagged(time, weight, sample);
+        self.write_tagged(time, weight, sample(CallingContextRef(context)));
     }
+
+    /// Writes by how much the samples of a stretch that ends now are wrong, if it is known.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn ends_computing(&mut self, time: u64) {
+        if self.layers != 0 {
+            return;
+        }
+        let Some(missing) = self.computing.ends(time) else { return };
+        self.enter_program(time);
+        let value = AttributeValue::Int64(missing);
+        let weight = Attribute { attribute: attribute::UNSAMPLED_TIME, value };
+        self.write_tagged(time, weight, sample(CallingContextRef::UNDEFINED));
+    }
+}
+
+fn sample(calling_context: CallingContextRef) -> CallingContextSample {
+    let interrupt_generator = InterruptGeneratorRef(0);
+    CallingContextSample { calling_context, unwind_distance: UNKNOWN, interrupt_generator }
 }

@@ -9,6 +9,8 @@ use super::{Cause, Step};
 objects! {
     /// Processor time of the computing of a cause, as samples of the recorder divide it.
     Sampled {
+        /// Set if the processor time was read where nearly all of the computing begins and ends; otherwise it is the sum of samples.
+        exact: bool,
         /// Set if samples of these processes follow; otherwise a stretch without samples may not have been sampled.
         goes_on: bool,
         /// Processor time of the process that caused most, or the mean over `node`.
@@ -95,9 +97,7 @@ impl Cause {
         let sampled = self.sampled.as_ref()?;
         let own = self.computing_seconds?;
         if sampled.samples == 0 && own >= LONG {
-            let sleeps = "it sleeps there or waits for the system: no sample found it on a core";
-            let unknown = "it has no samples from there on: it sleeps, or could not be sampled";
-            return Some(if sampled.goes_on { sleeps } else { unknown }.into());
+            return Some(sampled.without_samples(own).into());
         }
         if sampled.samples < FEWEST {
             let samples = super::words::counted(sampled.samples, "sample", "samples");
@@ -111,7 +111,7 @@ impl Cause {
         let off = off.min(whole);
         let off = (off > whole / 4.0)
             .then(|| format!("{} of the {}{kind} are not on a core", seconds(off), seconds(whole)));
-        let is_rough = off.is_some() && self.counters.is_none();
+        let is_rough = off.is_some() && !sampled.exact;
         let mut said: Vec<String> = Vec::new();
         match sampled.parts.first() {
             // Without a core of its own, a thread has most intervals of its timer ended by calls, which hides the beginnings of
@@ -145,6 +145,19 @@ impl Cause {
             line: *line,
             ..Step::default()
         })
+    }
+}
+
+impl Sampled {
+    /// Says why there are no samples of stretches that take `own` seconds.
+    fn without_samples(&self, own: f64) -> &'static str {
+        if self.on_core_seconds > own / 4.0 {
+            "it computes there, but no timer ended: record again, or raise --sample"
+        } else if self.goes_on || self.exact {
+            "it sleeps there or waits for the system: no sample found it on a core"
+        } else {
+            "it has no samples from there on: it sleeps, or could not be sampled"
+        }
     }
 }
 
@@ -223,10 +236,22 @@ mod tests {
         assert_eq!(said, "most of it in relax at heat.c:88 (40 samples)");
         let few = Sampled { samples: 1, ..sampled.clone() };
         assert!(cause(few).inside().unwrap().starts_with("1 sample there: too few"));
-        let none = Sampled { samples: 0, goes_on: true, ..sampled.clone() };
-        assert!(cause(none).inside().unwrap().starts_with("it sleeps there"));
-        let unknown = Sampled { samples: 0, ..sampled.clone() };
-        assert!(cause(unknown).inside().unwrap().ends_with("could not be sampled"));
+        let unknown = Sampled { samples: 0, on_core_seconds: 0.0, ..sampled.clone() };
+        assert!(cause(unknown.clone()).inside().unwrap().ends_with("could not be sampled"));
+        for none in [
+            Sampled { goes_on: true, ..unknown.clone() },
+            Sampled { exact: true, on_core_seconds: 0.1, ..unknown.clone() },
+        ] {
+            assert!(cause(none).inside().unwrap().starts_with("it sleeps there"));
+        }
+        let lost = Sampled { exact: true, on_core_seconds: 0.6, ..unknown };
+        assert!(cause(lost).inside().unwrap().starts_with("it computes there, but no timer"));
+        let shared = Sampled { on_core_seconds: 0.450, ..sampled.clone() };
+        let off = "; 162 ms of the 392 ms more are not on a core";
+        let said = cause(shared.clone()).inside().unwrap();
+        assert_eq!(said, format!("on a core, most of it in relax at heat.c:88 (40 samples){off}"));
+        let said = cause(Sampled { exact: true, ..shared }).inside().unwrap();
+        assert!(said.starts_with("about 370 ms of the 392 ms more are in relax"), "{said}");
         let asleep = Sampled { on_core_seconds: 0.230, parts: Vec::new(), ..sampled };
         assert_eq!(cause(asleep).inside().unwrap(), "382 ms of the 392 ms more are not on a core");
         assert_eq!(Cause::default().inside(), None);

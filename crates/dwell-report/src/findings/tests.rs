@@ -136,6 +136,7 @@ fn full() -> Findings {
             path: path(),
             processes: vec![share("PE 1")],
             sampled: Some(Sampled {
+                exact: true,
                 goes_on: true,
                 on_core_seconds: 0.5,
                 others_on_core_seconds: None,

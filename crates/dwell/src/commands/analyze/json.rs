@@ -123,6 +123,7 @@ fn sampled(it: &Sampled) -> findings::Sampled {
         others_on_core_seconds: it.on_core.1.map(seconds),
         others_samples: it.samples.1,
         goes_on: it.goes_on,
+        exact: it.exact,
         parts: it.parts.iter().map(part).collect(),
         samples: it.samples.0,
     }

@@ -25,9 +25,16 @@ fn same(mpi: &Mpi, lab: &Lab, program: &OsStr, modes: &[&str]) -> String {
 }
 
 fn samples(lab: &Lab) -> usize {
+    locations_of_samples(lab).len()
+}
+
+/// Returns the location of each sample that has a place.
+fn locations_of_samples(lab: &Lab) -> Vec<String> {
     let print = lab.dwell(&[OsStr::new("print"), lab.experiment().as_os_str()]);
     let text = String::from_utf8_lossy(&print.stdout).into_owned();
-    text.lines().filter(|line| line.starts_with("CALLING_CONTEXT_SAMPLE")).count()
+    let samples = text.lines().filter(|it| it.starts_with("CALLING_CONTEXT_SAMPLE"));
+    let placed = samples.filter(|it| !it.contains("Calling Context: UNDEFINED"));
+    placed.filter_map(|it| it.split_whitespace().nth(1)).map(str::to_owned).collect()
 }
 
 #[test]
@@ -52,5 +59,24 @@ fn no_system_call_ends_early() {
         let program = mpi.compile(&lab, "tests/programs/samples_harm.c", &["-O1", "-pthread"]);
         same(&mpi, &lab, program.as_os_str(), &["calls"]);
         assert!(samples(&lab) > 50, "{}", samples(&lab));
+    }
+}
+
+/// Intervals that end while the recorder communicates at the start of the run are not the last ones.
+#[test]
+fn sampling_goes_on_after_the_start() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let program = mpi.compile(&lab, "tests/programs/samples_truth.c", &["-O1", "-g"]);
+    for _ in 0..4 {
+        let words = [OsStr::new("--sample=1000"), program.as_os_str(), OsStr::new("relax")];
+        let run = mpi.measured(&lab, 2, &words);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let locations = locations_of_samples(&lab);
+        for location in ["0", "1"] {
+            // Rank 0 computes for 0.6 s. A busy machine ends few intervals.
+            let count = locations.iter().filter(|it| *it == location).count();
+            assert!(count > 10, "location {location} has {count} samples");
+        }
     }
 }

@@ -108,9 +108,26 @@ fn excess(source: &str, printed: &str, has_others: bool) -> BTreeMap<String, Amo
     longer.map(|(name, seconds)| (name.clone(), amount(seconds, line(&name)))).collect()
 }
 
-/// Returns the functions that Dwell names for the cause that is computing at rank 1, if there is one, and whether the other
-/// rank computes there, too.
-fn named(findings: &Value) -> Option<(BTreeMap<String, Amount>, bool)> {
+/// Returns the processor time that rank 1 spent in all functions, as the program said.
+fn of_late_rank(printed: &str) -> f64 {
+    let seconds = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        ["1", _, seconds] => seconds.parse::<f64>().ok(),
+        _ => None,
+    };
+    printed.lines().filter_map(seconds).sum()
+}
+
+/// What Dwell says of the cause that is computing at rank 1.
+struct Named {
+    functions: BTreeMap<String, Amount>,
+    on_core: f64,
+    is_exact: bool,
+    /// Set if the other rank computes there, too.
+    has_others: bool,
+}
+
+/// Returns what Dwell says of the cause that is computing at rank 1, if there is one.
+fn named(findings: &Value) -> Option<Named> {
     let causes = findings["causes"].as_array().unwrap();
     let is_late = |it: &&Value| {
         it["what"] == "computing"
@@ -127,7 +144,12 @@ fn named(findings: &Value) -> Option<(BTreeMap<String, Amount>, bool)> {
         };
         (it["function"].as_str().unwrap().to_owned(), amount)
     };
-    Some((parts.map(part).collect(), cause["sampled"]["others_on_core_seconds"].is_number()))
+    Some(Named {
+        functions: parts.map(part).collect(),
+        on_core: cause["sampled"]["on_core_seconds"].as_f64()?,
+        is_exact: cause["sampled"]["exact"] == true,
+        has_others: cause["sampled"]["others_on_core_seconds"].is_number(),
+    })
 }
 
 fn recorded(build: &Build, lab: &Lab, words: &[&str]) -> (String, Value) {
@@ -149,7 +171,18 @@ fn tried(rounds: Option<usize>) -> (u32, u32) {
         for mode in modes.iter().cycle().take(count) {
             let (printed, findings) = recorded(&build, &lab, &[mode]);
             // Another program may have taken the core of rank 0.
-            let Some((named, has_others)) = named(&findings) else { continue };
+            let Some(cause) = named(&findings) else { continue };
+            let Named { functions: named, on_core, is_exact, has_others } = cause;
+            let spent = of_late_rank(&printed);
+            eprintln!("{source} {mode}: {on_core} of {spent} s on the core");
+            if !has_others {
+                // Only the samples are rough. The program also computes a little outside of what it measures.
+                assert!(is_exact, "{mode}");
+                assert!(
+                    (on_core - spent).abs() < 0.01 * spent + 0.005,
+                    "{mode}: {on_core}, {spent}"
+                );
+            }
             let truth = excess(source, &printed, has_others);
             let first = named.iter().max_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds));
             let greatest = truth.iter().max_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds));
@@ -188,7 +221,7 @@ fn periods_of_the_program_are_not_taken_for_the_whole() {
     let build = Build::Mpi(mpi, program);
     for period in ["7", "8", "10"] {
         let (_, findings) = recorded(&build, &lab, &["period", period]);
-        let (named, _) = named(&findings).expect("rank 1 is late");
+        let named = named(&findings).expect("rank 1 is late").functions;
         let seconds = |name: &str| named.get(name).map_or(0.0, |it| it.seconds);
         let share = seconds("relax") / (seconds("relax") + seconds("flux"));
         eprintln!("period of {period} ms: {:.1} %", share * 100.0);
