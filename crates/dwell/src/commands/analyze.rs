@@ -3,6 +3,7 @@
 //! [`dwell_report::findings`] describes `findings.json`.
 
 mod advice;
+mod budget;
 mod costs;
 mod functions;
 mod inefficient;
@@ -64,9 +65,9 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Whether to search for the causes of waits: auto, always or never. It takes two to five times as long as finding the
-    /// waits, and disk space of a third of the trace; a fifth of the trace stays for the timeline. Auto does it up to
-    /// 20 million events and 10,000 locations, and predicts what each fix gains up to a million events; gains does both
-    /// for every run.
+    /// waits, and disk space of a third of the trace; a fifth of the trace stays for the timeline. Auto does it if five
+    /// minutes are likely to do, 1,500 million events on two cores, and predicts what each fix gains up to a million events;
+    /// gains does both for every run.
     #[arg(long, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
     causes: Causes,
     /// Report the waits of calls to this layer: shmem, mpi, armci, caf, coarray, gasnet, upc. The default is the
@@ -104,10 +105,6 @@ enum Causes {
     Gains,
 }
 
-/// Numbers of events and of locations up to which causes are searched unless the user says otherwise. Each location takes
-/// memory while the analysis goes back through all of them.
-const MOST_EVENTS: u64 = 20_000_000;
-const MOST_LOCATIONS: usize = 10_000;
 /// Number of events up to which gains are predicted unless the user says otherwise. Each of some 15 predictions goes through the
 /// whole run.
 pub(super) const MOST_PLAYED: u64 = 1_000_000;
@@ -325,17 +322,17 @@ fn options(args: &Args, input: &Input, division: Division) -> Options {
         options.events_per_rank = events;
     }
     let are_wanted = match args.causes {
-        Causes::Auto => input.events <= MOST_EVENTS && input.locations <= MOST_LOCATIONS,
+        Causes::Auto => {
+            let workers = options.threads * division.all.max(1);
+            let obstacle = budget::obstacle(input.events, workers, (least, memory));
+            if let Some(obstacle) = obstacle.as_ref().filter(|_| division.speaks) {
+                note!("causes of waits are not searched for: {obstacle}");
+            }
+            obstacle.is_none()
+        }
         Causes::Always | Causes::Gains => true,
         Causes::Never => false,
     };
-    if !are_wanted && args.causes == Causes::Auto && division.speaks {
-        let (events, locations) = (grouped(MOST_EVENTS), grouped(MOST_LOCATIONS as u64));
-        note!(
-            "causes of waits are searched up to {events} events and {locations} locations: dwell analyze \
-             --causes always does it here too"
-        );
-    }
     options.log = are_wanted.then(|| input.log());
     options.predict = args.causes == Causes::Gains || input.events <= MOST_PLAYED;
     options
