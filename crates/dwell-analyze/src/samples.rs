@@ -5,9 +5,6 @@
 //! ends of long stretches: a record there says by how much the weights in the stretch are wrong. What the
 //! culprit computes there more than the others do is the difference of two such sums, so it has a margin: twice the
 //! deviation of a binomial distribution, of which each sample is a draw. A function whose difference may be 0 is not named.
-//!
-//! The innermost function with a source line is the program's, unless the file is one of a distribution's library, whose
-//! path is relative. Functions inside it are those of libraries.
 
 mod functions;
 
@@ -19,6 +16,7 @@ use dwell_log::read::{DependencyLog, LogError};
 use dwell_model::archive::SAMPLES;
 use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
 use dwell_trace::names;
+use dwell_trace::samples::Spot;
 use dwell_trace::time::Time;
 use dwell_trace::world::{World, number, signed};
 use otf2::id::{CallingContextRef, RegionRef, SourceCodeLocationRef};
@@ -74,14 +72,6 @@ pub struct Computed {
     pub margin: f64,
     /// Number of samples of the processes that stand out.
     pub samples: u64,
-}
-
-/// A position in the program, with the function of a library that was called there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Spot {
-    function: RegionRef,
-    line: SourceCodeLocationRef,
-    inside: Option<RegionRef>,
 }
 
 /// Number and weight of samples at each position.
@@ -376,32 +366,11 @@ impl Visitor for Samples<'_> {
             let weight = number(record.attributes, world.attributes.processor_time).unwrap_or(0);
             self.list.push(Sample { time, context, weight });
             if !self.positions.contains_key(&context)
-                && let Some(spot) = spot(self.program, context)
+                && let Some(spot) = Spot::of(&world.contexts, self.program.defs, context)
             {
                 self.positions.insert(context, spot);
             }
         }
         ControlFlow::Continue(())
     }
-}
-
-/// Returns the position of the program in a context. Without a line of the program it is the innermost with a line, or the
-/// innermost of all.
-fn spot(program: &ProgramTotals<'_>, context: CallingContextRef) -> Option<Spot> {
-    let (mut inside, mut other) = (None, None::<Spot>);
-    for (function, line) in program.world.contexts.frames(context) {
-        let spot = Spot { function, line, inside };
-        if let Some((file, _)) = names::line(program.defs, line) {
-            // Distributions build with paths relative to the source of the package.
-            if !file.starts_with("./") && !file.starts_with("../") {
-                return Some(spot);
-            }
-            if other.is_none_or(|it| it.line.is_undefined()) {
-                other = Some(spot);
-            }
-        }
-        other.get_or_insert(Spot { inside: None, ..spot });
-        inside = Some(function);
-    }
-    other
 }

@@ -23,6 +23,7 @@ mod perfetto;
 mod proto;
 mod report;
 mod run;
+mod samples;
 mod table;
 mod tables;
 mod walk;

@@ -6,6 +6,7 @@ use dwell_files::Folder;
 use dwell_log::piece::Piece;
 use dwell_model::waits::Wait;
 use dwell_trace::ids::LocationNumber;
+use otf2::Event;
 use otf2::read::EventRecord;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
@@ -14,8 +15,11 @@ use crate::events::{self, Names, Records};
 use crate::operation::{Operation, OperationKind, Space};
 use crate::report;
 use crate::run::Run;
+use crate::samples::Spots;
 use crate::table::{Cell, Finished, Part, Table, Text, assemble};
-use crate::tables::{CALL_PATHS, EVENTS, FINDINGS, LOCATIONS, METRICS, OPERATIONS, VALUES, WAITS};
+use crate::tables::{
+    CALL_PATHS, EVENTS, FINDINGS, LOCATIONS, METRICS, OPERATIONS, SAMPLES, VALUES, WAITS,
+};
 use crate::walk::{Sink, walk};
 
 /// A table that was written, and the number of its rows.
@@ -64,6 +68,8 @@ pub fn parquet(
             records: Records::default(),
             waits: Part::new(&WAITS, &folder)?,
             operations: Part::new(&OPERATIONS, &folder)?,
+            samples: Part::new(&SAMPLES, &folder)?,
+            spots: Spots::default(),
             events: with_events.then(|| Part::new(&EVENTS, &folder)).transpose()?,
         };
         for number in part.clone() {
@@ -73,14 +79,17 @@ pub fn parquet(
         rows.finish()
     };
     let parts = run.parts().par_iter().map(read).collect::<Result<Vec<_>>>()?;
-    let (mut waits, mut operations, mut events) = (Vec::new(), Vec::new(), Vec::new());
-    for (of_waits, of_operations, of_events) in parts {
-        waits.push(of_waits);
-        operations.push(of_operations);
+    let mut all: [Vec<Finished>; 3] = Default::default();
+    let mut events = Vec::new();
+    for (finished, of_events) in parts {
+        for (table, part) in all.iter_mut().zip(finished) {
+            table.push(part);
+        }
         events.extend(of_events);
     }
-    write(&WAITS, waits)?;
-    write(&OPERATIONS, operations)?;
+    for (table, parts) in [&WAITS, &OPERATIONS, &SAMPLES].into_iter().zip(all) {
+        write(table, parts)?;
+    }
     if with_events {
         write(&EVENTS, events)?;
     }
@@ -97,18 +106,23 @@ struct Rows<'a> {
     records: Records,
     waits: Part,
     operations: Part,
+    samples: Part,
+    spots: Spots,
     events: Option<Part>,
 }
 
 impl Rows<'_> {
-    fn finish(self) -> Result<(Finished, Finished, Option<Finished>)> {
+    fn finish(self) -> Result<([Finished; 3], Option<Finished>)> {
         let events = self.events.map(Part::finish).transpose()?;
-        Ok((self.waits.finish()?, self.operations.finish()?, events))
+        Ok(([self.waits.finish()?, self.operations.finish()?, self.samples.finish()?], events))
     }
 }
 
 impl Sink for Rows<'_> {
     fn event(&mut self, time: u64, record: &EventRecord<'_>) -> Result<()> {
+        if let Event::CallingContextSample(it) = record.event {
+            self.spots.push(&mut self.samples, self.run, self.me, (time, record), it)?;
+        }
         match &mut self.events {
             Some(part) => {
                 let from = (self.run, self.names, &mut self.records);

@@ -2,7 +2,7 @@
 //!
 //! A process of the run is a process there, and a location a thread, whose slices are its calls. A location that waits has a track
 //! below its own with a slice for each wait, and a process that others operate on has a track with an instant for each completed
-//! operation. Flows connect the begin of an operation with its completion, the send of a message with its receipt, and a wait with
+//! operation. A sample is an instant with the name of the function that computes. Flows connect the begin of an operation with its completion, the send of a message with its receipt, and a wait with
 //! the instant at which the other location ended it.
 //!
 //! Every location is a sequence of packets of its own with its own interned names, so that locations are written in parallel.
@@ -20,6 +20,7 @@ use dwell_log::piece::Piece;
 use dwell_model::waits::Wait;
 use dwell_report::LocationId;
 use dwell_trace::ids::LocationNumber;
+use dwell_trace::samples::Spot;
 use otf2::Event;
 use otf2::id::RegionRef;
 use otf2::read::EventRecord;
@@ -95,13 +96,15 @@ const USES_NAMES: u64 = 2;
 const CALL: u64 = 1;
 const WAIT: u64 = 2;
 const OPERATION: u64 = 3;
+const SAMPLE: u64 = 4;
 const BYTES: u64 = 1;
 
-/// Interned names of events: regions have their numbers after these.
+/// Interned names of events: regions have their numbers after these, and calling contexts of samples above all of them.
 const RELEASE: u64 = 1;
 const FIRST_OPERATION: u64 = 2;
 const FIRST_WAIT: u64 = FIRST_OPERATION + OperationKind::ALL.len() as u64;
 const FIRST_REGION: u64 = FIRST_WAIT + Wait::ALL.len() as u64;
+const FIRST_CONTEXT: u64 = FIRST_REGION + (1 << 32);
 
 /// Number of a track, which all sequences share.
 #[derive(Clone, Copy)]
@@ -253,6 +256,7 @@ impl Packets<'_> {
             (field::interned::CATEGORY, CALL, "call"),
             (field::interned::CATEGORY, WAIT, "wait"),
             (field::interned::CATEGORY, OPERATION, "operation"),
+            (field::interned::CATEGORY, SAMPLE, "sample"),
             (field::interned::ANNOTATION, BYTES, "bytes"),
         ] {
             names.message(kind, &interned(number, name));
@@ -353,6 +357,16 @@ impl Sink for Packets<'_> {
                 self.event(time, SLICE_BEGIN)
             }
             Event::Leave(_) => self.event(time, SLICE_END),
+            Event::CallingContextSample(it) => {
+                let (contexts, definitions) = (&self.run.contexts, &self.run.definitions);
+                let Some(spot) = Spot::of(contexts, definitions, it.calling_context) else {
+                    return Ok(());
+                };
+                let number = FIRST_CONTEXT + u64::from(it.calling_context.0);
+                self.name(number, || spot.name(definitions).into());
+                self.event.number(field::event::CATEGORY, SAMPLE);
+                self.event(time, INSTANT)
+            }
             _ => Ok(()),
         }
     }

@@ -9,8 +9,10 @@ use dwell_report::Query;
 use dwell_report::findings::Findings;
 use dwell_timeline::Paths;
 use dwell_trace::completions::{self, OfAll};
+use dwell_trace::contexts::Contexts;
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::layout::Layout;
+use dwell_trace::world::Attributes;
 use otf2::Archive;
 use otf2::read::Definitions;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -29,6 +31,8 @@ const LEAST_EVENTS: u64 = 500_000;
 pub struct Run {
     pub(crate) archive: Archive,
     pub(crate) definitions: Definitions,
+    pub(crate) contexts: Contexts,
+    pub(crate) attributes: Attributes,
     pub(crate) layout: Layout,
     pub(crate) log: DependencyLog,
     pub(crate) query: Query,
@@ -101,6 +105,8 @@ impl Run {
         let damage = Damage::default();
         Ok(Self {
             archive,
+            contexts: Contexts::of(&definitions),
+            attributes: Attributes::of(&definitions),
             definitions,
             layout,
             log,

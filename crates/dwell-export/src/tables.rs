@@ -126,6 +126,17 @@ tables! {
         message: Integer or null, "Number of the message among those with the same sender, receiver, communicator and tag, counted from 0: a send and its receive have the same. None for processes with several threads, whose messages have no common order.";
     }
 
+    /// Samples of what threads compute.
+    SAMPLES = "samples", "One row for each sample of a run that was recorded with `--sample`, by location and in the order of time. A row without a function is the end of a stretch of computing: with it, the processor time of the stretch is exact." {
+        location: Number, "Location that was sampled.";
+        time_ns: Integer, "Time in nanoseconds after the first event.";
+        cpu_ns: Integer, "Processor time that the row stands for, in nanoseconds: that since the sample before, or, without a function, by how much the samples of the stretch are wrong, which may be negative.";
+        function: Text or null, "Function of the program that computed.";
+        file: Text or null, "Source file of the line, if it is known.";
+        line: Number or null, "Line in it, counted from 1.";
+        inside: Text or null, "Function of a library that was called there.";
+    }
+
     /// Events of the trace.
     EVENTS = "events", "One row for each event of the trace, by location and in the order of time. Only with `--events`." {
         location: Number, "Location of the event.";

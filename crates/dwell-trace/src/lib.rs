@@ -25,6 +25,7 @@ pub mod parties;
 pub mod processor_time;
 pub mod record;
 pub mod roles;
+pub mod samples;
 pub mod shape;
 pub mod system;
 pub mod text;

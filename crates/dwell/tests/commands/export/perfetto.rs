@@ -92,3 +92,19 @@ fn recorded_archives_become_traces_of_perfetto_whose_bytes_do_not_depend_on_thre
         assert_eq!(found["open"], 0, "{name}");
     }
 }
+
+#[test]
+fn samples_are_instants_with_the_function_and_its_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let kinds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kinds");
+    let run = directory.path().join("sampled");
+    copy(&kinds.join("sampled"), &run);
+    analyzed(&run);
+    let file = directory.path().join("sampled.pftrace");
+    export(&run, &["--format=perfetto", "-o", path(&file)]);
+    let bytes = std::fs::read(&file).unwrap();
+    let has = |name: &str| bytes.windows(name.len()).any(|it| it == name.as_bytes());
+    assert!(has("relax (samples.c:3"), "the name is interned");
+    let Some(found) = read(&file) else { return };
+    assert!(sum(&found["instants"], "sample: relax") > 20, "{}", found["instants"]);
+}

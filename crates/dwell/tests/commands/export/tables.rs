@@ -202,6 +202,36 @@ fn recorded_archives_of_all_runtimes_become_tables() {
 }
 
 #[test]
+fn samples_have_the_processor_time_of_functions() {
+    let kinds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kinds");
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path().join("sampled");
+    copy(&kinds.join("sampled"), &run);
+    analyzed(&run);
+    let tables = run.join("tables");
+    export(&run, &["--format=parquet", "-o", path(&tables)]);
+    let findings: Value =
+        serde_json::from_slice(&std::fs::read(run.join("findings.json")).unwrap()).unwrap();
+    if python("TABLES", "duckdb").is_none() {
+        return;
+    }
+    let found = query(
+        &tables,
+        "SELECT function, count(*), sum(cpu_ns), min(line) FROM 'samples.parquet' \
+         WHERE function IS NOT NULL GROUP BY function",
+    );
+    let listed = findings["functions"]["list"].as_array().unwrap();
+    assert!(!listed.is_empty());
+    for it in listed {
+        let row = &found[it["function"].as_str().unwrap()];
+        let seconds = it["seconds"].as_f64().unwrap();
+        assert_eq!(row[0], it["samples"].as_i64().unwrap());
+        assert!((row[1] as f64 / 1e9 - seconds).abs() < 1e-6, "{it}: {row:?}");
+        assert!(row[2] > 0, "{it}: {row:?}");
+    }
+}
+
+#[test]
 fn tables_have_the_same_bytes_for_any_number_of_threads() {
     let directory = tempfile::tempdir().unwrap();
     let run = directory.path().join("run");
