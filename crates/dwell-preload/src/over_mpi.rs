@@ -144,6 +144,9 @@ fn record_begin(runtime: &'static Runtime, hook: &'static Hook, words: Words<'_>
                     recorder.wait_for(window, place);
                 }
             }
+            Operation::Meet => {
+                arguments.partners(window.comm, |members| recorder.synchronises(window, members));
+            }
             _ if is_collective(&arguments) => {
                 number = Some(Number::Collective(recorder.window_begin(window.comm)));
             }
@@ -189,10 +192,7 @@ fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
             let what = if obtained { LockRecord::Acquire } else { LockRecord::Refused };
             lock(&arguments, window, &mut recorder, what);
         }
-        Operation::Meet => {
-            recorder.completed(window, None, Completion::Remote);
-            arguments.partners(window.comm, |members| recorder.synchronised(window, members));
-        }
+        Operation::Meet => recorder.completed(window, None, Completion::Remote),
         Operation::CompleteRemote | Operation::CompleteLocal => {
             let how = if remote { Completion::Remote } else { Completion::Local };
             recorder.completed(window, arguments.target(window.comm), how);

@@ -189,9 +189,9 @@ impl Recorder {
         self.write_wait(window.number, Some(place));
     }
 
-    /// Records that this process and some others have waited for each other, as in `sync images`. Members are ranks of
+    /// Records that this process and some others begin to wait for each other, as in `sync images`. Members are ranks of
     /// the world. Writes nothing if there is no room to define the group.
-    pub fn synchronised(&mut self, window: &Window, members: &[u64]) {
+    pub fn synchronises(&mut self, window: &Window, members: &[u64]) {
         let Some(group) = self.thread.process.group_number(members) else { return };
         let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
         self.write_group_sync(window.number, GroupRef(group), level);

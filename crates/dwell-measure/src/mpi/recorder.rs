@@ -492,30 +492,52 @@ impl Recorder {
         self.write_collective_end(&it);
     }
 
-    /// Records a call of general active target synchronisation: an epoch was opened with a group, or closed, or a test
-    /// found it still open. `members` are ranks in the world.
-    pub fn epoch(&mut self, operation: Operation, window: &Window, members: Option<&[u64]>) {
-        let exposure =
-            matches!(operation, Operation::PostEpoch | Operation::WaitEpoch | Operation::TestEpoch);
-        let opens = matches!(operation, Operation::StartEpoch | Operation::PostEpoch);
-        let (group, level) = if opens {
-            let members = members.filter(|members| !members.is_empty());
-            let group = members.and_then(|members| self.thread.process.group_number(members));
+    /// Records the beginning of a call of general active target synchronisation. A call that may wait for other processes
+    /// states which, so that they are known while it waits. `members` are ranks in the world. Returns the group.
+    pub fn epoch_begin(
+        &mut self,
+        operation: Operation,
+        window: &Window,
+        members: Option<&[u64]>,
+    ) -> Option<u32> {
+        let (group, level) = match operation {
+            Operation::StartEpoch | Operation::PostEpoch => {
+                let members = members.filter(|members| !members.is_empty())?;
+                (self.thread.process.group_number(members), RmaSyncLevel::PROCESS)
+            }
+            Operation::CompleteEpoch | Operation::WaitEpoch => {
+                let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
+                (window.group(is_exposure(operation), false), level)
+            }
+            _ => return None,
+        };
+        self.write_group_sync(window.number, GroupRef(group?), level);
+        group
+    }
+
+    /// Records the end of such a call, which has opened an epoch with `group`, or closed one.
+    pub fn epoch_end(&mut self, operation: Operation, window: &Window, group: Option<u32>) {
+        let exposure = is_exposure(operation);
+        if let Operation::StartEpoch | Operation::PostEpoch = operation {
             if let Some(group) = group {
                 window.open(exposure, group);
             }
-            (group, RmaSyncLevel::PROCESS)
-        } else {
-            let remote = Completion::Remote;
-            if operation == Operation::CompleteEpoch {
-                self.completed(window, None, remote);
-            }
+            return;
+        }
+        if operation == Operation::CompleteEpoch {
+            self.completed(window, None, Completion::Remote);
+        }
+        let closed = window.group(exposure, true).filter(|_| operation == Operation::TestEpoch);
+        if let Some(group) = closed {
             let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
-            (window.group(exposure, true), level)
-        };
-        let Some(group) = group else { return };
-        self.write_group_sync(window.number, GroupRef(group), level);
+            self.write_group_sync(window.number, GroupRef(group), level);
+        }
     }
+}
+
+/// Returns `true` for operations on exposure epochs; others are on access epochs.
+fn is_exposure(operation: Operation) -> bool {
+    matches!(operation, Operation::PostEpoch | Operation::WaitEpoch | Operation::TestEpoch)
 }
 
 impl Thread {

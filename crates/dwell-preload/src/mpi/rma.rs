@@ -278,7 +278,8 @@ pub(crate) struct Epoch;
 
 impl Shape for Epoch {
     type Room = ();
-    type State = (Call, Option<Vec<u64>>);
+    /// The call, and the group of its epoch.
+    type State = (Call, Option<u32>);
 
     fn begin(
         hook: &'static Hook,
@@ -286,15 +287,19 @@ impl Shape for Epoch {
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);
-        let call = recorder::begin(hook, |_| ())?;
-        let members = match args.places.members {
-            Some(Members::Group(at)) => members_of_group(args.handle(Kind::Group, at)),
-            _ => None,
-        };
-        Some((call, members))
+        let mut group = None;
+        let call = recorder::begin(hook, |recorder| {
+            let Some(window) = window(&args, recorder) else { return };
+            let members = match args.places.members {
+                Some(Members::Group(at)) => members_of_group(args.handle(Kind::Group, at)),
+                _ => None,
+            };
+            group = recorder.epoch_begin(hook.row.operation, window, members.as_deref());
+        })?;
+        Some((call, group))
     }
 
-    fn end((call, members): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
+    fn end((call, group): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(words);
         recorder::end(call, |recorder| {
             let Some(window) = window(&args, recorder).filter(|_| result == 0) else { return };
@@ -304,7 +309,7 @@ impl Shape for Epoch {
                 _ => true,
             };
             if over {
-                recorder.epoch(hook.row.operation, window, members.as_deref());
+                recorder.epoch_end(hook.row.operation, window, group);
             }
         });
     }

@@ -118,7 +118,6 @@ struct Open {
     /// Sequence number of a collective operation.
     sequence: Option<u64>,
     begun: [Option<Begun>; MOST],
-    members: Vec<u64>,
 }
 
 /// Statements inside statements that are kept: a function that an expression calls may have some of its own.
@@ -299,7 +298,7 @@ fn begin(words: Words) -> Option<Open> {
     }
     let mut recorder = Recorder::report(hook)?;
     let window = window(&mut recorder, team);
-    let (mut sequence, mut members) = (None, Vec::new());
+    let mut sequence = None;
     let mut begun = [None; MOST];
     if let Some(window) = window {
         let target = words.target(window.comm);
@@ -322,13 +321,13 @@ fn begin(words: Words) -> Option<Open> {
                 }
             }
             Operation::WaitChange => recorder.wait_for(window, words.place()),
-            Operation::Meet => members = words.partners(window.comm),
+            Operation::Meet => recorder.synchronises(window, &words.partners(window.comm)),
             Operation::CompleteRemote | Operation::TestChange | Operation::Other => {}
             _ => sequence = Some(recorder.window_begin(window.comm)),
         }
     }
     let call = recorder.entered();
-    Some(Open { code: words.get(0), call, window, words, sequence, begun, members })
+    Some(Open { code: words.get(0), call, window, words, sequence, begun })
 }
 
 /// Records a transfer that a statement begins.
@@ -357,7 +356,7 @@ fn transfer(
 }
 
 fn end(open: Open, outcome: c_int) {
-    let Open { code, call, window, words, sequence, begun, members } = open;
+    let Open { code, call, window, words, sequence, begun } = open;
     let Some(mut recorder) = Recorder::returned(call) else { return };
     let (Some(window), Some(hook)) = (window, hook(code)) else { return recorder.leave() };
     for Begun { window, target, id, how } in begun.into_iter().flatten() {
@@ -370,11 +369,9 @@ fn end(open: Open, outcome: c_int) {
                 recorder.layer_lock(window, target, words.place(), what);
             }
         }
-        Operation::Meet => {
+        Operation::Meet | Operation::CompleteRemote => {
             recorder.completed(window, None, Completion::Remote);
-            recorder.synchronised(window, &members);
         }
-        Operation::CompleteRemote => recorder.completed(window, None, Completion::Remote),
         operation => {
             if let Some(sequence) = sequence {
                 if hook.row.completes_remote {
