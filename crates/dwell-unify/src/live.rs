@@ -14,12 +14,14 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use dwell_model::archive::{LEFT_OUT, Meaning, SAMPLED, SUMMED_UP};
 use otf2::files;
 
 use crate::experiment::{self, MOST_PROCESSES};
 use crate::process_facts::ProcessFacts;
 use crate::stage;
-pub use thread::{About, Call, Lock, LockState, Thread};
+use crate::unify::Region;
+pub use thread::{About, Call, Epoch, Everyone, Lock, LockState, Thread};
 
 /// Number of times that a chunk is read again which changed while it was read.
 const TRIES: usize = 3;
@@ -77,6 +79,22 @@ impl Process {
     /// Returns the rank of the process.
     pub fn rank(&self) -> u64 {
         self.facts.process.rank
+    }
+
+    /// Returns `true` if what the process does besides its main thread, or without being recorded, cannot matter for its waits:
+    /// one thread records, it records at present, and every call by which processes wait for each other.
+    pub fn tells_all(&self) -> bool {
+        let ProcessFacts { head, shared, .. } = &self.facts;
+        let left_out = |it: &Region| {
+            let says = [SUMMED_UP, LEFT_OUT, SAMPLED].iter().any(|what| it.meaning.contains(what));
+            says && Meaning::parse(&it.meaning).is_some_and(|it| graph::is_for_others(it.operation))
+        };
+        let recorded = self.threads.iter().filter(|it| it.events > 0);
+        head.stopped.is_none()
+            && (head.lost.0, head.missed.0) == (0, 0)
+            && recorded.clone().count() == 1
+            && !recorded.into_iter().any(|it| it.is_paused)
+            && !shared.regions().iter().any(left_out)
     }
 
     /// Returns the state of the process, which must belong to this node.

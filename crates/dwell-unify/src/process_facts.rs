@@ -385,6 +385,12 @@ impl ProcessFacts {
         self.shared.window(WindowId(*global))
     }
 
+    /// Returns a communicator by the id that the events of this process use.
+    pub fn comm(&self, comm: CommRef) -> Option<&Comm> {
+        let global = self.comms.get(usize::try_from(comm.0).ok()?)?;
+        self.shared.comm(CommId(*global))
+    }
+
     /// Returns the rank in the run of a member of a window, which the events of this process name by its rank there.
     pub fn member_of_window(&self, window: RmaWinRef, rank: Rank) -> Option<u64> {
         self.member(self.window(window)?.group, rank)
@@ -392,8 +398,7 @@ impl ProcessFacts {
 
     /// Returns the rank in the run of a member of a communicator. Of an inter-communicator it is one of the remote group.
     pub fn member_of_comm(&self, comm: CommRef, rank: Rank) -> Option<u64> {
-        let global = self.comms.get(usize::try_from(comm.0).ok()?)?;
-        let comm = self.shared.comm(CommId(*global))?;
+        let comm = self.comm(comm)?;
         let group = if comm.remote == GroupId::UNKNOWN { comm.group } else { comm.remote };
         self.member(group, rank)
     }

@@ -6,20 +6,25 @@
 //! | call | waits for | certain |
 //! |---|---|---|
 //! | lock | the process that holds it | if the runtime tells who does |
-//! | collective | members that are not in it | if the processes have no other groups |
-//! | `sync images` | the images that are not in theirs | yes |
+//! | collective | members that are not in it, and have not been | if the processes have no other groups |
+//! | `sync images` | the images that are not in theirs, and have not been since it began | on one node |
+//! | `MPI_Win_start` | members of its group that have not posted | if all epochs of both are known |
+//! | `MPI_Win_wait` | members of its group that have not completed | if all epochs of both are known |
 //! | blocking message | its receiver | no: it may be under way |
 //! | operation, or a call that completes operations | their targets | no: they may be under way |
-//! | a test, again and again | somebody | – |
+//! | a test or a read, again and again | somebody | – |
 //! | wait for a change of memory | whoever wrote it last | no: another process may write it next |
 //!
-//! A circle of certain waits cannot end.
+//! A circle of certain waits cannot end, unless a process of it does something that is [not recorded](Process::tells_all).
+//!
+//! A call may be a member of several layers. What the program waits for is what its own call says, which is the outermost one;
+//! calls inside say whom that call waits for if it says nothing, or if nobody is missing in its collective.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dwell_model::operation::Operation;
 
-use super::{About, Call, Live, Lock, LockState, Process, Thread};
+use super::{About, Call, Epoch, Everyone, Live, Lock, LockState, Process, Thread};
 
 /// What a process waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +52,9 @@ pub enum Kind {
     Meeting,
     /// For the receiver of a message.
     Receiver,
-    /// For a change that it asks for again and again.
+    /// For processes that have not posted or completed an epoch.
+    Epoch,
+    /// For a change that it asks for again and again, unless it computes since.
     Poll,
     /// For a message, a request or an epoch, of which it is not known who ends it.
     Unknown,
@@ -75,7 +82,8 @@ impl Graph {
         let (holders, writers, missing) = (holders(live), writers(live), missing(live));
         let mut waits = BTreeMap::new();
         for process in &live.processes {
-            if let Some(wait) = wait(process, live, (&holders, &writers, &missing)) {
+            if let Some(mut wait) = wait(process, live, (&holders, &writers, &missing)) {
+                wait.is_certain &= process.tells_all();
                 waits.insert(process.rank(), wait);
             }
         }
@@ -113,26 +121,57 @@ fn writers(live: &Live) -> Writers {
     last.into_iter().map(|(word, (_, rank))| (word, rank)).collect()
 }
 
-/// Ranks that are not in a collective, by the name of its function; no more than [`MOST_MISSING`] and one.
-type Missing = BTreeMap<String, Vec<u64>>;
+/// Names of the collectives that a thread is in, those of layers above included.
+type Names = BTreeSet<String>;
+
+/// Ranks that are in none of some collectives; no more than [`MOST_MISSING`] and one.
+type Missing = BTreeMap<Names, Vec<u64>>;
 
 fn missing(live: &Live) -> Missing {
-    let mut inside: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+    let mut inside: BTreeMap<Names, Vec<u64>> = BTreeMap::new();
     for process in &live.processes {
-        if let Some(name) = process.threads.first().and_then(|it| collective(it, process)) {
-            inside.entry(name).or_default().insert(process.rank());
+        if let Some(names) = process.threads.first().map(|it| collectives(it, process)) {
+            inside.entry(names).or_default().push(process.rank());
         }
     }
-    let missing = |inside: &BTreeSet<u64>| {
-        (0..live.size).filter(|it| !inside.contains(it)).take(MOST_MISSING + 1).collect()
+    inside.remove(&Names::new());
+    let away = |names: &Names| {
+        let there = inside.iter().filter(|it| !it.0.is_disjoint(names)).flat_map(|it| it.1);
+        let there: BTreeSet<u64> = there.copied().collect();
+        (0..live.size).filter(|it| !there.contains(it)).take(MOST_MISSING + 1).collect()
     };
-    inside.iter().map(|(name, ranks)| (name.clone(), missing(ranks))).collect()
+    inside.keys().map(|names| (names.clone(), away(names))).collect()
 }
 
-/// Returns the name of the collective that a thread is in.
-fn collective(thread: &Thread, process: &Process) -> Option<String> {
-    let call = thread.calls.iter().rev().find(|it| it.about.contains(&About::Collective))?;
-    process.facts.region_name(call.region)
+/// Returns the names of the collectives that a thread is in.
+fn collectives(thread: &Thread, process: &Process) -> Names {
+    let calls = thread.calls.iter().filter(|it| it.about.contains(&About::Collective));
+    calls.filter_map(|it| process.facts.region_name(it.region)).collect()
+}
+
+/// Returns a process with files.
+fn process(live: &Live, rank: u64) -> Option<&Process> {
+    let place = live.processes.binary_search_by_key(&rank, Process::rank).ok()?;
+    live.processes.get(place)
+}
+
+/// Returns the main thread of a process.
+fn main_thread(live: &Live, rank: u64) -> Option<&Thread> {
+    process(live, rank)?.threads.first()
+}
+
+/// Returns `true` if a thread has ended a collective of all processes that another one has not, and `None` if that is not
+/// known.
+fn is_ahead(thread: &Thread, of: &Thread) -> Option<bool> {
+    let is_ahead = |(group, number): (&Everyone, &u64)| match of.ended.get(group) {
+        Some(other) => Some(number > other),
+        None => of.is_whole.then_some(true),
+    };
+    let all: Vec<Option<bool>> = thread.ended.iter().map(is_ahead).collect();
+    match all.contains(&Some(true)) {
+        true => Some(true),
+        false => (!all.contains(&None)).then_some(false),
+    }
 }
 
 /// Returns what the main thread of a process waits for.
@@ -142,8 +181,15 @@ fn wait(
     (holders, writers, missing): (&Holders, &Writers, &Missing),
 ) -> Option<Wait> {
     let (me, thread) = (process.rank(), process.threads.first()?);
-    // Calls of a layer above are around those of the layer below. The innermost that says something knows best.
-    let calls = || thread.calls.iter().rev().filter(|it| it.meaning.is_some());
+    let others = |ranks: &[u64]| ranks.iter().copied().filter(|it| *it != me).collect::<Vec<_>>();
+    let calls = || thread.calls.iter().filter(|it| it.meaning.is_some());
+    if let Some(call) = calls().next_back().filter(|it| it.is_over) {
+        let names_target = call.about.iter().any(|it| matches!(it, About::Target(_)));
+        if names_target {
+            return Some(Wait { kind: Kind::Poll, on: Vec::new(), is_certain: false });
+        }
+    }
+    let mut in_full = None;
     for call in calls() {
         for about in call.about.iter().rev() {
             let known = match about {
@@ -153,41 +199,48 @@ fn wait(
                     let on = writer.filter(|it| *it != me).into_iter().collect();
                     Some(Wait { kind: Kind::Change, on, is_certain: false })
                 }
-                About::Meets(ranks) => {
-                    let away = |rank: &u64| *rank != me && !meets(live, *rank, me);
-                    let on = ranks.iter().copied().filter(away).collect();
-                    Some(Wait { kind: Kind::Meeting, on, is_certain: true })
+                About::Meets(ranks) => Some(in_meeting(live, process, call, &others(ranks))),
+                About::Epoch(epoch, ranks) => {
+                    in_epoch(live, (process, thread), call, epoch, &others(ranks))
                 }
                 About::Collective => {
-                    let away = collective(thread, process).and_then(|it| missing.get(&it));
-                    let on = away.cloned().unwrap_or_default();
-                    let is_certain = has_one_group(process) && on.len() <= MOST_MISSING;
-                    Some(Wait { kind: Kind::Collective, on, is_certain })
+                    let it = in_collective(process, thread, live, missing);
+                    if it.on.is_empty() {
+                        in_full.get_or_insert(it);
+                        None
+                    } else {
+                        Some(it)
+                    }
                 }
-                About::Message(to) => {
-                    Some(Wait { kind: Kind::Receiver, on: vec![*to], is_certain: false })
-                }
-                About::Target(to) => {
-                    let on = Some(*to).filter(|it| *it != me).into_iter().collect();
-                    Some(Wait { kind: Kind::Progress, on, is_certain: false })
-                }
+                About::Message(_) | About::Target(_) => None,
             };
             if known.is_some() {
                 return known;
             }
         }
     }
-    let operation = calls().find_map(|it| it.meaning).map(|it| it.operation)?;
+    let within = calls().rev().flat_map(|it| it.about.iter().rev()).find_map(|it| match it {
+        About::Message(to) => Some((Kind::Receiver, to)),
+        About::Target(to) => Some((Kind::Progress, to)),
+        _ => None,
+    });
+    if let Some((kind, to)) = within {
+        return Some(Wait { kind, on: others(&[*to]), is_certain: false });
+    }
+    if in_full.is_some() {
+        return in_full;
+    }
+    let operation = calls().rev().find_map(|it| it.meaning).map(|it| it.operation)?;
     let of = |kind, on| Some(Wait { kind, on, is_certain: false });
     match operation {
         Operation::CompleteRemote | Operation::CompleteLocal | Operation::Unlock => {
-            let on = thread.targets.iter().copied().filter(|it| *it != me).collect();
-            of(Kind::Progress, on)
+            of(Kind::Progress, others(&thread.targets))
         }
         Operation::TestChange
         | Operation::TestHandle
         | Operation::TestProbe
         | Operation::TestEpoch
+        | Operation::Poll
         | Operation::TryLock => of(Kind::Poll, Vec::new()),
         Operation::Receive
         | Operation::Exchange
@@ -202,6 +255,103 @@ fn wait(
         | Operation::Lock => of(Kind::Unknown, Vec::new()),
         _ => None,
     }
+}
+
+/// Returns the wait for members of a collective: those that are not in it, and have not ended one that is later.
+fn in_collective(process: &Process, thread: &Thread, live: &Live, missing: &Missing) -> Wait {
+    let away = missing.get(&collectives(thread, process));
+    let mut on = away.cloned().unwrap_or_default();
+    let mut is_certain = has_one_group(process) && on.len() <= MOST_MISSING;
+    on.retain(|it| match main_thread(live, *it).map(|it| is_ahead(it, thread)) {
+        Some(Some(is_ahead)) => !is_ahead,
+        Some(None) => {
+            is_certain = false;
+            true
+        }
+        None => true,
+    });
+    Wait { kind: Kind::Collective, on, is_certain }
+}
+
+/// Returns the wait of a call in which processes wait for each other, for those that are not in theirs.
+fn in_meeting(live: &Live, me: &Process, call: &Call, ranks: &[u64]) -> Wait {
+    let (mut on, mut is_certain) = (Vec::new(), true);
+    for &rank in ranks.iter().filter(|it| !meets(live, **it, me.rank())) {
+        let Some(other) = process(live, rank) else {
+            on.push(rank);
+            continue;
+        };
+        let thread = other.threads.first();
+        // It leaves its call after this one has begun, which only clocks of one node tell.
+        let is_comparable = other.host == me.host;
+        let since = me.monotonic(call.since);
+        let is_after = |time: Option<u64>| time.is_some_and(|it| other.monotonic(it) > since);
+        let met = thread.and_then(|it| it.met.get(&me.rank()).copied());
+        if is_comparable && is_after(met) {
+            continue;
+        }
+        is_certain &= is_comparable && (met.is_some() || !is_after(thread.and_then(|it| it.first)));
+        on.push(rank);
+    }
+    Wait { kind: Kind::Meeting, on, is_certain }
+}
+
+/// Returns the wait of a call that opens or closes an epoch for the other processes of its group.
+fn in_epoch(
+    live: &Live,
+    (me, thread): (&Process, &Thread),
+    call: &Call,
+    epoch: &Epoch,
+    ranks: &[u64],
+) -> Option<Wait> {
+    let me = me.rank();
+    // What others do to a window is on the other side of an epoch.
+    let theirs = Epoch { exposes: !epoch.exposes, ..epoch.clone() };
+    let of = |rank: u64| main_thread(live, rank);
+    let has_open = |rank: u64| {
+        of(rank).and_then(|it| it.epochs.get(&theirs)).is_some_and(|it| it.contains(&me))
+    };
+    let count = |thread: &Thread, epoch: &Epoch, rank: u64| {
+        thread.opened.get(epoch).and_then(|it| it.get(&rank)).copied().unwrap_or(0)
+    };
+    let operation = call.meaning?.operation;
+    // It need not wait for them, but in some libraries it does.
+    if operation == Operation::PostEpoch {
+        return Some(Wait { kind: Kind::Progress, on: ranks.to_vec(), is_certain: false });
+    }
+    // Whether a process is still to do its part in this epoch; `None` if that is not known.
+    let is_missing = |rank: u64| {
+        let other = of(rank).filter(|it| it.is_whole && thread.is_whole)?;
+        let (mine, theirs) = (count(thread, epoch, rank), count(other, &theirs, me));
+        let is_open = operation == Operation::WaitEpoch && theirs == mine && has_open(rank);
+        Some(theirs < mine || is_open)
+    };
+    let is_open = operation == Operation::WaitEpoch;
+    let known: Vec<(u64, Option<bool>)> = ranks.iter().map(|it| (*it, is_missing(*it))).collect();
+    let is_certain = operation != Operation::CompleteEpoch && known.iter().all(|it| it.1.is_some());
+    let missing = known.iter().filter(|it| it.1.unwrap_or_else(|| has_open(it.0) == is_open));
+    let mut on: Vec<u64> = missing.map(|it| it.0).collect();
+    if on.is_empty() && !is_certain {
+        on = known.iter().filter(|it| it.1.is_none()).map(|it| it.0).collect();
+    }
+    Some(Wait { kind: Kind::Epoch, on, is_certain })
+}
+
+/// Returns `true` for operations by which processes wait for each other.
+pub(super) fn is_for_others(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Lock
+            | Operation::Unlock
+            | Operation::TryLock
+            | Operation::Collective(_)
+            | Operation::Meet
+            | Operation::StartEpoch
+            | Operation::CompleteEpoch
+            | Operation::PostEpoch
+            | Operation::WaitEpoch
+            | Operation::TestEpoch
+    )
 }
 
 /// Greatest number of missing processes by which a collective is a certain wait: of more, most may be elsewhere for a reason.
@@ -221,9 +371,7 @@ fn locked(me: u64, call: &Call, holders: Option<&Vec<(u64, LockState)>>) -> Opti
 
 /// Returns `true` if a process waits for another one in a call in which both wait for each other.
 fn meets(live: &Live, rank: u64, other: u64) -> bool {
-    let place = live.processes.binary_search_by_key(&rank, Process::rank).ok();
-    let process = place.and_then(|it| live.processes.get(it));
-    let calls = process.and_then(|it| it.threads.first()).into_iter().flat_map(|it| &it.calls);
+    let calls = main_thread(live, rank).into_iter().flat_map(|it| &it.calls);
     calls
         .flat_map(|it| &it.about)
         .any(|it| matches!(it, About::Meets(ranks) if ranks.contains(&other)))

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use dwell_model::archive::{Meaning, STARTS_RECORDING};
+use dwell_model::operation::Operation;
 use otf2::close::visit_events;
-use otf2::id::{CallingContextRef, LockId, Rank, RegionRef, RmaWinRef, Time};
+use otf2::enums::{MeasurementMode, RmaSyncLevel};
+use otf2::id::{CallingContextRef, GroupRef, LockId, Rank, RegionRef, RmaWinRef, Time};
 use otf2::{Attribute, AttributeValue, Event, List};
 
 use crate::definitions::attribute;
@@ -21,16 +23,30 @@ pub struct Thread {
     pub number: u64,
     /// Regions that were entered and not left, the outermost first.
     pub calls: Vec<Call>,
-    /// Time of the last event on the clock of the recorder; `None` if there are no events.
+    /// Time of the first event that was read on the clock of the recorder; `None` if there are no events.
+    pub first: Option<u64>,
+    /// Time of the last event, likewise.
     pub last: Option<u64>,
     /// Number of events that were read, which tells whether the thread goes on.
     pub events: u64,
+    /// True if these are all events of the thread.
+    pub is_whole: bool,
+    /// True if the thread records nothing at present.
+    pub is_paused: bool,
     /// Call of a runtime that was left last, with its place.
     pub left: Option<(RegionRef, Option<CallingContextRef>)>,
     /// Locks that the thread has asked for or holds.
     pub locks: BTreeMap<Lock, LockState>,
     /// Words of other processes that it has written: rank and offset, and the time.
     pub written: BTreeMap<(u64, u64), u64>,
+    /// Epochs that the thread has opened and not closed, with the ranks of the other processes.
+    pub epochs: BTreeMap<Epoch, Vec<u64>>,
+    /// Number of epochs that it has opened with each process.
+    pub opened: BTreeMap<Epoch, BTreeMap<u64, u64>>,
+    /// Time at which it last ended a call in which it and the process of a rank wait for each other.
+    pub met: BTreeMap<u64, u64>,
+    /// Number of the last collective that the thread has ended, for each group of all processes.
+    pub ended: BTreeMap<Everyone, u64>,
     /// Ranks of the targets of operations that have not been completed.
     pub targets: Vec<u64>,
     /// The same by the operations, while events are read.
@@ -50,6 +66,17 @@ pub struct Call {
     pub site: Option<CallingContextRef>,
     /// What the call has said about itself so far.
     pub about: Vec<About>,
+    /// True if it has completed an operation and may be followed by the same call, as one that reads a word of another
+    /// process may be.
+    pub is_over: bool,
+}
+
+impl Call {
+    /// Returns `true` for calls that close the epoch which they name.
+    fn closes_epoch(&self) -> bool {
+        let operation = self.meaning.map(|it| it.operation);
+        matches!(operation, Some(Operation::CompleteEpoch | Operation::WaitEpoch))
+    }
 }
 
 /// A fact that a call states when it begins.
@@ -67,6 +94,27 @@ pub enum About {
     Collective,
     /// A message to the process of this rank.
     Message(u64),
+    /// An epoch with processes of these ranks, which the call opens or closes.
+    Epoch(Epoch, Vec<u64>),
+}
+
+/// An epoch of general active target synchronisation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Epoch {
+    /// Name and number of its window.
+    pub window: (String, u32),
+    /// True if it exposes memory of the process; false if it accesses that of others.
+    pub exposes: bool,
+}
+
+/// What tells groups of all processes apart, in the same way at every process: a communicator, or a window of this name and
+/// number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Everyone {
+    /// A communicator, by its identity.
+    Comm(u64),
+    /// A window, by its name and number.
+    Window(String, u32),
 }
 
 /// A lock, told apart from others in the same way at every process.
@@ -92,15 +140,34 @@ pub enum LockState {
 impl Thread {
     /// Makes a thread of its last chunks, in their order.
     pub(super) fn of(number: u64, chunks: &[Vec<u8>], facts: &ProcessFacts) -> Self {
-        let mut thread = Self { number, ..Self::default() };
+        let first = chunks.first().and_then(|it| super::first_event(it));
+        let is_whole = first == Some(1);
+        let mut thread = Self { number, is_whole, ..Self::default() };
         chunks.iter().for_each(|chunk| thread.take(chunk, facts));
         thread.finish();
         thread
     }
 
+    /// Returns the call that the program has made: of the layers that it is in, the outermost.
+    pub fn call(&self) -> Option<&Call> {
+        self.calls.iter().find(|it| it.meaning.is_some())
+    }
+
+    /// Returns `true` if the program has made or ended a call since `before`, when the same thread was read. What a layer below
+    /// does inside a call is not counted.
+    pub fn has_moved_since(&self, before: &Self) -> bool {
+        let place = |it: &Self| it.call().map(|it| (it.region, it.since));
+        match (place(self), place(before)) {
+            (Some(now), Some(before)) => now != before,
+            (None, None) => (self.last, self.events) != (before.last, before.events),
+            _ => true,
+        }
+    }
+
     /// Goes on with the events of a chunk.
     fn take(&mut self, chunk: &[u8], facts: &ProcessFacts) {
         visit_events(chunk, &mut |time, event, attributes| {
+            self.first.get_or_insert(time.0);
             self.last = Some(time.0);
             self.events += 1;
             self.event(time, event, attributes, facts);
@@ -128,7 +195,8 @@ impl Thread {
                 };
                 let meaning = facts.region(it.region).and_then(|it| Meaning::parse(&it.meaning));
                 let (region, since) = (it.region, time.0);
-                self.calls.push(Call { region, meaning, since, site, about: Vec::new() });
+                let about = Vec::new();
+                self.calls.push(Call { region, meaning, since, site, about, is_over: false });
             }
             Event::Leave(it) => {
                 // What was entered before the first chunk that was read is not known.
@@ -136,6 +204,17 @@ impl Thread {
                 let call = place.and_then(|place| self.calls.drain(place..).next());
                 if call.is_none() {
                     self.calls.clear();
+                }
+                for about in call.iter().flat_map(|it| &it.about) {
+                    match about {
+                        About::Epoch(epoch, _) if call.as_ref().is_some_and(Call::closes_epoch) => {
+                            self.epochs.remove(epoch);
+                        }
+                        About::Meets(ranks) => {
+                            self.met.extend(ranks.iter().map(|it| (*it, time.0)));
+                        }
+                        _ => {}
+                    }
                 }
                 let region = facts.region(it.region).filter(|it| it.name != STARTS_RECORDING);
                 if region.is_some_and(|it| Meaning::parse(&it.meaning).is_some()) {
@@ -162,7 +241,10 @@ impl Thread {
                 self.says(target.map(About::Target));
             }
             Event::RmaOpCompleteBlocking(it) => {
-                self.pending.remove(&(it.win.0, it.matching_id.0));
+                let known = self.pending.remove(&(it.win.0, it.matching_id.0));
+                if let Some(call) = self.calls.last_mut().filter(|_| known.is_some()) {
+                    call.is_over = true;
+                }
             }
             Event::RmaOpCompleteNonBlocking(it) => {
                 self.pending.remove(&(it.win.0, it.matching_id.0));
@@ -183,14 +265,29 @@ impl Thread {
                 self.says(Some(About::Change(number(attribute::SYMMETRIC_OFFSET))));
             }
             Event::RmaGroupSync(it) => {
-                // A damaged size would be a list of that many members.
-                let most = facts.size.min(MOST_PROCESSES);
-                let group = facts.group(it.group).filter(|group| group.size() <= most);
-                let members = group.map(|group| group.members().collect());
-                self.says(members.map(About::Meets));
+                if let Some(members) = members(facts, it.group) {
+                    self.synchronises(window_name(facts, it.win), it.sync_level, members);
+                }
             }
             Event::RmaCollectiveBegin(_) | Event::MpiCollectiveBegin(_) => {
                 self.says(Some(About::Collective));
+            }
+            Event::RmaCollectiveEnd(it) => {
+                let window = facts.window(it.win).filter(|it| {
+                    facts.shared.group(it.group).is_some_and(|it| it.size() == facts.size)
+                });
+                let of = window.map(|it| Everyone::Window(it.name.clone(), it.context));
+                self.ended.extend(of.zip(number(attribute::SEQUENCE)));
+            }
+            Event::MpiCollectiveEnd(it) => {
+                let comm = facts.comm(it.communicator).filter(|it| {
+                    facts.shared.group(it.group).is_some_and(|it| it.size() == facts.size)
+                });
+                let of = comm.map(|it| Everyone::Comm(it.identity));
+                self.ended.extend(of.zip(number(attribute::SEQUENCE)));
+            }
+            Event::MeasurementOnOff(it) => {
+                self.is_paused = it.measurement_mode == MeasurementMode::Off;
             }
             Event::MpiSend(it) => {
                 let to = facts.member_of_comm(it.communicator, it.receiver);
@@ -203,6 +300,33 @@ impl Thread {
     fn says(&mut self, about: Option<About>) {
         if let Some(call) = self.calls.last_mut() {
             call.about.extend(about);
+        }
+    }
+
+    /// Remembers whom a call synchronises with, by the operation of the call.
+    fn synchronises(&mut self, window: (String, u32), level: RmaSyncLevel, members: Vec<u64>) {
+        let operation = self.calls.last().and_then(|it| it.meaning).map(|it| it.operation);
+        let exposes = matches!(
+            operation,
+            Some(Operation::PostEpoch | Operation::WaitEpoch | Operation::TestEpoch)
+        );
+        let epoch = Epoch { window, exposes };
+        match operation {
+            Some(Operation::StartEpoch | Operation::PostEpoch) => {
+                let opened = self.opened.entry(epoch.clone()).or_default();
+                members.iter().for_each(|it| *opened.entry(*it).or_default() += 1);
+                self.epochs.insert(epoch.clone(), members.clone());
+                self.says(Some(About::Epoch(epoch, members)));
+            }
+            // The epoch is closed when the call ends.
+            Some(Operation::CompleteEpoch | Operation::WaitEpoch) => {
+                self.says(Some(About::Epoch(epoch, members)));
+            }
+            Some(Operation::TestEpoch) if level != RmaSyncLevel::NONE => {
+                self.epochs.remove(&epoch);
+            }
+            Some(Operation::TestEpoch) => {}
+            _ => self.says(Some(About::Meets(members))),
         }
     }
 
@@ -247,8 +371,20 @@ impl Thread {
     }
 }
 
+/// Returns the ranks of the members of a group.
+fn members(facts: &ProcessFacts, group: GroupRef) -> Option<Vec<u64>> {
+    // A damaged size would be a list of that many members.
+    let most = facts.size.min(MOST_PROCESSES);
+    let group = facts.group(group).filter(|group| group.size() <= most)?;
+    Some(group.members().collect())
+}
+
+/// Returns what tells a window apart from others, in the same way at every process.
+fn window_name(facts: &ProcessFacts, win: RmaWinRef) -> (String, u32) {
+    facts.window(win).map(|it| (it.name.clone(), it.context)).unwrap_or_default()
+}
+
 /// Names a lock of a window.
 fn lock(facts: &ProcessFacts, win: RmaWinRef, remote: Rank, id: LockId) -> Lock {
-    let window = facts.window(win).map(|it| (it.name.clone(), it.context)).unwrap_or_default();
-    Lock { window, at: facts.member_of_window(win, remote), id: id.0 }
+    Lock { window: window_name(facts, win), at: facts.member_of_window(win, remote), id: id.0 }
 }

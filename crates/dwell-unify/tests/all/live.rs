@@ -4,20 +4,29 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
+use dwell_unify::definitions::attribute;
 use dwell_unify::facts::{EVENTS, Fact};
 use dwell_unify::live::graph::{Graph, Kind};
 use dwell_unify::live::{self, About, Live};
 use dwell_unify::stage;
 use dwell_unify::stream::{BLOCK, Headed, RunId};
 use otf2::encode::Encoder;
-use otf2::enums::{LockType, Paradigm, RegionRole};
-use otf2::event::{Enter, Event, Leave, RmaAcquireLock, RmaCollectiveBegin, RmaRequestLock};
-use otf2::id::{LockId, Rank, RegionRef, RmaWinRef, Time};
+use otf2::enums::{
+    CollectiveOp, CollectiveRoot, LockType, MeasurementMode, Paradigm, RegionRole, RmaSyncLevel,
+};
+use otf2::event::{
+    Enter, Event, Leave, MeasurementOnOff, RmaAcquireLock, RmaCollectiveBegin, RmaCollectiveEnd,
+    RmaGroupSync, RmaRequestLock,
+};
+use otf2::id::{GroupRef, LockId, Rank, RegionRef, RmaWinRef, Time};
+use otf2::{Attribute, AttributeValue};
 
 const CHUNK: usize = 256 * 1024;
 const WIN: RmaWinRef = RmaWinRef(0);
 const BARRIER: RegionRef = RegionRef(0);
 const LOCK: RegionRef = RegionRef(1);
+const BROADCAST: RegionRef = RegionRef(2);
+const IMAGES: RegionRef = RegionRef(3);
 
 /// Facts of a process of OpenSHMEM.
 fn facts(rank: u64, size: u64) -> Vec<u8> {
@@ -29,6 +38,9 @@ fn facts(rank: u64, size: u64) -> Vec<u8> {
         Fact::Thread { id: 0, tid: 1, files: EVENTS },
         region(0, "shmem_barrier_all", "layer=shmem operation=barrier progress=always"),
         region(1, "shmem_set_lock", "layer=shmem operation=lock progress=always"),
+        region(2, "shmem_broadcastmem", "layer=shmem operation=broadcast progress=always"),
+        region(3, "sync images", "layer=caf operation=meet progress=always"),
+        Fact::Members { group: 0, paradigm, runs: &[0, 2, 2] },
         Fact::Window { id: 0, paradigm, start: 0, stride: 1, size, context: 0 },
         Fact::Clock { recorder: 0, monotonic: 0, doubt: 0 },
     ];
@@ -51,11 +63,19 @@ fn facts(rank: u64, size: u64) -> Vec<u8> {
     stream
 }
 
-/// Returns a chunk with events, one in each nanosecond from a time on.
+/// Returns a chunk with events, one in each nanosecond from a time on. Collectives that end are numbered.
 fn chunk(from: u64, events: &[Event<'_>]) -> Vec<u8> {
     let mut encoder = Encoder::new(vec![0; CHUNK]).unwrap();
+    let mut sequence = 0;
     for (time, event) in (from..).zip(events) {
-        encoder.write(Time(time), *event).unwrap();
+        if let Event::RmaCollectiveEnd(_) = event {
+            let value = AttributeValue::Uint64(sequence);
+            let tag = Attribute { attribute: attribute::SEQUENCE, value };
+            encoder.write_tagged(Time(time), tag, *event).unwrap();
+            sequence += 1;
+        } else {
+            encoder.write(Time(time), *event).unwrap();
+        }
     }
     encoder.memory().clone()
 }
@@ -84,7 +104,27 @@ fn holds(lock: u64, other: u64) -> Vec<Event<'static>> {
 }
 
 fn in_barrier() -> Vec<Event<'static>> {
-    vec![enter(BARRIER), RmaCollectiveBegin {}.into()]
+    joins(BARRIER)
+}
+
+/// Returns the events of a process that is in a collective.
+fn joins(region: RegionRef) -> Vec<Event<'static>> {
+    vec![enter(region), RmaCollectiveBegin {}.into()]
+}
+
+/// Returns the events of a process that was in a collective.
+fn has_joined(region: RegionRef) -> Vec<Event<'static>> {
+    let (collective_op, sync_level, root) =
+        (CollectiveOp::Bcast, RmaSyncLevel::PROCESS, CollectiveRoot::None);
+    let (win, bytes_sent, bytes_received) = (WIN, 0, 0);
+    let end = RmaCollectiveEnd { collective_op, sync_level, win, root, bytes_sent, bytes_received };
+    [joins(region), vec![end.into(), leave(region)]].concat()
+}
+
+/// Returns the events of an image that waits for all others.
+fn meets() -> Vec<Event<'static>> {
+    let sync_level = RmaSyncLevel::PROCESS;
+    vec![enter(IMAGES), RmaGroupSync { sync_level, win: WIN, group: GroupRef(0) }.into()]
 }
 
 /// Writes a run of processes with these events.
@@ -116,6 +156,52 @@ fn two_that_hold_the_locks_of_each_other_are_a_certain_circle() {
     assert_eq!((wait.kind, wait.on.as_slice()), (Kind::Collective, &[0, 1][..]));
     let call = live.processes[2].threads[0].calls.last().unwrap();
     assert_eq!(call.about, [About::Collective]);
+}
+
+#[test]
+fn who_has_left_a_broadcast_is_not_missing_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = [has_joined(BROADCAST), in_barrier()].concat();
+    run(folder.path(), &[root, joins(BROADCAST)]);
+    let (_, graph) = read(folder.path());
+    assert_eq!(graph.waits[&0].on, [1]);
+    assert_eq!(graph.waits[&1].on, [0; 0]);
+    assert!(graph.circles.is_empty(), "{:?}", graph.circles);
+    // Different collectives instead of the first are a deadlock.
+    run(folder.path(), &[in_barrier(), joins(BROADCAST)]);
+    assert_eq!(read(folder.path()).1.circles, [(vec![0, 1], true)]);
+}
+
+#[test]
+fn what_was_not_recorded_takes_the_certainty() {
+    let folder = tempfile::tempdir().unwrap();
+    let off = MeasurementOnOff { measurement_mode: MeasurementMode::Off };
+    run(folder.path(), &[holds(1, 2), [holds(2, 1), vec![off.into()]].concat()]);
+    assert_eq!(read(folder.path()).1.circles, [(vec![0, 1], false)]);
+    // A second thread may release a lock.
+    run(folder.path(), &[holds(1, 2), holds(2, 1)]);
+    assert_eq!(read(folder.path()).1.circles, [(vec![0, 1], true)]);
+    let open = folder.path().join("open");
+    let mut facts = facts(0, 2);
+    let mut bytes = [0; 512];
+    let (tag, length) = Fact::Thread { id: 1, tid: 2, files: EVENTS }.encode(&mut bytes).unwrap();
+    bytes[0] = tag;
+    facts.extend(&bytes[..length]);
+    fs::write(open.join("0.facts"), facts).unwrap();
+    fs::write(open.join("0.1.evt"), chunk(1, &in_barrier())).unwrap();
+    assert_eq!(read(folder.path()).1.circles, [(vec![0, 1], false)]);
+}
+
+#[test]
+fn images_that_have_met_are_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    // Image 0 began later, and has left before: the clock counts events.
+    let later = [has_joined(BARRIER), meets(), vec![leave(IMAGES)], in_barrier()].concat();
+    run(folder.path(), &[later, meets()]);
+    let (_, graph) = read(folder.path());
+    assert_eq!((graph.waits[&0].on.as_slice(), graph.waits[&1].on.as_slice()), (&[1][..], &[][..]));
+    run(folder.path(), &[in_barrier(), meets()]);
+    assert_eq!(read(folder.path()).1.circles, [(vec![0, 1], true)]);
 }
 
 /// A thread may have left its first chunk, and fill the next in a file of its own.
@@ -163,8 +249,11 @@ fn proof_that_many_processes_are_read_quickly() {
     processes[17] = [in_barrier(), vec![leave(BARRIER)]].concat();
     run(folder.path(), &processes);
     let began = Instant::now();
-    let (_, graph) = read(folder.path());
-    println!("{MANY} processes: {:.2} s", began.elapsed().as_secs_f64());
+    let live = live::read(folder.path()).unwrap();
+    let read = began.elapsed().as_secs_f64();
+    let graph = Graph::of(&live);
+    let concluded = began.elapsed().as_secs_f64() - read;
+    println!("{MANY} processes: read in {read:.2} s, concluded in {concluded:.2} s");
     assert_eq!(graph.roots, [(17, MANY as u64 - 1)]);
     assert!(graph.circles.is_empty());
 }

@@ -124,6 +124,17 @@ impl<'a> Gasnet<'a> {
     }
 }
 
+/// Compiles a program with the header. What is returned makes the command that records it with an argument, on two processes.
+pub(crate) fn hooked<'a>(
+    lab: &'a Lab,
+    conduit: &'static str,
+    source: &str,
+) -> Option<impl Fn(&str) -> Command + 'a> {
+    let gasnet = Gasnet::new(lab, conduit, "seq");
+    let program = gasnet.compile(source, "hooked", true)?;
+    Some(move |argument: &str| gasnet.command(&program, &[OsStr::new(argument)], true))
+}
+
 /// Every message has a handler that received it: both have the same number.
 fn every_message_has_a_handler(trace: &Trace) {
     let mut messages: BTreeMap<u64, [u32; 2]> = BTreeMap::new();

@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::Value;
 
 use crate::lab::Lab;
 use crate::mpi::Mpi;
+use crate::{armci, caf, gasnet};
 
 /// Asks where a run is.
 fn asked(lab: &Lab, options: &[&str]) -> Output {
@@ -53,6 +54,11 @@ impl Answer {
 
     fn says(&self, rank: u64, what: &str, waits: &str) {
         assert!(self.is_same, "looking changes no files");
+        self.says_of_one_that_records(rank, what, waits);
+    }
+
+    /// The same of a program that goes on to record while it hangs.
+    fn says_of_one_that_records(&self, rank: u64, what: &str, waits: &str) {
         let group = self.group(rank);
         assert!(group["does"].as_str().unwrap().contains(what), "{group:#}");
         assert!(group["waits_for"].as_str().unwrap().contains(waits), "{group:#}");
@@ -94,11 +100,22 @@ fn of_shmem(mode: &str, holds: &dyn Fn(&Value) -> bool) -> Option<Answer> {
 
 fn of_mpi(mpi: &Mpi, mode: &str, holds: &dyn Fn(&Value) -> bool) -> Answer {
     let lab = Lab::bare();
-    let program = mpi.compile(&lab, "tests/programs/mpi_hangs.c", &["-g"]);
+    let program = mpi.compile_once(&lab, "tests/programs/mpi_hangs.c");
+    over_mpi(mpi, &lab, &program, mode, holds)
+}
+
+/// Asks about a program of three processes that `mpi` starts.
+fn over_mpi(
+    mpi: &Mpi,
+    lab: &Lab,
+    program: &Path,
+    mode: &str,
+    holds: &dyn Fn(&Value) -> bool,
+) -> Answer {
     let answer = RefCell::new(None);
     let words = [program.as_os_str(), OsStr::new(mode)];
-    mpi.measured_while(&lab, 3, &words, enough(&lab, &answer, holds));
-    answer.into_inner().unwrap_or_else(|| panic!("{}: {mode}: {:?}", mpi.name(), asked(&lab, &[])))
+    mpi.measured_while(lab, 3, &words, enough(lab, &answer, holds));
+    answer.into_inner().unwrap_or_else(|| panic!("{}: {mode}: {:?}", mpi.name(), asked(lab, &[])))
 }
 
 fn has_circle(it: &Value) -> bool {
@@ -217,6 +234,112 @@ fn who_would_send_a_message_is_not_guessed() {
         answer.says(2, "in MPI_Barrier", "ranks 0, 1, not in the collective");
         assert!(!has_circle(&answer.json), "{}", answer.text);
     }
+}
+
+#[test]
+fn an_epoch_that_its_target_never_posts_names_the_target() {
+    for mpi in Mpi::chosen_of_the_system() {
+        let answer = of_mpi(&mpi, "start", &has_root(1, 2));
+        answer.says(0, "in MPI_Win_start at mpi_hangs.c:", "rank 1, not in the epoch");
+        assert_eq!((answer.code, has_circle(&answer.json)), (Some(0), false), "{}", answer.text);
+    }
+}
+
+#[test]
+fn epochs_that_wait_for_each_other_are_a_deadlock() {
+    for mpi in Mpi::chosen_of_the_system() {
+        let answer = of_mpi(&mpi, "epochs", &is_deadlock);
+        answer.says(0, "in MPI_Win_wait at mpi_hangs.c:", "rank 1, not in the epoch");
+        answer.says(1, "in MPI_Win_wait at mpi_hangs.c:", "rank 0, not in the epoch");
+        assert_eq!(answer.json["circles"][0]["ranks"].as_array().unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn a_process_that_does_not_come_to_a_fence_is_named() {
+    for mpi in Mpi::chosen_of_the_system() {
+        let answer = of_mpi(&mpi, "fence", &has_root(1, 2));
+        answer.says(0, "in MPI_Win_fence at mpi_hangs.c:", "rank 1, not in the collective");
+    }
+}
+
+fn of_coarrays(mode: &str, holds: &dyn Fn(&Value) -> bool) -> Option<Answer> {
+    let (mpi, lab) = caf::open()?;
+    let program = caf::compile(&lab, "tests/programs/caf_hangs.f90");
+    Some(over_mpi(&mpi, &lab, &program, mode, holds))
+}
+
+#[test]
+fn images_that_wait_for_each_other_in_a_circle_are_a_deadlock() {
+    let Some(answer) = of_coarrays("circle", &is_deadlock) else { return };
+    answer.says(0, "in _gfortran_caf_sync_images at caf_hangs.f90:", "image 2");
+    assert_eq!(answer.json["circles"][0]["ranks"], serde_json::json!([0, 1, 2]));
+    assert_eq!(answer.code, Some(3), "{}", answer.text);
+}
+
+#[test]
+fn a_lock_that_an_image_never_releases_is_part_of_a_deadlock() {
+    let Some(answer) = of_coarrays("lock", &is_deadlock) else { return };
+    answer.says(1, "in _gfortran_caf_lock at caf_hangs.f90:", "a lock that image 1 holds");
+    answer.says(0, "in _gfortran_caf_sync_all", "images 2, 3, not in the collective");
+}
+
+#[test]
+fn an_event_that_nobody_posts_names_who_posted_it_last() {
+    let waits = |it: &Value| it.to_string().contains("_event_wait") && has_circle(it);
+    let Some(answer) = of_coarrays("event", &waits) else { return };
+    answer.says(0, "in _gfortran_caf_event_wait at caf_hangs.f90:", "which image 3 wrote last");
+    assert_eq!(answer.code, Some(0), "{}", answer.text);
+}
+
+#[test]
+fn reads_of_a_word_are_no_wait_for_its_process() {
+    let polls = |it: &Value| it.to_string().contains("again and again") && has_root(0, 2)(it);
+    let Some(answer) = of_coarrays("word", &polls) else { return };
+    answer.says(0, "in _gfortran_caf_get at caf_hangs.f90:", "that it asks for again and again");
+    assert!(!has_circle(&answer.json), "{}", answer.text);
+}
+
+#[test]
+fn armci_that_hangs() {
+    let Some((mpi, lab)) = armci::open() else { return };
+    let program = armci::hooked(&mpi, &lab, "tests/programs/armci_hangs.c");
+    let of =
+        |mode: &str, holds: &dyn Fn(&Value) -> bool| over_mpi(&mpi, &lab, &program, mode, holds);
+    let answer = of("mutexes", &is_deadlock);
+    answer.says(0, "in ARMCI_Lock at armci_hangs.c:", "a lock that rank 1 holds");
+    answer.says(2, "in ARMCI_Barrier", "ranks 0, 1, not in the collective");
+    assert_eq!(answer.code, Some(3), "{}", answer.text);
+    let answer = of("barrier", &has_root(1, 2));
+    answer.says(0, "in ARMCI_Barrier", "rank 1, not in the collective");
+    let polls = |it: &Value| it.to_string().contains("again and again") && has_root(0, 2)(it);
+    let answer = of("word", &polls);
+    answer.says_of_one_that_records(
+        0,
+        "in ARMCI_Get at armci_hangs.c:",
+        "that it asks for again and again",
+    );
+    assert!(!has_circle(&answer.json), "{}", answer.text);
+}
+
+#[test]
+fn gasnet_that_hangs() {
+    let lab = Lab::bare();
+    let Some(run) = gasnet::hooked(&lab, "mpi", "tests/programs/gasnet_hangs.c") else { return };
+    let of = |mode: &str, holds: &dyn Fn(&Value) -> bool| {
+        let answer = RefCell::new(None);
+        lab.launch(run(mode), enough(&lab, &answer, holds));
+        answer.into_inner().unwrap_or_else(|| panic!("{mode}: {:?}", asked(&lab, &[])))
+    };
+    let answer = of("barrier", &has_root(1, 1));
+    answer.says(0, "in gex_Coll_BarrierBlocking at gasnet_hangs.c:", "1, not in the collective");
+    let answer = of("message", &has_root(0, 1));
+    answer.says_of_one_that_records(
+        0,
+        "in GASNET_BLOCKUNTIL at gasnet_hangs.c:",
+        "asks for again and again",
+    );
+    assert_eq!((answer.code, has_circle(&answer.json)), (Some(0), false), "{}", answer.text);
 }
 
 #[test]

@@ -126,7 +126,7 @@ impl Report {
                 let seconds = reference.saturating_sub(since) as f64 * 1e-9;
                 let goes_on = known.get(&rank).and_then(|it| {
                     let before = it.threads.iter().find(|it| it.number == thread.number)?;
-                    Some((before.last, before.events) != (thread.last, thread.events))
+                    Some(thread.has_moved_since(before))
                 });
                 let goes_on = goes_on.unwrap_or(true);
                 let is_main = thread.number == 0;
@@ -219,7 +219,7 @@ fn monotonic() -> u64 {
 fn doing(process: &Process, thread: &Thread, sites: &mut Sites) -> (String, Option<u64>) {
     let name = |region| process.facts.region_name(region).unwrap_or_else(|| "a call".into());
     // The call that the program made is the outermost one.
-    if let Some(call) = thread.calls.iter().find(|it| it.meaning.is_some()) {
+    if let Some(call) = thread.call() {
         let at = call.site.map(|it| sites.at(process, it)).unwrap_or_default();
         return (format!("in {}{at}", name(call.region)), Some(call.since));
     }
@@ -269,9 +269,13 @@ fn waits_for(kind: Kind, on: &[u64], names: Processes) -> String {
         (Kind::Collective, false) => format!("{who}, not in the collective"),
         (Kind::Meeting, true) => "nobody: all are there".into(),
         (Kind::Meeting | Kind::Receiver, _) => who,
+        (Kind::Epoch, true) => "the end of an epoch, in which all are".into(),
+        (Kind::Epoch, false) => format!("{who}, not in the epoch"),
         (Kind::Progress, true) => String::new(),
         (Kind::Progress, false) => format!("{who} to carry out operations"),
-        (Kind::Poll, _) => "a change that it asks for again and again".into(),
+        (Kind::Poll, _) => {
+            "a change that it asks for again and again, unless it computes since".into()
+        }
         (Kind::Unknown, _) => "an event whose process is not known".into(),
     }
 }
@@ -295,6 +299,7 @@ fn circle(ranks: &[u64], graph: &Graph, names: Processes) -> String {
             Some(Kind::Lock) => format!("{who} waits for a lock that {whom} holds"),
             Some(Kind::Change) => format!("{who} waits for a change of its memory by {whom}"),
             Some(Kind::Collective) => format!("{who} waits for {whom} in a collective"),
+            Some(Kind::Epoch) => format!("{who} waits for {whom} in an epoch"),
             _ => format!("{who} waits for {whom}"),
         }
     });
