@@ -97,20 +97,24 @@ impl Process {
             && !shared.regions().iter().any(left_out)
     }
 
-    /// Returns the state of the process, which must belong to this node.
-    pub fn state(&self) -> State {
+    /// Returns the state of the process, which must belong to this node. `None` if another user may not see it.
+    pub fn state(&self) -> Option<State> {
         let pid = self.facts.process.pid;
+        let maps = File::open(format!("/proc/{pid}/maps"));
+        if maps.is_err_and(|it| it.kind() == io::ErrorKind::PermissionDenied) {
+            return None;
+        }
         if !experiment::is_mapped(&self.file, pid.into()) {
-            return State::Gone;
+            return Some(State::Gone);
         }
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         // The name of the program comes before it and may contain anything.
         let state = stat.rsplit_once(") ").and_then(|it| it.1.chars().next());
-        match state {
+        Some(match state {
             Some('T' | 't') => State::Stopped,
             Some('Z' | 'X') | None => State::Gone,
             Some(_) => State::Alive,
-        }
+        })
     }
 
     /// Returns a time of the recorder on the monotonic clock of the node, in nanoseconds.

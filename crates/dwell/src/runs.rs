@@ -47,6 +47,11 @@ pub(crate) fn check_ended(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Returns `true` if the processes of a run that is not complete have all ended.
+pub(crate) fn was_killed(path: &Path) -> bool {
+    lease::signs(path).is_ok_and(|it| it.is_none())
+}
+
 /// Returns the newest run in a directory, whatever its name.
 fn latest(directory: &Path) -> anyhow::Result<PathBuf> {
     let mut newest: Option<(SystemTime, PathBuf)> = None;

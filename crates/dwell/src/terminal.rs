@@ -70,6 +70,12 @@ pub(crate) fn print_page(page: Page) -> io::Result<()> {
     unless_closed(output.write_all(page.finish().as_bytes()).and_then(|()| output.flush()))
 }
 
+/// Clears the terminal, for a page that takes the place of the one before.
+pub(crate) fn clear() -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    unless_closed(output.write_all(b"\x1b[H\x1b[2J").and_then(|()| output.flush()))
+}
+
 /// Prints a value as JSON, followed by a newline.
 pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
     print_json_text(serde_json::to_string_pretty(value)? + "\n")

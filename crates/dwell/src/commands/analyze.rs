@@ -27,6 +27,7 @@ use dwell_model::units::parse_size;
 use dwell_report::findings::Findings;
 use otf2::Archive;
 
+use super::stuck;
 use crate::format::{bytes, grouped};
 use crate::machine;
 use crate::output;
@@ -277,7 +278,13 @@ fn open(path: &Path) -> otf2::Result<Archive> {
 
 /// Returns the archive that was named or is the newest, after it has got the names of its call sites.
 fn resolved(args: &Args) -> anyhow::Result<PathBuf> {
-    let path = runs::ended_or_latest(args.archive.as_deref())?;
+    let path = runs::or_latest(args.archive.as_deref())?;
+    if let Err(error) = runs::check_ended(&path) {
+        if let Some(page) = stuck::at_the_end(&path).filter(|_| runs::was_killed(&path)) {
+            terminal::print_page(page)?;
+        }
+        return Err(error);
+    }
     Archive::open(&path)?;
     sites::resolve(&path);
     Ok(path)

@@ -14,7 +14,7 @@ use crate::format::{self, grouped};
 use crate::profile;
 use crate::runs;
 use crate::sites;
-use crate::terminal::{line, note, visible};
+use crate::terminal::{self, line, note, visible};
 
 /// Arguments of `dwell recover`.
 #[derive(Debug, clap::Args)]
@@ -43,8 +43,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let directory = &runs::or_latest(args.directory.as_deref())?;
     let caution = if args.force { Caution::Force } else { Caution::Refuse };
     // Recovery removes what tells who waited for whom.
-    let deadlocks = stuck::deadlocks(directory);
+    let at_the_end = stuck::at_the_end(directory);
     let found = recover::recover(directory, &args.collected, caution)?;
+    let has_table = at_the_end.is_some();
+    if let Some(page) = at_the_end {
+        terminal::print_page(page)?;
+    }
     line!(
         "{} events of {} of {} processes, {} threads; {} open calls were ended and marked",
         grouped(found.events),
@@ -53,17 +57,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         grouped(found.locations),
         grouped(found.cut),
     )?;
-    for (name, ranks) in mostly(&found.inside) {
+    // Files that were collected elsewhere are in no table.
+    for (name, ranks) in mostly(&found.inside).into_iter().filter(|_| !has_table) {
         line!("  in {} at the end: {}", visible(name), ranges(ranks))?;
     }
-    for text in deadlocks {
-        line!("Deadlock: {}.", visible(&text))?;
-    }
     for text in &found.stopped {
-        line!("{text}")?;
+        line!("{}", visible(text))?;
     }
     for text in &found.damage {
-        note!("{text}");
+        note!("{}", visible(text));
     }
     if is_bounded(directory) {
         note!(

@@ -3,27 +3,34 @@
 mod report;
 mod text;
 
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use dwell_unify::live;
+use dwell_model::units::parse_duration;
+use dwell_unify::live::{self, Live};
 
+use crate::page::Page;
 use crate::runs::{self, ANCHOR};
-use crate::terminal;
-use report::Report;
+use crate::terminal::{self, line};
+use report::{Looks, Report};
 
 /// Time between the two looks that tell whether a process goes on.
 const BETWEEN: Duration = Duration::from_millis(300);
+
+/// Greatest time between two looks of `--after`.
+const SELDOM: Duration = Duration::from_secs(5);
 
 /// Arguments of `dwell where`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The files of the run are read and not changed. Ages are those of this moment for processes of this node; of \
     other nodes it is the last that has reached this one, which may be half a minute old.\n\n\
-    Exit code: 0; 3 if processes wait for each other in a circle that cannot end; 2 if nothing could be read.\n\n\
+    Exit code: 0; 3 if processes wait for each other in a circle that cannot end; 4 if --after \
+    has found that processes wait and none has made a call for so long; 2 if nothing could be read.\n\n\
     Example: dwell where run1"
 )]
 pub(crate) struct Args {
@@ -32,19 +39,34 @@ pub(crate) struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Look again and again until the run ends, every 2 seconds or at another interval.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "2s", value_parser = time)]
+    watch: Option<Duration>,
+    /// Report once, when processes wait and none has made a call for this time, or a deadlock has lasted so long. Ends
+    /// with the run
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    after: Option<Duration>,
 }
 
 /// Exit code of a run in which processes wait for each other in a circle that cannot end.
 const DEADLOCK: u8 = 3;
 
+/// Exit code of a run in which processes wait and none makes a call.
+const STILL: u8 = 4;
+
+fn time(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text).map(Duration::from_nanos);
+    time.ok_or_else(|| "a time such as 300ms or 60s is wanted".into())
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let directory = runs::or_latest(args.run.as_deref())?;
-    let report = look(&directory)?;
-    match args.json {
-        true => terminal::print_json(&report)?,
-        false => terminal::print_page(text::page(&directory, &report))?,
+    if args.watch.is_some() || args.after.is_some() {
+        return observe(&directory, args);
     }
-    Ok(ExitCode::from(if report.is_deadlock() { DEADLOCK } else { 0 }))
+    let report = look(&directory)?;
+    print(&directory, &report, args.json)?;
+    Ok(ended(&report, 0))
 }
 
 /// Returns what the processes of a run are in, as `--json` prints it.
@@ -52,22 +74,83 @@ pub(super) fn as_json(directory: &Path) -> anyhow::Result<serde_json::Value> {
     Ok(serde_json::to_value(look(directory)?)?)
 }
 
-/// Returns the circles in which the processes of a run that was killed waited for each other, each as a sentence without a
-/// full stop.
-pub(super) fn deadlocks(directory: &Path) -> Vec<String> {
-    live::read(directory).map(|it| report::deadlocks(&it)).unwrap_or_default()
+/// Returns what the processes of a run that was killed were in, in a dozen lines. `None` if no process has files here.
+pub(super) fn at_the_end(directory: &Path) -> Option<Page> {
+    let live = live::read(directory).ok().filter(|it| !it.processes.is_empty())?;
+    Some(text::page_of_the_end(&Report::of_ended(&live)))
 }
 
-/// Looks at a run twice.
+/// Returns the exit code after a report, which is `other` unless the run is in a deadlock.
+fn ended(report: &Report, other: u8) -> ExitCode {
+    ExitCode::from(if report.is_deadlock() { DEADLOCK } else { other })
+}
+
+fn print(directory: &Path, report: &Report, json: bool) -> io::Result<()> {
+    match json {
+        true => terminal::print_json(report),
+        false => terminal::print_page(text::page(directory, report)),
+    }
+}
+
+/// Looks at a run twice, unless it is over.
 fn look(directory: &Path) -> anyhow::Result<Report> {
+    let before = first_look(directory)?;
+    let report = Report::of(directory, &before, &before, Looks::default());
+    if report.is_over() {
+        return Ok(report);
+    }
+    thread::sleep(BETWEEN);
+    let looks = Looks { between: BETWEEN, ..Looks::default() };
+    Ok(Report::of(directory, &before, &live::read(directory)?, looks))
+}
+
+fn first_look(directory: &Path) -> anyhow::Result<Live> {
     if directory.join(ANCHOR).exists() {
         bail!("{}: the run has ended; next: dwell analyze {0}", directory.display());
     }
-    let before = live::read(directory)?;
-    if before.processes.is_empty() {
-        let more = before.unreadable.first().map(|it| format!(" ({it})")).unwrap_or_default();
+    let live = live::read(directory)?;
+    if live.processes.is_empty() {
+        let more = live.unreadable.first().map(|it| format!(" ({it})")).unwrap_or_default();
         bail!("{}: no process has files here{more}", directory.display());
     }
-    thread::sleep(BETWEEN);
-    Ok(Report::of(directory, &before, &live::read(directory)?))
+    Ok(live)
+}
+
+/// Looks at a run until it ends or stands still.
+fn observe(directory: &Path, args: &Args) -> anyhow::Result<ExitCode> {
+    let seldom = || SELDOM.min(args.after.unwrap_or_default() / 10);
+    let every = args.watch.unwrap_or_else(seldom).max(BETWEEN);
+    let is_drawn = args.watch.is_some() && !args.json && io::stdout().is_terminal();
+    let mut before = first_look(directory)?;
+    let (mut at, mut still, mut stuck) = (Instant::now(), Duration::ZERO, Duration::ZERO);
+    loop {
+        thread::sleep(every);
+        let now = live::read(directory)?;
+        let between = at.elapsed();
+        at += between;
+        let report = Report::of(directory, &before, &now, Looks { between, still });
+        if report.is_over() {
+            thread::sleep(BETWEEN);
+        }
+        // The files of a run that ends are moved.
+        if directory.join(ANCHOR).exists() || now.processes.is_empty() {
+            line!("{}: the run has ended; next: dwell analyze {0}", directory.display())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        still = Duration::from_secs_f64(report.still);
+        // All that compute, and wait for nobody, are well. A deadlock is none the better for others that go on.
+        let is_stuck = report.is_still() || report.is_deadlock();
+        stuck = if is_stuck { stuck + between } else { Duration::ZERO };
+        let is_last = report.is_over() || args.after.is_some_and(|it| stuck >= it);
+        if is_drawn {
+            terminal::clear()?;
+        }
+        if args.watch.is_some() || is_last {
+            print(directory, &report, args.json)?;
+        }
+        if is_last {
+            return Ok(ended(&report, if report.is_over() { 0 } else { STILL }));
+        }
+        before = now;
+    }
 }

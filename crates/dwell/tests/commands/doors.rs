@@ -7,6 +7,7 @@ mod pipes;
 mod readers;
 mod silent;
 mod source;
+mod stuck;
 mod terminal;
 
 use std::fs;

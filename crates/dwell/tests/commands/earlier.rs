@@ -49,7 +49,7 @@ fn a_killed_run_is_recovered() {
     let (_folder, run) = earlier("killed");
     let said = succeed(&["recover", path(&run)]);
     assert!(said.contains("2 of 2 processes"), "{said}");
-    assert!(said.contains("at the end: rank"), "{said}");
+    assert!(said.contains("were in when they ended"), "{said}");
     assert!(succeed(&["analyze", path(&run), "--full"]).contains("MPI_Barrier"));
 }
 

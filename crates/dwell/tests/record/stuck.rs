@@ -3,14 +3,17 @@
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::lab::Lab;
 use crate::mpi::Mpi;
-use crate::{armci, caf, gasnet};
+use crate::{armci, caf, gasnet, needs};
 
 /// Asks where a run is.
 fn asked(lab: &Lab, options: &[&str]) -> Output {
@@ -34,13 +37,14 @@ fn files(lab: &Lab) -> Vec<(PathBuf, u64)> {
     files
 }
 
-/// An answer in JSON and as text, and the exit code; and what recovery says after the run was killed.
+/// An answer in JSON and as text, and the exit code; and what analysis and recovery say after the run was killed.
 struct Answer {
     json: Value,
     text: String,
     code: Option<i32>,
     /// Set if looking has changed no file.
     is_same: bool,
+    analyzed: String,
     recovered: String,
 }
 
@@ -65,9 +69,11 @@ impl Answer {
     }
 }
 
-/// Remembers the first answer for which `holds` returns `true`. The run is killed then.
+/// Remembers the first answer for which `holds` returns `true`. The run is killed then. Its text and exit code are those with
+/// the options.
 fn enough<'l>(
     lab: &'l Lab,
+    options: &'l [&'l str],
     answer: &'l RefCell<Option<Answer>>,
     holds: &'l dyn Fn(&Value) -> bool,
 ) -> impl Fn(&str) -> bool + 'l {
@@ -75,25 +81,43 @@ fn enough<'l>(
         let output = asked(lab, &["--json"]);
         let Some(json) = json(&output).filter(|it| holds(it)) else { return false };
         let before = files(lab);
-        let text = asked(lab, &[]);
-        let text = String::from_utf8(text.stdout).unwrap();
+        let output = asked(lab, options);
+        let text = String::from_utf8(output.stdout).unwrap();
         let (code, is_same) = (output.status.code(), before == files(lab));
-        *answer.borrow_mut() = Some(Answer { json, text, code, is_same, recovered: String::new() });
+        *answer.borrow_mut() = Some(Answer {
+            json,
+            text,
+            code,
+            is_same,
+            analyzed: String::new(),
+            recovered: String::new(),
+        });
         true
     }
 }
 
 fn of_shmem(mode: &str, holds: &dyn Fn(&Value) -> bool) -> Option<Answer> {
+    of_shmem_asked(mode, &[], holds)
+}
+
+fn of_shmem_asked(mode: &str, options: &[&str], holds: &dyn Fn(&Value) -> bool) -> Option<Answer> {
     let lab = Lab::open()?;
     let program = lab.compile("tests/programs/hangs.c", &[]);
     let answer = RefCell::new(None);
     let experiment = lab.experiment();
     let dwell = [env!("CARGO_BIN_EXE_dwell"), "run", "-o"].map(OsStr::new);
     let program = [experiment.as_os_str(), program.as_os_str(), OsStr::new(mode)];
-    lab.oshrun_until(4, &[], &[&dwell[..], &program[..]].concat(), enough(&lab, &answer, holds));
+    lab.oshrun_until(
+        4,
+        &[],
+        &[&dwell[..], &program[..]].concat(),
+        enough(&lab, options, &answer, holds),
+    );
     let answer = answer.into_inner();
     let mut answer = answer.unwrap_or_else(|| panic!("{mode}: {:?}", asked(&lab, &[])));
+    let analyzed = lab.dwell(&[OsStr::new("analyze"), experiment.as_os_str()]);
     let recovered = lab.dwell(&[OsStr::new("recover"), experiment.as_os_str()]);
+    answer.analyzed = String::from_utf8(analyzed.stdout).unwrap();
     answer.recovered = String::from_utf8(recovered.stdout).unwrap();
     Some(answer)
 }
@@ -114,7 +138,7 @@ fn over_mpi(
 ) -> Answer {
     let answer = RefCell::new(None);
     let words = [program.as_os_str(), OsStr::new(mode)];
-    mpi.measured_while(lab, 3, &words, enough(lab, &answer, holds));
+    mpi.measured_while(lab, 3, &words, enough(lab, &[], &answer, holds));
     answer.into_inner().unwrap_or_else(|| panic!("{}: {mode}: {:?}", mpi.name(), asked(lab, &[])))
 }
 
@@ -143,7 +167,11 @@ fn two_that_hold_the_locks_of_each_other_are_a_deadlock() {
     let deadlock =
         "Deadlock: PE 0 waits for a lock that PE 1 holds; PE 1 waits for a lock that PE 0 holds.";
     assert!(text.contains(deadlock), "{text}");
-    assert!(answer.recovered.contains(deadlock), "{}", answer.recovered);
+    let Answer { analyzed, recovered, .. } = &answer;
+    assert!(recovered.starts_with(analyzed) && analyzed.lines().count() <= 12, "{analyzed}");
+    let recovered = answer.recovered.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(recovered.contains(deadlock), "{recovered}");
+    assert!(recovered.starts_with("What the 4 processes of this run were in when they ended"));
 }
 
 #[test]
@@ -163,7 +191,8 @@ fn a_flag_of_a_process_that_waits_for_the_lock_is_a_circle() {
 
 #[test]
 fn a_process_that_does_not_come_to_a_barrier_is_named() {
-    let Some(answer) = of_shmem("missing", &has_root(2, 3)) else { return };
+    let options = ["--after", "600ms"];
+    let Some(answer) = of_shmem_asked("missing", &options, &has_root(2, 3)) else { return };
     answer.says(2, "computing, last call shmem_barrier_all at hangs.c:", "");
     answer.says(0, "in shmem_barrier_all", "PE 2, not in the collective");
     assert!(
@@ -171,7 +200,37 @@ fn a_process_that_does_not_come_to_a_barrier_is_named() {
         "{}",
         answer.text
     );
-    assert_eq!((answer.code, has_circle(&answer.json)), (Some(0), false), "{}", answer.text);
+    assert_eq!((answer.code, has_circle(&answer.json)), (Some(4), false), "{}", answer.text);
+    assert!(answer.text.contains("none made a call in the last"), "{}", answer.text);
+}
+
+/// Another user may not see whether a process has the files mapped. That is no reason to take it for dead.
+#[test]
+fn processes_of_another_user_are_not_taken_for_dead() {
+    let Some(lab) = Lab::open() else { return };
+    let program = lab.compile("tests/programs/hangs.c", &[]);
+    let (experiment, answer) = (lab.experiment(), RefCell::new(None));
+    let enough = |_: &str| {
+        if !json(&asked(&lab, &["--json"])).is_some_and(|it| has_root(2, 3)(&it)) {
+            return false;
+        }
+        fs::set_permissions(lab.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+        let mut other = Command::new(env!("CARGO_BIN_EXE_dwell"));
+        other.args(["where", "--json"]).arg(&experiment).uid(65534).gid(65534);
+        *answer.borrow_mut() = Some(other.output());
+        true
+    };
+    let dwell = [env!("CARGO_BIN_EXE_dwell"), "run", "-o"].map(OsStr::new);
+    let program = [experiment.as_os_str(), program.as_os_str(), OsStr::new("missing")];
+    lab.oshrun_until(4, &[], &[&dwell[..], &program[..]].concat(), enough);
+    let Ok(output) = answer.into_inner().unwrap() else {
+        return needs::missing("RIGHTS", "this user cannot become another");
+    };
+    match json(&output) {
+        Some(json) => assert!(!json.to_string().contains("\"gone\""), "{json:#}"),
+        // The recorder may have made files that only their owner reads.
+        None => assert_eq!(output.status.code(), Some(2), "{output:?}"),
+    }
 }
 
 #[test]
@@ -201,6 +260,35 @@ fn a_healthy_run_is_no_deadlock() {
     };
     let Some(answer) = of_shmem("healthy", &holds) else { return };
     assert!(!is_deadlock(&answer.json), "{}", answer.text);
+}
+
+/// Some leave broadcasts early, and some compute for longer than the time between two looks.
+#[test]
+fn a_healthy_run_is_watched_without_an_alarm() {
+    for mpi in Mpi::chosen_of_the_system() {
+        let lab = Lab::bare();
+        let program = mpi.compile_once(&lab, "tests/programs/mpi_hangs.c");
+        let (said, watcher) = (lab.path("said"), RefCell::new(None));
+        let watched = |_: &str| {
+            let mut watcher = watcher.borrow_mut();
+            if watcher.is_none() && asked(&lab, &[]).status.success() {
+                let mut where_is_it = Command::new(env!("CARGO_BIN_EXE_dwell"));
+                where_is_it.args(["where", "--json", "--watch=300ms", "--after", "3s"]);
+                let to = fs::File::create(&said).unwrap();
+                let child = where_is_it.arg(lab.experiment()).stdout(to).spawn().unwrap();
+                *watcher = Some((child, Instant::now()));
+            }
+            watcher.as_ref().is_some_and(|it| it.1.elapsed() > Duration::from_secs(4))
+        };
+        mpi.measured_while(&lab, 3, &[program.as_os_str(), OsStr::new("healthy")], watched);
+        let (mut child, _) = watcher.into_inner().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "it ends with the run");
+        let said = fs::read_to_string(&said).unwrap();
+        let looks = serde_json::Deserializer::from_str(&said).into_iter::<Value>();
+        let looks: Vec<Value> = looks.map(Result::unwrap).collect();
+        assert!(looks.len() > 5, "{said}");
+        assert!(!looks.iter().any(is_deadlock), "{said}");
+    }
 }
 
 #[test]
@@ -328,11 +416,15 @@ fn gasnet_that_hangs() {
     let Some(run) = gasnet::hooked(&lab, "mpi", "tests/programs/gasnet_hangs.c") else { return };
     let of = |mode: &str, holds: &dyn Fn(&Value) -> bool| {
         let answer = RefCell::new(None);
-        lab.launch(run(mode), enough(&lab, &answer, holds));
+        lab.launch(run(mode), enough(&lab, &[], &answer, holds));
         answer.into_inner().unwrap_or_else(|| panic!("{mode}: {:?}", asked(&lab, &[])))
     };
     let answer = of("barrier", &has_root(1, 1));
-    answer.says(0, "in gex_Coll_BarrierBlocking at gasnet_hangs.c:", "1, not in the collective");
+    answer.says_of_one_that_records(
+        0,
+        "in gex_Coll_BarrierBlocking at gasnet_hangs.c:",
+        "1, not in the collective",
+    );
     let answer = of("message", &has_root(0, 1));
     answer.says_of_one_that_records(
         0,

@@ -1,7 +1,8 @@
 //! What is said about the processes of a run that has not ended.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use std::time::Duration;
 
 use dwell_model::archive::Meaning;
 use dwell_model::layer::Processes;
@@ -22,8 +23,13 @@ pub(super) struct Report {
     pub(super) missing: Vec<u64>,
     /// Files that could not be read.
     pub(super) unreadable: Vec<String>,
-    /// Number of processes that recorded something between two looks.
+    /// Number of processes that made or ended a call since the look before.
     pub(super) going_on: u64,
+    /// Seconds since the look before.
+    #[serde(skip)]
+    pub(super) between: f64,
+    /// Seconds for which no process has made or ended a call, as far as it was looked at.
+    pub(super) still: f64,
     /// Threads in the same place, the largest groups first.
     pub(super) groups: Vec<Group>,
     /// Processes that wait for each other, each for the next one.
@@ -50,7 +56,7 @@ pub(super) struct Group {
     pub(super) seconds: [f64; 2],
     /// What they wait for, such as `the lock that PE 0 holds`; empty if it is not known or nothing.
     pub(super) waits_for: String,
-    /// Number of those that recorded something between two looks.
+    /// Number of those that made or ended a call since the look before.
     pub(super) going_on: u64,
 }
 
@@ -89,31 +95,68 @@ struct Place {
     waits_for: String,
 }
 
+/// Times of the looks at a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Looks {
+    /// Time since the look before.
+    pub(super) between: Duration,
+    /// Time for which no process had made or ended a call at the look before.
+    pub(super) still: Duration,
+}
+
+/// Time without a call after which the files of other nodes show what their processes are in: most file systems write pages
+/// back within half of it.
+const WRITTEN_BACK: Duration = Duration::from_secs(60);
+
+/// State of a process, as far as it can be seen from here.
+fn state(process: &Process, nodes: &[(lease::Node, lease::Life)], here: &str) -> &'static str {
+    let seen = if process.host == here { process.state() } else { None };
+    match (seen, nodes.iter().find(|it| it.0.host == process.host)) {
+        (Some(State::Alive), _) | (None, Some((_, lease::Life::Alive))) => "alive",
+        (Some(State::Stopped), _) => "stopped",
+        (Some(State::Gone), _) | (None, Some((_, lease::Life::Ended))) => GONE,
+        _ => "unknown",
+    }
+}
+
 impl Report {
-    pub(super) fn of(directory: &Path, before: &Live, now: &Live) -> Self {
+    /// Makes the report of a run that was looked at before.
+    pub(super) fn of(directory: &Path, before: &Live, now: &Live, looks: Looks) -> Self {
+        let nodes = lease::nodes(directory).unwrap_or_default();
+        let here = lease::host();
+        Self::made(before, now, looks, &here, &|it| state(it, &nodes, &here))
+    }
+
+    /// Makes the report of a run whose processes have all ended.
+    pub(super) fn of_ended(live: &Live) -> Self {
+        Self::made(live, live, Looks::default(), &lease::host(), &|_| GONE)
+    }
+
+    fn made(
+        before: &Live,
+        now: &Live,
+        looks: Looks,
+        here: &str,
+        state: &dyn Fn(&Process) -> &'static str,
+    ) -> Self {
         let graph = Graph::of(now);
         let names = names(now);
         let mut sites = Sites::default();
-        let nodes = lease::nodes(directory).unwrap_or_default();
-        let here = lease::host();
         let (newest, own) = (newest(now), monotonic());
         let known: BTreeMap<u64, &Process> =
             before.processes.iter().map(|it| (it.rank(), it)).collect();
         let mut groups: BTreeMap<Place, (Vec<u64>, [f64; 2], u64)> = BTreeMap::new();
         let mut does: BTreeMap<u64, String> = BTreeMap::new();
         let mut moving: BTreeMap<u64, bool> = BTreeMap::new();
+        // Processes of which it is known that they are still in the calls that they are in.
+        let mut sure: BTreeSet<u64> = BTreeSet::new();
         for process in &now.processes {
             let (rank, host) = (process.rank(), process.host.as_str());
-            let state = match nodes.iter().find(|it| it.0.host == host) {
-                _ if host == here => match process.state() {
-                    State::Alive => "alive",
-                    State::Stopped => "stopped",
-                    State::Gone => GONE,
-                },
-                Some((_, lease::Life::Alive)) => "alive",
-                Some((_, lease::Life::Ended)) => GONE,
-                _ => "unknown",
-            };
+            let state = state(process);
+            let is_written = looks.between + looks.still >= WRITTEN_BACK;
+            if state == GONE || state == "alive" && (host == here || is_written) {
+                sure.insert(rank);
+            }
             // The clock of this node says how old what a living process does is.
             let is_here = host == here && state != GONE;
             let reference = if is_here { own } else { newest.get(host).copied().unwrap_or(own) };
@@ -155,7 +198,7 @@ impl Report {
         groups.sort_by_key(|it| {
             (it.thread > 0, std::cmp::Reverse(it.ranks.len()), it.ranks.first().copied())
         });
-        let stands = |rank: &u64| !moving.get(rank).copied().unwrap_or(false);
+        let stands = |rank: &u64| sure.contains(rank) && moving.get(rank) == Some(&false);
         let circles = graph.circles.iter().map(|(ranks, certain)| {
             let certain = *certain && ranks.iter().all(stands);
             Circle { certain, ranks: ranks.clone(), text: circle(ranks, &graph, names) }
@@ -165,12 +208,16 @@ impl Report {
             let text = does.get(&rank).cloned().unwrap_or_else(nothing);
             Root { rank, behind, text }
         };
+        let going_on = moving.values().filter(|it| **it).count() as u64;
+        let still = if going_on == 0 { looks.still + looks.between } else { Duration::ZERO };
         let present: Vec<u64> = now.processes.iter().map(Process::rank).collect();
         Self {
             processes: now.size,
             missing: (0..now.size).filter(|it| present.binary_search(it).is_err()).collect(),
             unreadable: now.unreadable.clone(),
-            going_on: moving.values().filter(|it| **it).count() as u64,
+            going_on,
+            between: looks.between.as_secs_f64(),
+            still: still.as_secs_f64(),
             groups,
             circles: circles.collect(),
             roots: graph.roots.iter().map(root).collect(),
@@ -182,13 +229,16 @@ impl Report {
     pub(super) fn is_deadlock(&self) -> bool {
         self.circles.iter().any(|it| it.certain)
     }
-}
 
-/// Returns the circles of certain waits, each as a sentence without a full stop.
-pub(super) fn deadlocks(live: &Live) -> Vec<String> {
-    let (graph, names) = (Graph::of(live), names(live));
-    let certain = graph.circles.iter().filter(|it| it.1);
-    certain.map(|(ranks, _)| circle(ranks, &graph, names)).collect()
+    /// Returns `true` if some processes wait and none has made or ended a call since the look before.
+    pub(super) fn is_still(&self) -> bool {
+        self.going_on == 0 && self.groups.iter().any(|it| !it.waits_for.is_empty())
+    }
+
+    /// Returns `true` if all processes have ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.groups.iter().all(|it| it.state == GONE)
+    }
 }
 
 /// Returns the words for processes of the layers that a run calls.

@@ -5,7 +5,7 @@ use std::path::Path;
 use dwell_report::findings::words::{capital, counted, within};
 
 use super::report::{GONE, Group, Report};
-use crate::format::{bounds, grouped, ranges};
+use crate::format::{bounds, grouped, ranges, seconds};
 use crate::page::Page;
 use crate::terminal::visible;
 
@@ -16,29 +16,58 @@ const RANGES: usize = 6;
 /// Greatest number of circles and of roots.
 const CONCLUSIONS: usize = 3;
 
+/// Greatest numbers of groups, circles and roots after a run has ended.
+const AT_THE_END: (usize, usize) = (4, 1);
+/// Greatest number of lines of one of them then.
+const SHORT: usize = 2;
+
+/// Says where the processes of a run are.
 pub(super) fn page(directory: &Path, report: &Report) -> Page {
     let mut page = Page::for_output();
-    let names = report.names;
     let run = directory.display();
     let processes = counted(report.processes, "process", "processes");
-    let is_over = report.groups.iter().all(|it| it.state == GONE);
-    let head = match is_over {
-        true => format!(
+    let time = |it: f64| seconds((it * 10.0).round() / 10.0);
+    let head = match (report.is_over(), report.going_on) {
+        (true, _) => format!(
             "{run}: {processes}, which have ended; this is what they were in. Next: dwell recover {run}"
         ),
-        false => {
-            let going_on = grouped(report.going_on);
-            format!("{run}: {processes}; {going_on} of them made a call in the last 0.3 s")
+        (false, 0) => {
+            format!("{run}: {processes}; none made a call in the last {}", time(report.still))
+        }
+        (false, going_on) => {
+            let (going_on, between) = (grouped(going_on), time(report.between));
+            format!("{run}: {processes}; {going_on} of them made a call in the last {between}")
         }
     };
     page.heading(&head, 2);
     page.end();
-    for group in report.groups.iter().take(GROUPS) {
-        page.say(&visible(&line(group, report)), 4);
+    fill(&mut page, report, (GROUPS, CONCLUSIONS), usize::MAX);
+    for it in report.unreadable.iter().take(CONCLUSIONS) {
+        page.say(&visible(&format!("not read: {it}")), 2);
     }
-    let more = report.groups.len().saturating_sub(GROUPS);
+    page
+}
+
+/// Says in a dozen lines what the processes of a run were in when they ended.
+pub(super) fn page_of_the_end(report: &Report) -> Page {
+    let mut page = Page::for_output();
+    let processes = counted(report.processes, "process", "processes");
+    page.heading(&format!("What the {processes} of this run were in when they ended"), 2);
+    fill(&mut page, report, AT_THE_END, SHORT);
+    page.end();
+    page
+}
+
+/// Lists groups, circles and roots, each in at most some lines.
+fn fill(page: &mut Page, report: &Report, (groups, conclusions): (usize, usize), most: usize) {
+    let names = report.names;
+    for group in report.groups.iter().take(groups) {
+        page.say_some(&visible(&line(group, report)), 4, most);
+    }
+    let more = report.groups.len().saturating_sub(groups);
     if more > 0 {
-        page.say(&format!("{more} more groups with --json"), 4);
+        let how = if report.is_over() { "" } else { " with --json" };
+        page.say(&format!("{more} more groups{how}"), 4);
     }
     if !report.missing.is_empty() {
         let numbers: Vec<u64> = report.missing.iter().map(|it| it + names.first).collect();
@@ -46,25 +75,21 @@ pub(super) fn page(directory: &Path, report: &Report) -> Page {
         page.say(&format!("{} {missing}: no files here", names.title), 4);
     }
     page.end();
-    for circle in report.circles.iter().take(CONCLUSIONS) {
+    for circle in report.circles.iter().take(conclusions) {
         let kind = if circle.certain { "Deadlock" } else { "A circle, if nobody else ends it" };
-        page.heading(&visible(&format!("{kind}: {}.", circle.text)), 2);
+        page.heading_of(&visible(&format!("{kind}: {}.", circle.text)), 2, most);
     }
-    for root in report.roots.iter().take(CONCLUSIONS) {
+    for root in report.roots.iter().take(conclusions) {
         let behind = match root.behind {
             1 => "1 process waits".to_owned(),
             many => format!("{} processes wait", grouped(many)),
         };
         let (name, text) = (within(&names.name(root.rank)), &root.text);
-        page.say(&visible(&format!("{behind} for {name}, which {text}.")), 2);
+        page.say_some(&visible(&format!("{behind} for {name}, which {text}.")), 2, most);
     }
     if report.circles.is_empty() && report.roots.is_empty() {
         page.say("Nobody waits for a process that is known.", 2);
     }
-    for it in report.unreadable.iter().take(CONCLUSIONS) {
-        page.say(&visible(&format!("not read: {it}")), 2);
-    }
-    page
 }
 
 /// Says what a group does.
@@ -86,6 +111,7 @@ fn line(group: &Group, report: &Report) -> String {
     };
     let state = match group.state {
         "alive" => String::new(),
+        GONE if report.is_over() => String::new(),
         "unknown" => " (it cannot be seen from here whether it is alive)".into(),
         state => format!(" ({state})"),
     };

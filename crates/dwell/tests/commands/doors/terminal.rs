@@ -14,10 +14,11 @@ use super::{Home, said};
 
 /// A name that sets the title, clears the screen, begins a line, reverses what follows, and has a control of eight
 /// bits.
-const NAME: &str = "solve\u{1b}]0;owned\u{7}\u{1b}[2J\nfake line\r\u{202e}esrever\u{9b}31m\u{2066}";
+pub(super) const NAME: &str =
+    "solve\u{1b}]0;owned\u{7}\u{1b}[2J\nfake line\r\u{202e}esrever\u{9b}31m\u{2066}";
 
 /// Beginning of the name as it is shown.
-const SHOWN: &str = r"solve\u{1b}]0;owned\u{7}\u{1b}[2J\u{a}fake line";
+pub(super) const SHOWN: &str = r"solve\u{1b}]0;owned\u{7}\u{1b}[2J\u{a}fake line";
 
 /// Returns `true` if a text contains nothing that a terminal would interpret.
 fn is_quiet(text: &str) -> bool {
@@ -27,7 +28,7 @@ fn is_quiet(text: &str) -> bool {
     }) && !text.lines().any(|line| line.starts_with("fake line"))
 }
 
-fn quiet(home: &Home, args: &[&str]) -> String {
+pub(super) fn quiet(home: &Home, args: &[&str]) -> String {
     let output = home.dwell(args);
     let text = said(&output);
     assert!(output.status.code().is_some_and(|it| it < 3), "{args:?}: {text}");
