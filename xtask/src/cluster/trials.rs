@@ -514,7 +514,7 @@ fn node_dies(cluster: &Cluster) -> Result<String> {
     // Data that the node had not yet sent to the file servers was lost with it.
     let lost: u64 =
         counted.iter().zip(&recorded).map(|(all, kept)| all.saturating_sub(*kept)).sum();
-    let first = said.lines().next().unwrap_or_default();
+    let first = said.lines().find(|it| it.contains(" events of ")).unwrap_or_default();
     Ok(format!(
         "recovered after {:.0} s: {first}; {lost} barriers lost with the node",
         waited.as_secs_f64()
