@@ -6,7 +6,7 @@
 //! | call | waits for | certain |
 //! |---|---|---|
 //! | lock | the process that holds it | if the runtime tells who does |
-//! | collective | members that are not in it, and have not been | if the processes have no other groups |
+//! | collective | members that are not in it, and have not been | if every member needs all, and there are no other groups |
 //! | `sync images` | the images that are not in theirs, and have not been since it began | on one node |
 //! | `MPI_Win_start` | members of its group that have not posted | if all epochs of both are known |
 //! | `MPI_Win_wait` | members of its group that have not completed | if all epochs of both are known |
@@ -22,7 +22,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dwell_model::operation::Operation;
+use dwell_model::operation::{Collective, Operation};
 
 use super::{About, Call, Epoch, Everyone, Live, Lock, LockState, Process, Thread};
 
@@ -261,7 +261,10 @@ fn wait(
 fn in_collective(process: &Process, thread: &Thread, live: &Live, missing: &Missing) -> Wait {
     let away = missing.get(&collectives(thread, process));
     let mut on = away.cloned().unwrap_or_default();
-    let mut is_certain = has_one_group(process) && on.len() <= MOST_MISSING;
+    let calls = thread.calls.iter().filter(|it| it.about.contains(&About::Collective));
+    let mut of = calls.filter_map(|it| it.meaning).map(|it| it.operation);
+    let needs_all = of.all(needs_all);
+    let mut is_certain = needs_all && has_one_group(process) && on.len() <= MOST_MISSING;
     on.retain(|it| match main_thread(live, *it).map(|it| is_ahead(it, thread)) {
         Some(Some(is_ahead)) => !is_ahead,
         Some(None) => {
@@ -271,6 +274,22 @@ fn in_collective(process: &Process, thread: &Thread, live: &Live, missing: &Miss
         None => true,
     });
     Wait { kind: Kind::Collective, on, is_certain }
+}
+
+/// Returns `true` for collectives that no member can leave before all have come. Of others a member may wait for some only, such
+/// as the root or its neighbours.
+fn needs_all(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Collective(
+            Collective::Barrier
+                | Collective::Sync
+                | Collective::AllReduce
+                | Collective::AllGather
+                | Collective::AllToAll
+                | Collective::ReduceScatterBlock
+        )
+    )
 }
 
 /// Returns the wait of a call in which processes wait for each other, for those that are not in theirs.
