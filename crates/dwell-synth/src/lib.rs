@@ -8,6 +8,7 @@
 //! * [`sor`]: a solver on a grid, with halos fetched by gets and with reductions, of any size.
 //! * [`halo`]: the exchange of halos, synchronised in four ways.
 //! * [`ring`]: messages around a ring, sent and received in five ways.
+//! * [`slow`]: steps in which a node, a rank or a phase computes longer than the rest.
 //! * [`random`]: a legal mix of all operations, for comparing detectors with one another.
 //! * [`report`]: Cube reports of any size.
 //!
@@ -21,6 +22,7 @@ pub mod report;
 pub mod ring;
 mod rng;
 mod schedule;
+pub mod slow;
 pub mod sor;
 pub mod srumma;
 mod truth;

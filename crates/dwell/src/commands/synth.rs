@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand, value_parser};
-use dwell_synth::{Progress, Truth, halo, random, report, ring, sor, srumma};
+use dwell_synth::{Progress, Truth, halo, random, report, ring, slow, sor, srumma};
 
 use crate::progress;
 use crate::terminal::line;
@@ -56,6 +56,18 @@ enum Kind {
         common: Common,
         /// Number of steps, each in the next of the five ways. A barrier follows every fourth.
         #[arg(long, default_value_t = 20, value_parser = value_parser!(u64).range(1..=1_000_000))]
+        steps: u64,
+    },
+    /// Steps ended by an all-reduce, in which something computes longer than the rest. Its wait states are known exactly.
+    #[command(after_help = SLOW_HELP)]
+    Slow {
+        /// What is slow: `node`, `drift` (a rank) or `phase`.
+        #[arg(value_parser = slow_what)]
+        what: slow::What,
+        #[command(flatten)]
+        common: Common,
+        /// Number of steps.
+        #[arg(long, default_value_t = 64, value_parser = value_parser!(u64).range(1..=1_000_000))]
         steps: u64,
     },
     /// A random mix of all operations, for comparing detectors with one another.
@@ -123,6 +135,12 @@ the same bytes.
 
 Example: dwell synth ring -o /tmp/ring --ranks 16 --steps 100";
 
+const SLOW_HELP: &str = "\
+Eight ranks share a node. DIR gets `traces.otf2` with its files, and `truth.json` with totals and the severity of \
+each pattern in nanoseconds. The same options give the same bytes.
+
+Example: dwell synth slow node -o /tmp/slow --ranks 512";
+
 const RANDOM_HELP: &str = "\
 DIR gets `traces.otf2` with its files, and `truth.json` with its totals. All events are kept in \
 memory until they are written: about 80 bytes per event. The same options give the same bytes.
@@ -164,6 +182,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let options = ring::Options { ranks: common.ranks, steps, seed: common.seed };
             make(common, |directory, progress| ring::generate(&options, directory, progress))
         }
+        Kind::Slow { what, ref common, steps } => {
+            let options = slow::Options { ranks: common.ranks, steps, what, seed: common.seed };
+            make(common, |directory, progress| slow::generate(&options, directory, progress))
+        }
         Kind::Random { ref common, segments, operations } => {
             let options =
                 random::Options { ranks: common.ranks, segments, operations, seed: common.seed };
@@ -180,6 +202,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             line!("next: dwell report {}", output.display())?;
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+fn slow_what(text: &str) -> Result<slow::What, String> {
+    match text {
+        "node" => Ok(slow::What::Node),
+        "drift" => Ok(slow::What::Drift),
+        "phase" => Ok(slow::What::Phase),
+        _ => Err("`node`, `drift` or `phase` is wanted".into()),
     }
 }
 
