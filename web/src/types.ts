@@ -358,6 +358,40 @@ kinds: Array<string>,
  */
 waits: string, };
 
+export type Bars = { classes: Array<string>,
+/**
+ * True if the report was searched for waits. Otherwise their time is not known, and part of that of other classes.
+ */
+searched: boolean,
+/**
+ * Seconds of each class over all locations.
+ */
+whole: Array<number>,
+/**
+ * Number of bars in total.
+ */
+count: number,
+/**
+ * Names of the bars in this answer.
+ */
+names: Array<string>,
+/**
+ * Number of the process or node that each bar stands for.
+ */
+numbers: Array<number>,
+/**
+ * Seconds of each class: a list with one value for each bar.
+ */
+values: Array<Array<number>>,
+/**
+ * Number of processes or nodes that a bar stands for: with more than one, values are means.
+ */
+step: number,
+/**
+ * Least and greatest waiting among those of each bar, in seconds; empty if each bar stands for one.
+ */
+least_wait: Array<number>, most_wait: Array<number>, };
+
 export type TimelineAbout = {
 /**
  * `ready`, `making` while the index is made, or `missing`.
@@ -383,6 +417,10 @@ slices: number,
  * Time at which all locations have started their runtime, or 0.
  */
 started: number,
+/**
+ * Time at which a picture of the whole run opens: after its start-up, if that is long.
+ */
+opens: number,
 /**
  * Names of classes, by the numbers that other answers have.
  */
@@ -418,11 +456,16 @@ count: number,
  */
 parts: Array<number>,
 /**
- * Number of the node that the row stands for, and how many there are from that on.
+ * Number of the node, or of the group of locations that behave alike, that the row stands for, and how many nodes there are
+ * from that on.
  */
 node: number | null, nodes: number,
 /**
- * For one node: true if rows of its locations follow.
+ * For a group: the mean share of the time in which one of its locations does something else than the group.
+ */
+differ: number | null,
+/**
+ * For one node or group: true if rows of its locations follow.
  */
 open: boolean | null, name: string,
 /**
@@ -550,7 +593,11 @@ export type TimelineCritical = { location: Array<number>, from: Array<number>, t
 /**
  * Number of steps, if they are too many to list.
  */
-omitted: number, };
+omitted: number,
+/**
+ * Then: the share of each of [`TimelineCritical::columns`] columns, as a part of 255, that the path spends at each location.
+ */
+columns: number, dense_location: Array<number>, dense_column: Array<number>, dense_share: Array<number>, };
 
 export type TimelineTotals = {
 /**
@@ -559,40 +606,6 @@ export type TimelineTotals = {
 too_many: boolean, totals: Array<TimelineTotal>, };
 
 export type TimelineTotal = { call: number | null, class: number, count: number, seconds: number, };
-
-export type Bars = { classes: Array<string>,
-/**
- * True if the report was searched for waits. Otherwise their time is not known, and part of that of other classes.
- */
-searched: boolean,
-/**
- * Seconds of each class over all locations.
- */
-whole: Array<number>,
-/**
- * Number of bars in total.
- */
-count: number,
-/**
- * Names of the bars in this answer.
- */
-names: Array<string>,
-/**
- * Number of the process or node that each bar stands for.
- */
-numbers: Array<number>,
-/**
- * Seconds of each class: a list with one value for each bar.
- */
-values: Array<Array<number>>,
-/**
- * Number of processes or nodes that a bar stands for: with more than one, values are means.
- */
-step: number,
-/**
- * Least and greatest waiting among those of each bar, in seconds; empty if each bar stands for one.
- */
-least_wait: Array<number>, most_wait: Array<number>, };
 
 export type Cause = {
 /**

@@ -274,7 +274,7 @@ export function timelines(run, tab, accessible) {
       const directory = analysed("sor", "sor-130", "--ranks", "130", "--iterations", "4");
       dwell("timeline", directory);
       const { page, context, problems } = await tab(browser, { runs: [directory] });
-      await go(page, { view: "timeline" });
+      await go(page, { view: "timeline", rowsort: "number" });
       const rows = (await asked(page, "runs/0/timeline/rows?band=4")).rows;
       assert.deepEqual(rows.map((it) => it.end - it.first), [...Array(32).fill(4), 2]);
       const all = await hits(page, 40, 60);

@@ -13,6 +13,7 @@ import { causes } from "./causes.mjs";
 import { comparisons } from "./compare.mjs";
 import { tables } from "./tables.mjs";
 import { truths } from "./truths.mjs";
+import { many } from "./many.mjs";
 import { timelines } from "./timeline.mjs";
 import { analysed, asked, dwell, go, hostile, open, others, root, serve, settled } from "./setup.mjs";
 
@@ -316,6 +317,7 @@ export const tests = {
   ...tables(runs, tab),
 
   ...timelines(() => runs()[0], tab, accessible),
+  ...many(tab, accessible),
 
   async "search, help, themes, deep links and Back"(browser, { sample }) {
     const { page, context, problems } = await tab(browser);

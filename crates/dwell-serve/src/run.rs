@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use dwell_files::Folder;
 use dwell_report::findings::{Findings, Unreadable};
 use dwell_report::{Call, Classes, CnodeId, Flavour, MetricId, Pairs, Query, Result, System};
-use dwell_timeline::Trace;
+use dwell_timeline::{Alike, Trace};
 
 use crate::node::Node;
 use crate::progress;
@@ -70,6 +70,8 @@ pub struct Run {
     pub(crate) trace: OnceLock<Option<Trace>>,
     /// Nodes with their locations, once a request has asked for rows of the timeline.
     pub(crate) nodes: OnceLock<Vec<Node>>,
+    /// Groups of locations that behave alike, once a request has asked for them.
+    pub(crate) alike: OnceLock<Vec<Alike>>,
     /// Lengths of calls, once a request has asked for them.
     pub(crate) lengths: Mutex<Option<CallLengths>>,
     /// Predicts what the run would gain without one of its causes.
@@ -113,6 +115,7 @@ impl Run {
             timeline: progress::Slot::default(),
             trace: OnceLock::new(),
             nodes: OnceLock::new(),
+            alike: OnceLock::new(),
             lengths: Mutex::default(),
             player: Player::default(),
         })

@@ -36,7 +36,7 @@ pub const REDUCTION: u64 = 2_000;
 /// Ranks that share a node.
 pub const RANKS_PER_NODE: u64 = 8;
 
-/// What is slow.
+/// Which part of the program computes longer than the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The ranks of one node, three fifths of the way through the run, compute 30 % longer.
@@ -50,13 +50,13 @@ pub enum What {
 /// Options of [`generate`]. Together they determine every byte of the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Number of ranks, at least 2.
+    /// Number of ranks of the program, at least 2.
     pub ranks: u64,
-    /// Number of steps.
+    /// Number of steps that the program makes.
     pub steps: u64,
-    /// What is slow.
+    /// Which of its parts is slow.
     pub what: What,
-    /// Seed of the random times.
+    /// Seed of the random times of computing.
     pub seed: u64,
 }
 

@@ -4,7 +4,7 @@
 //! there, and continues at the culprit of that wait at the same time. Every log is read once.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
 
 use dwell_log::piece::Piece;
@@ -26,6 +26,28 @@ pub struct Step {
     pub location: Location,
     /// Span of time in which it did.
     pub span: Span,
+}
+
+/// Returns how the time of each column of a span divides over the locations of the path, as parts of 255: column, location and share, in
+/// the order of columns and locations. Where hops are closer than anybody can see, this is what is left of the path.
+pub fn dense(steps: &[Step], span: Span, columns: usize) -> Vec<(usize, Location, u8)> {
+    let mut sums: BTreeMap<(usize, Location), u64> = BTreeMap::new();
+    for step in steps {
+        let part = step.span.common(span);
+        let mut column = span.column_of(part.from, columns);
+        while column < columns && span.column(column, columns) < part.to {
+            let own =
+                Span { from: span.column(column, columns), to: span.column(column + 1, columns) };
+            *sums.entry((column, step.location)).or_default() += own.common(part).length();
+            column += 1;
+        }
+    }
+    let share = |((column, location), time): ((usize, Location), u64)| {
+        let whole =
+            span.column(column + 1, columns).0.saturating_sub(span.column(column, columns).0);
+        (column, location, (time.saturating_mul(255) / whole.max(1)).min(255) as u8)
+    };
+    sums.into_iter().map(share).filter(|it| it.2 > 0).collect()
 }
 
 type Waits = Peekable<Box<dyn Iterator<Item = std::result::Result<Piece, LogError>>>>;

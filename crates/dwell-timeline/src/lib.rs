@@ -5,6 +5,7 @@
 //! * [`Index::tile`]: shares of classes of activity for rows of locations and columns of time, either at once from a
 //!   pyramid of bins or exactly from prefix sums.
 //! * [`Index::tile_of`]: the same for some calls only, and [`Index::joined_row`] for locations that are not consecutive.
+//! * [`Index::alike`]: groups of locations that behave alike over time.
 //! * [`Index::slices`]: the activities of one location, in order.
 //! * [`Index::worst_waits`]: the longest waits in any rectangle of locations and time.
 //! * [`Index::instances`]: the worst instances of a finding, the worst first.
@@ -24,6 +25,7 @@
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic))]
 
+mod alike;
 mod block;
 mod build;
 mod classes;
@@ -44,9 +46,10 @@ mod span;
 mod tile;
 mod worst;
 
+pub use alike::{Alike, is_start};
 pub use build::build;
 pub use classes::{CLASSES, Sums};
-pub use critical::Step;
+pub use critical::{Step, dense};
 pub use error::{Error, Result};
 pub use format::{Fingerprint, fingerprint};
 pub use ids::{CallPath, Location};

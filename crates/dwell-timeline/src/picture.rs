@@ -11,6 +11,7 @@ use std::ops::Range;
 use dwell_model::units::seconds;
 use dwell_model::waits::Wait;
 
+use crate::alike::Alike;
 use crate::classes::CLASSES;
 use crate::critical::Step;
 use crate::error::Result;
@@ -44,8 +45,8 @@ pub struct Scene {
     pub span: Span,
     /// First event of the run, from which times are counted.
     pub begin: Time,
-    /// Numbers of the locations of each row.
-    pub rows: Vec<Range<u32>>,
+    /// The locations of each row.
+    pub rows: Vec<Row>,
     /// Shares of classes in each row and column.
     pub tile: Tile,
     /// The longest waits, the longest first.
@@ -58,12 +59,61 @@ pub struct Scene {
     pub joined: Vec<Joined>,
 }
 
-/// Returns rows for all locations of a run: one for each, or bands of equal size if there are more than [`MOST_ROWS`].
-pub fn rows(index: &Index) -> Vec<Range<u32>> {
+/// Locations that share a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Their numbers, in ascending order.
+    pub parts: Vec<Range<u32>>,
+    /// If they behave alike: the mean share of the time in which one of them does something else than the mean.
+    pub differ: Option<f64>,
+}
+
+impl From<Range<u32>> for Row {
+    fn from(range: Range<u32>) -> Self {
+        Self { parts: vec![range], differ: None }
+    }
+}
+
+impl From<Alike> for Row {
+    fn from(group: Alike) -> Self {
+        let mut parts: Vec<Range<u32>> = Vec::new();
+        for Location(number) in &group.locations {
+            match parts.last_mut() {
+                Some(last) if last.end == *number => last.end += 1,
+                _ => parts.push(*number..number + 1),
+            }
+        }
+        Self { parts, differ: (group.locations.len() > 1).then_some(group.differ) }
+    }
+}
+
+impl Row {
+    /// Returns the number of locations.
+    pub fn count(&self) -> u32 {
+        self.parts.iter().map(|it| it.end - it.start).sum()
+    }
+
+    fn contains(&self, location: Location) -> bool {
+        self.parts.iter().any(|it| it.contains(&location.0))
+    }
+}
+
+/// Returns rows for all locations of a run: one for each, or one for each group that behaves alike in `span` if there are more than
+/// [`MOST_ROWS`], or bands of equal size if all of these behave alike.
+///
+/// # Errors
+/// If the index cannot be read.
+pub fn rows(index: &Index, span: Span) -> Result<Vec<Row>> {
     let all = index.locations();
-    let size = all.div_ceil(MOST_ROWS).next_multiple_of(index.group_size());
-    let size = if all <= MOST_ROWS { 1 } else { size };
-    (0..all).step_by(size.max(1) as usize).map(|it| it..(it + size).min(all)).collect()
+    if all <= MOST_ROWS {
+        return Ok((0..all).map(|it| (it..it + 1).into()).collect());
+    }
+    let groups = index.alike(span)?;
+    if groups.len() > 1 {
+        return Ok(groups.into_iter().map(Row::from).collect());
+    }
+    let size = all.div_ceil(MOST_ROWS).next_multiple_of(index.group_size()).max(1);
+    Ok((0..all).step_by(size as usize).map(|it| (it..(it + size).min(all)).into()).collect())
 }
 
 impl Scene {
@@ -74,7 +124,7 @@ impl Scene {
     /// If the index cannot be read.
     pub fn of(
         index: &Index,
-        rows: Vec<Range<u32>>,
+        rows: Vec<Row>,
         span: Span,
         columns: usize,
         finding: Option<(CallPath, Wait)>,
@@ -83,7 +133,7 @@ impl Scene {
         let mut tile = Tile { rows: rows.len(), columns, shares: Vec::new() };
         let mut waits = Vec::new();
         // All events of a long run in one row take too long to look at, and bins are sharp enough there.
-        let locations: u64 = rows.iter().map(|it| u64::from(it.end - it.start)).sum();
+        let locations: u64 = rows.iter().map(|it| u64::from(it.count())).sum();
         let bins = u128::from(index.span().length()) * columns as u128;
         let is_coarse = locations > 4096 && bins < u128::from(span.length()) * MOST_BINS as u128;
         let sharpness = if is_coarse { Sharpness::Coarse } else { Sharpness::Exact };
@@ -93,10 +143,12 @@ impl Scene {
             })
         };
         for row in &rows {
-            let range = Location(row.start)..Location(row.end);
-            let band = row.end - row.start;
-            tile.shares.extend(index.tile(range.clone(), band, span, columns, sharpness)?.shares);
-            waits.extend(index.worst_waits(range, span, most_waits, &wanted)?);
+            let parts = row.parts.iter().map(|it| Location(it.start)..Location(it.end));
+            let parts: Vec<_> = parts.collect();
+            tile.shares.extend(index.joined_row(&parts, span, columns, sharpness)?);
+            for part in parts {
+                waits.extend(index.worst_waits(part, span, most_waits, &wanted)?);
+            }
         }
         waits.sort_by_key(|(location, it)| {
             (std::cmp::Reverse(it.span.length()), it.span.from, *location)
@@ -122,7 +174,7 @@ impl Scene {
 
     /// Returns the row that shows a location.
     fn row(&self, location: Location) -> Option<usize> {
-        self.rows.iter().position(|it| it.contains(&location.0))
+        self.rows.iter().position(|it| it.contains(location))
     }
 
     /// Returns the times of the ruler: multiples of 1, 2 or 5 times a power of 10, at most `most`.
@@ -143,12 +195,14 @@ impl Scene {
 }
 
 /// Returns the name of a row.
-fn label(row: &Range<u32>, names: &dyn Names) -> String {
-    let first = names.location(Location(row.start));
-    match row.end - row.start {
+fn label(row: &Row, names: &dyn Names) -> String {
+    let start = row.parts.first().map_or(0, |it| it.start);
+    let end = row.parts.last().map_or(0, |it| it.end);
+    let first = names.location(Location(start));
+    match row.count() {
         1 => first,
-        _ => {
-            let last = names.location(Location(row.end.saturating_sub(1)));
+        count => {
+            let last = names.location(Location(end.saturating_sub(1)));
             // A common beginning of both names is written once.
             let common: usize = first
                 .char_indices()
@@ -156,7 +210,8 @@ fn label(row: &Range<u32>, names: &dyn Names) -> String {
                 .take_while(|((_, a), b)| a == b && !a.is_ascii_digit())
                 .map(|((_, a), _)| a.len_utf8())
                 .sum();
-            format!("{first}–{}", last.get(common..).unwrap_or(&last))
+            let whole = format!("{first}–{}", last.get(common..).unwrap_or(&last));
+            if count == end - start { whole } else { format!("{count} of {whole}") }
         }
     }
 }

@@ -32,4 +32,10 @@ impl Span {
         let part = u128::from(self.length()) * column as u128 / columns.max(1) as u128;
         Time(self.from.0 + part as u64)
     }
+
+    /// Returns the column that a time is in, or the one before where times are rounded. Times before the span are in its first column.
+    pub(crate) fn column_of(self, time: Time, columns: usize) -> usize {
+        let after = u128::from(time.0.saturating_sub(self.from.0));
+        (after * columns as u128 / u128::from(self.length().max(1))) as usize
+    }
 }

@@ -20,6 +20,9 @@ const MOST_SLICES: usize = 3000;
 /// Greatest number of steps of the critical path in an answer.
 const MOST_STEPS: usize = 4000;
 
+/// Number of columns in which the critical path is a density where it has more steps.
+const DENSE_COLUMNS: usize = 512;
+
 /// Greatest number of slices in which some calls are told from others.
 const MOST_TOLD_APART: u64 = 10_000_000;
 
@@ -97,9 +100,14 @@ impl View<'_> {
         let first = steps.partition_point(|it| it.span.to <= span.from);
         let end = steps.partition_point(|it| it.span.from < span.to);
         let steps = steps.get(first..end).unwrap_or_default();
-        let mut list = TimelineCritical { omitted: 0, ..TimelineCritical::default() };
+        let mut list = TimelineCritical::default();
         if steps.len() > MOST_STEPS {
-            list.omitted = steps.len() as u32;
+            (list.omitted, list.columns) = (steps.len() as u32, DENSE_COLUMNS as u32);
+            for (column, location, share) in dwell_timeline::dense(steps, span, DENSE_COLUMNS) {
+                list.dense_column.push(column as u32);
+                list.dense_location.push(location.0);
+                list.dense_share.push(share);
+            }
             return Ok(list);
         }
         for step in steps {

@@ -1,11 +1,15 @@
 //! The questions that the page asks about a timeline, for exported files, which have the answers.
 
-use dwell_model::waits::Wait;
-use dwell_timeline::{CallPath, Time};
+use std::collections::BTreeSet;
 
-use super::PAGE_ROWS;
+use dwell_model::waits::Wait;
+use dwell_timeline::{CallPath, Index, Time};
+
+use super::about::started;
 use super::making::state;
+use super::{PAGE_ROWS, View};
 use crate::progress::State;
+use crate::question::Parameters;
 use crate::run::Run;
 
 /// Number of instances whose timelines an exported file has.
@@ -24,12 +28,15 @@ pub(crate) fn questions(run: &Run, instances: bool) -> Vec<(&'static str, String
     let State::Ready(index) = state(run) else { return list };
     let locations = index.locations();
     let (begin, length) = (index.span().from.0, index.span().length());
-    let mut band = 1;
-    while locations.div_ceil(band) > PAGE_ROWS {
-        band *= 2;
-    }
-    let rows = format!("band={band}&end={locations}&first=0");
-    list.push(("timeline/rows", rows.clone()));
+    let opens = index.opened(started(run, &index)).from.0.saturating_sub(begin);
+    // Many locations are in groups that behave alike.
+    let groups = if locations > PAGE_ROWS { alike_keys(run, &index) } else { None };
+    let rows = match &groups {
+        Some(keys) => format!("rows={}", keys.join(".")),
+        None => format!("band=1&end={locations}&first=0"),
+    };
+    let asked = if groups.is_some() { "sort=alike" } else { rows.as_str() };
+    list.push(("timeline/rows", asked.to_owned()));
     let tile = |rows: &str, from: u64, to: u64| {
         let columns = EXPORTED_COLUMNS;
         sorted(&format!("{rows}&columns={columns}&from={from}&sharp=1&to={to}"))
@@ -43,7 +50,10 @@ pub(crate) fn questions(run: &Run, instances: bool) -> Vec<(&'static str, String
         list.push(("timeline/waits", sorted(&format!("{rows}&{span}&most={most}{finding}"))));
         list.push(("timeline/slices", sorted(&format!("{rows}&{span}"))));
     };
-    view(&rows, 0, length, "", PAGE_ARROWS.0);
+    view(&rows, opens, length, "", PAGE_ARROWS.0);
+    if opens > 0 {
+        view(&rows, 0, length, "", PAGE_ARROWS.0);
+    }
     let findings = run.findings.iter().flat_map(|it| &it.findings);
     let known = findings.filter_map(|it| {
         let what = *Wait::ALL.iter().find(|wait| wait.about().id == it.pattern)?;
@@ -62,14 +72,15 @@ pub(crate) fn questions(run: &Run, instances: bool) -> Vec<(&'static str, String
             let by = to.saturating_sub(from) / 2 + 1;
             let (from, to) = (from.saturating_sub(by), (to + by).min(length));
             let mut rows = rows.clone();
-            if locations > PAGE_ROWS {
+            if let Some(keys) = &groups {
                 let (own, other) = (it.location.0, it.culprit.0);
                 more.push(("timeline/rows", format!("rows={own}.{other}")));
-                let bands = (0..locations).step_by(band as usize);
-                let bands = bands.map(|it| format!("{it}-{}", (it + band).min(locations)));
-                let bands: Vec<String> = bands.collect();
-                let top = if own == other { own.to_string() } else { format!("{own}.{other}") };
-                rows = format!("rows={top}.{}", bands.join("."));
+                // Each row once: either of the two may be a group of its own.
+                let mut all = vec![own.to_string(), other.to_string()];
+                all.extend(keys.iter().cloned());
+                let mut seen = BTreeSet::new();
+                all.retain(|it| seen.insert(it.clone()));
+                rows = format!("rows={}", all.join("."));
             }
             view(&rows, from, to, &finding, PAGE_ARROWS.1);
             let middle = after(it.span.from).midpoint(after(it.span.to));
@@ -78,6 +89,13 @@ pub(crate) fn questions(run: &Run, instances: bool) -> Vec<(&'static str, String
     }
     list.extend(more);
     list
+}
+
+/// Returns the keys of the rows of groups that behave alike, as the page has them.
+fn alike_keys(run: &Run, index: &Index) -> Option<Vec<String>> {
+    let parameters = Parameters::parse("sort=alike");
+    let view = View { run, index, parameters: &parameters };
+    view.rows().ok().map(|it| it.rows.into_iter().map(|it| it.key).collect())
 }
 
 /// Returns parameters in the order in which the page writes them: by name.

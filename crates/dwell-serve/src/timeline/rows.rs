@@ -1,19 +1,21 @@
 //! Rows of the timeline: single locations, bands of them, and nodes.
 //!
 //! A row has a key, by which the page asks for it: numbers of locations, and ranges of them without their end, joined by `+`, such as
-//! `7`, `0-64` or `0+2+4-6`; or `n` with the numbers of nodes, such as `n3` or `n0-8`.
+//! `7`, `0-64` or `0+2+4-6`; or `n` with the numbers of nodes, such as `n3` or `n0-8`; or `g` with the number of a group of locations that
+//! behave alike, whose members are too many for an address.
 
 use std::iter;
 use std::ops::Range;
 
 use dwell_report::{Class, CnodeId};
-use dwell_timeline::Location;
+use dwell_timeline::{Alike, Location};
 
 use crate::node::Node;
 use crate::question::Fault;
 use crate::run::Selection;
 use crate::types::{TimelineRow, TimelineRows};
 
+use super::about::started;
 use super::nodes::nodes;
 use super::{PAGE_ROWS, Result, View};
 
@@ -23,6 +25,9 @@ const MOST_ROWS: u32 = 128;
 /// Greatest number of ranges in the keys of all rows, which become part of an address.
 const MOST_PARTS: usize = 2000;
 
+/// Greatest number of ranges in the keys of the locations of open groups, which have to fit into an address.
+const MOST_OPEN_PARTS: usize = 200;
+
 /// A row of the timeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
@@ -30,7 +35,9 @@ pub(super) struct Row {
     pub(super) parts: Vec<Range<u32>>,
     /// Nodes that the row stands for.
     nodes: Option<Range<u32>>,
-    /// True if rows of the locations of the node follow. `None` for rows of no node, and of several.
+    /// Group of locations that behave alike that the row stands for.
+    group: Option<u32>,
+    /// True if rows of the locations of the node or group follow. `None` for rows of neither, and of several nodes.
     is_open: Option<bool>,
 }
 
@@ -48,7 +55,7 @@ pub(super) fn single_locations(rows: &[Row]) -> Vec<(u32, Location)> {
 
 impl Row {
     fn of(parts: Vec<Range<u32>>) -> Self {
-        Self { parts, nodes: None, is_open: None }
+        Self { parts, ..Self::default() }
     }
 
     /// Returns the row of these locations, which are in ascending order.
@@ -71,7 +78,8 @@ impl Row {
     /// Returns the location of a row that has only one and does not stand for a node.
     pub(super) fn single(&self) -> Option<Location> {
         let first = self.parts.first()?.start;
-        (self.count() == 1 && self.nodes.is_none()).then_some(Location(first))
+        (self.count() == 1 && self.nodes.is_none() && self.group.is_none())
+            .then_some(Location(first))
     }
 
     /// Returns all locations of the row as ranges.
@@ -84,14 +92,15 @@ impl Row {
             1 => it.start.to_string(),
             _ => format!("{}-{}", it.start, it.end),
         };
-        match &self.nodes {
-            Some(nodes) => format!("n{}", range(nodes)),
-            None => self.parts.iter().map(range).collect::<Vec<_>>().join("+"),
+        match (&self.nodes, self.group) {
+            (Some(nodes), _) => format!("n{}", range(nodes)),
+            (None, Some(group)) => format!("g{group}"),
+            (None, None) => self.parts.iter().map(range).collect::<Vec<_>>().join("+"),
         }
     }
 
     /// Reads a key.
-    fn parse(text: &str, all: u32, nodes: &[Node]) -> Option<Self> {
+    fn parse(text: &str, all: u32, nodes: &[Node], groups: &[Alike]) -> Option<Self> {
         let range = |text: &str| {
             let (first, end) = match text.split_once('-') {
                 Some((first, end)) => (first.parse().ok()?, end.parse().ok()?),
@@ -106,12 +115,23 @@ impl Row {
             let wanted = range(text)?;
             return Self::of_nodes(wanted.clone(), nodes.get(as_places(&wanted))?);
         }
+        if let Some(number) = text.strip_prefix('g') {
+            let number = number.parse().ok()?;
+            return groups.get(number as usize).map(|it| Self::of_group(number, it));
+        }
         let parts = text.split('+').map(range).collect::<Option<Vec<_>>>()?;
         let is_rising = parts.windows(2).all(|it| match it {
             [before, next] => before.end <= next.start,
             _ => true,
         });
         (is_rising && parts.last().is_some_and(|it| it.end <= all)).then_some(Self::of(parts))
+    }
+
+    /// Returns the row of a group. A location that is unlike all others is a row like any other.
+    fn of_group(number: u32, group: &Alike) -> Self {
+        let locations: Vec<u32> = group.locations.iter().map(|it| it.0).collect();
+        let group = (locations.len() > 1).then_some(number);
+        Self { group, is_open: group.map(|_| false), ..Self::of_numbers(&locations) }
     }
 
     /// Returns the row of consecutive nodes.
@@ -143,8 +163,9 @@ impl View<'_> {
         if let Some(list) = self.parameters.get("rows") {
             let keys = list.split('.').take(MOST_ROWS as usize);
             let nodes = if list.contains('n') { nodes(self.run) } else { &[] };
-            let rows = keys.map(|it| Row::parse(it, all, nodes));
-            let wrong = Fault::Bad("`rows` must be numbers of locations or nodes".into());
+            let groups = if list.contains('g') { self.alike()? } else { &[] };
+            let rows = keys.map(|it| Row::parse(it, all, nodes, groups));
+            let wrong = Fault::Bad("`rows` must be numbers of locations, nodes or groups".into());
             return rows.collect::<Option<Vec<_>>>().ok_or(wrong);
         }
         let first = self.parameters.number("first")?.unwrap_or(0).min(all);
@@ -228,6 +249,7 @@ impl View<'_> {
         let count = numbers.len();
         match sort {
             "node" => return Ok((self.grouped(&|it| time(it) > 0.0)?, count)),
+            "alike" => return Ok((self.groups()?, self.index.locations() as usize)),
             "number" => {
                 let rows = bands(&numbers, PAGE_ROWS as usize);
                 if rows.iter().map(|it| it.parts.len()).sum::<usize>() <= MOST_PARTS {
@@ -303,6 +325,42 @@ impl View<'_> {
         Ok(rows)
     }
 
+    /// Returns the groups of locations that behave alike after the start-up, which are found once.
+    fn alike(&self) -> Result<&[Alike]> {
+        if let Some(groups) = self.run.alike.get() {
+            return Ok(groups);
+        }
+        let span = self.index.opened(started(self.run, self.index));
+        let groups = self.index.alike(span)?;
+        Ok(self.run.alike.get_or_init(|| groups))
+    }
+
+    /// Returns a row for each group of locations that behave alike, and behind it those of its locations if `open` lists it. Without
+    /// `open` the only group is open.
+    fn groups(&self) -> Result<Vec<Row>> {
+        let groups = self.alike()?;
+        let open = self.parameters.get("open").unwrap_or(if groups.len() == 1 { "0" } else { "" });
+        let open: Vec<u32> = open.split('.').filter_map(|it| it.parse().ok()).collect();
+        let room = (PAGE_ROWS as usize).saturating_sub(groups.len()) / open.len().max(1);
+        let mut rows = Vec::new();
+        for (number, group) in (0..).zip(groups) {
+            let row = Row::of_group(number, group);
+            let is_open = row.group.is_some() && open.contains(&number);
+            let locations: Vec<u32> = row.parts.iter().cloned().flatten().collect();
+            rows.push(Row { is_open: row.is_open.map(|_| is_open), ..row });
+            if is_open {
+                rows.extend(bands(&locations, room));
+            }
+        }
+        // Members of a group that are nowhere consecutive are many stretches, and an address names the first of them only.
+        let mut parts = 0;
+        rows.retain(|row| {
+            parts += if row.group.is_some() { 0 } else { row.parts.len() };
+            parts <= MOST_OPEN_PARTS
+        });
+        Ok(rows)
+    }
+
     pub(super) fn rows(&self) -> Result<TimelineRows> {
         let (rows, of) = match self.parameters.get("rows") {
             Some(_) => (self.asked()?, 0),
@@ -321,16 +379,22 @@ impl View<'_> {
             }
             let first = row.parts.first().map_or(0, |it| it.start);
             let end = row.parts.last().map_or(0, |it| it.end);
-            let names = match row.nodes.as_ref().and_then(|it| nodes.get(as_places(it))) {
-                Some(nodes) => {
-                    let name = |it: Option<&Node>| it.map_or(String::new(), |it| it.name.clone());
-                    (name(nodes.first()), name(nodes.last()))
-                }
-                None => {
-                    let last = Location(end.saturating_sub(1));
-                    (self.name(Location(first)), self.name(last))
-                }
-            };
+            // A group that is a node has its name.
+            let of_group =
+                row.group.and_then(|_| nodes.iter().position(|it| it.parts == row.parts));
+            let of_group = of_group.map(|it| it as u32..it as u32 + 1);
+            let names =
+                match row.nodes.clone().or(of_group).and_then(|it| nodes.get(as_places(&it))) {
+                    Some(nodes) => {
+                        let name =
+                            |it: Option<&Node>| it.map_or(String::new(), |it| it.name.clone());
+                        (name(nodes.first()), name(nodes.last()))
+                    }
+                    None => {
+                        let last = Location(end.saturating_sub(1));
+                        (self.name(Location(first)), self.name(last))
+                    }
+                };
             let is_whole = row.parts.len() < 2;
             TimelineRow {
                 key: row.key(),
@@ -341,10 +405,20 @@ impl View<'_> {
                     true => Vec::new(),
                     false => row.parts.iter().flat_map(|it| [it.start, it.end]).collect(),
                 },
-                node: row.nodes.as_ref().map(|it| it.start),
+                node: row.nodes.as_ref().map(|it| it.start).or(row.group),
                 nodes: row.nodes.as_ref().map_or(0, |it| it.end - it.start),
+                differ: row
+                    .group
+                    .and_then(|it| self.run.alike.get()?.get(it as usize))
+                    .map(|it| it.differ),
                 open: row.is_open,
-                name: if names.0 == names.1 { names.0 } else { between(&names.0, &names.1) },
+                name: match (names.0 == names.1, is_whole) {
+                    (true, _) => names.0,
+                    (false, false) if row.nodes.is_none() && row.group.is_none() => {
+                        format!("{} of {}", row.count(), between(&names.0, &names.1))
+                    }
+                    _ => between(&names.0, &names.1),
+                },
                 seconds: time as f64 / 1e9,
                 wait: wait as f64 / 1e9,
                 blame: blame as f64 / 1e9,
@@ -374,12 +448,12 @@ mod tests {
     #[test]
     fn keys_are_read_as_they_are_written() {
         for key in ["7", "0-64", "0+2+4-6", "n1", "n0-2"] {
-            let row = Row::parse(key, 64, &two_nodes()).unwrap();
+            let row = Row::parse(key, 64, &two_nodes(), &[]).unwrap();
             assert_eq!(row.key(), key);
         }
-        let row = Row::parse("n0", 64, &two_nodes()).unwrap();
+        let row = Row::parse("n0", 64, &two_nodes(), &[]).unwrap();
         assert_eq!((row.parts, row.nodes), (vec![0..1, 2..3, 4..5], Some(0..1)));
-        let both = Row::parse("n0-2", 64, &two_nodes()).unwrap();
+        let both = Row::parse("n0-2", 64, &two_nodes(), &[]).unwrap();
         assert_eq!(Row::of(both.parts.clone()).key(), "0-5");
         assert_eq!(both.single(), None);
     }
@@ -388,7 +462,7 @@ mod tests {
     fn keys_that_are_none_are_refused() {
         for key in ["", "-", "5-5", "6-5", "64", "0-65", "4+2", "0-3+2", "n", "n2", "n0-3", "n1-1"]
         {
-            assert_eq!(Row::parse(key, 64, &two_nodes()), None, "{key}");
+            assert_eq!(Row::parse(key, 64, &two_nodes(), &[]), None, "{key}");
         }
     }
 

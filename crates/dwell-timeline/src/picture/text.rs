@@ -1,11 +1,10 @@
 //! A picture of characters, for terminals without a browser.
 
 use std::fmt::Write as _;
-use std::ops::Range;
 
 use dwell_report::Class;
 
-use super::{Names, Scene, label, largest};
+use super::{Names, Row, Scene, label, largest};
 use crate::classes::CLASSES;
 
 /// Characters of the classes, in their order. Waits have `#`.
@@ -42,7 +41,7 @@ fn label_width(labels: &[String]) -> usize {
 }
 
 /// Returns the number of columns of time that fit into lines of `width` characters, next to the names of rows.
-pub fn columns(width: usize, rows: &[Range<u32>], names: &dyn Names) -> usize {
+pub fn columns(width: usize, rows: &[Row], names: &dyn Names) -> usize {
     let labels: Vec<String> = rows.iter().map(|row| label(row, names)).collect();
     width.saturating_sub(label_width(&labels) + 1).max(10)
 }

@@ -11,8 +11,8 @@ use dwell_model::units::parse_duration;
 use dwell_model::waits::Wait;
 use dwell_report::findings::Findings;
 use dwell_report::{CnodeId, LocationId, Query};
-use dwell_timeline::picture::{self, Names, Scene};
-use dwell_timeline::{CallPath, DIRECTORY, Index, Instance, Location, Span, Time, Trace};
+use dwell_timeline::picture::{self, Names, Row, Scene};
+use dwell_timeline::{CallPath, DIRECTORY, Index, Instance, Location, Span, Time, Trace, is_start};
 use otf2::Archive;
 
 use crate::damage;
@@ -28,7 +28,7 @@ use crate::terminal::{line, visible};
 /// Arguments of `dwell timeline`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each character stands for a span of time of a process, or of several processes if there are more than 64: \
+Each character stands for a span of time of a process, or of several that behave alike if there are more than 64: \
 # waits, . computes, letters are calls. Below the picture are the longest waits that it shows, and what the \
 process that was waited for did meanwhile.
 
@@ -36,7 +36,7 @@ The first call analyses the run if that was not done yet, and makes an index in 
 deleted. The picture is as wide as the terminal, or as COLUMNS says. Times count from the first event: 1.5, 1.5s, 1500ms, 20us.
 
 Examples:
-  dwell timeline run                     the whole run
+  dwell timeline run                     the run after its start-up; --from 0 shows all
   dwell timeline run --finding 1         the worst instance of the first finding of `dwell analyze`
   dwell timeline run --from 1.2 --to 1.3 a tenth of a second
   dwell timeline run -o run.svg          a picture for a paper; run.png for slides")]
@@ -96,7 +96,7 @@ pub(crate) fn numbers(text: &str) -> Result<Range<u32>, String> {
 }
 
 /// Number of columns of an SVG picture.
-const SVG_COLUMNS: usize = 1100;
+const SVG_COLUMNS: usize = 960;
 
 /// Greatest number of waits that a picture of characters looks for.
 const TEXT_WAITS: usize = 200;
@@ -112,7 +112,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let found =
         args.finding.as_ref().map(|(id, number)| find(&path, &index, id, *number)).transpose()?;
     let near = found.as_ref().map(|it| around(&index, it.instance.call));
-    let span = near.unwrap_or(index.span());
+    let starts = |it: CallPath| is_start(&query.call_name(CnodeId(it.0)));
+    let opened = index.opened(index.started(&starts));
+    let whole = if args.to.is_some() { index.span() } else { opened };
+    let span = near.unwrap_or(whole);
     let from = args.from.map_or(span.from, |it| Time(begin.saturating_add(it)));
     let to = args.to.map_or(span.to, |it| Time(begin.saturating_add(it)));
     let span = Span { from, to: to.min(index.span().to) };
@@ -120,7 +123,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let end = seconds(index.span().length() as f64 / 1e9);
         bail!("the span is empty; the run ends at {end}");
     }
-    let rows = chosen_rows(args, &index, found.as_ref());
+    let rows = chosen_rows(args, &index, opened, found.as_ref())?;
     let width = listing::terminal_width().unwrap_or(80).clamp(60, 200);
     let (columns, waits) = match args.output {
         Some(_) => (SVG_COLUMNS, SVG_WAITS),
@@ -158,17 +161,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Greatest numbers of arrows of operations, of locations whose operations are shown, and of events that are read for them.
+/// Greatest numbers of arrows of operations, and of events that are read for them.
 const ARROWS: usize = 400;
-const READERS: usize = 1024;
 const READ: u64 = 5_000_000;
 
-/// Adds the operations of a scene, if the trace is there and has not too many of them.
+/// Adds the operations of a scene, if the trace is there and has not too many of them, and rows are single locations: arrows between many
+/// hide what these do.
 fn with_operations(scene: Scene, path: &Path, index: &Index) -> Scene {
-    let rows: Vec<_> = scene.rows.iter().map(|it| Location(it.start)..Location(it.end)).collect();
+    if scene.rows.iter().any(|it| it.count() > 1) {
+        return scene;
+    }
+    let parts = scene.rows.iter().flat_map(|it| &it.parts);
+    let rows: Vec<_> = parts.map(|it| Location(it.start)..Location(it.end)).collect();
     let Ok(trace) = Trace::open(directory(path), 64) else { return scene };
-    let is_known = trace.locations() == index.locations();
-    if !is_known || scene.rows.iter().map(ExactSizeIterator::len).sum::<usize>() > READERS {
+    if trace.locations() != index.locations() {
         return scene;
     }
     let begin = |it: Location| index.since(it, scene.span.from).unwrap_or(scene.span.from);
@@ -184,25 +190,32 @@ fn with_operations(scene: Scene, path: &Path, index: &Index) -> Scene {
 
 /// Returns the rows to show: those that were asked for, or all. If there are more processes than rows, the two of a
 /// finding come first, each by itself.
-fn chosen_rows(args: &Args, index: &Index, found: Option<&Found>) -> Vec<Range<u32>> {
+fn chosen_rows(
+    args: &Args,
+    index: &Index,
+    opened: Span,
+    found: Option<&Found>,
+) -> anyhow::Result<Vec<Row>> {
     if !args.locations.is_empty() {
         let known = |it: &Range<u32>| it.start..it.end.min(index.locations());
         let count: u32 = args.locations.iter().map(|it| known(it).len() as u32).sum();
         let size = count.div_ceil(picture::MOST_ROWS).max(1);
         let parts = args.locations.iter().map(known).flat_map(|range| {
             let from = range.clone().step_by(size as usize);
-            from.map(move |it| it..(it + size).min(range.end))
+            from.map(move |it| (it..(it + size).min(range.end)).into())
         });
-        return parts.collect();
+        return Ok(parts.collect());
     }
-    let mut rows = picture::rows(index);
+    let mut rows = picture::rows(index, opened)?;
     if let Some(Found { instance, .. }) = found
         && index.locations() > picture::MOST_ROWS
     {
-        let one = |it: Location| it.0..it.0 + 1;
-        rows.splice(0..0, [one(instance.location), one(instance.culprit)]);
+        let one = |it: Location| Row::from(it.0..it.0 + 1);
+        let partners = [one(instance.location), one(instance.culprit)];
+        rows.retain(|row| !partners.contains(row));
+        rows.splice(0..0, partners);
     }
-    rows
+    Ok(rows)
 }
 
 /// Returns a span around a call, half as long again on each side.

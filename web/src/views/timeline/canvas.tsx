@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isFile, useAnswer } from "../../data";
 import { CLASS_NAMES } from "../../colours";
-import { percent } from "../../format";
+import { grouped, percent } from "../../format";
 import { colour, findable, type Hit } from "../../canvas";
 import { isForControl } from "../../keys";
 import { type Models, of } from "../../runs";
@@ -15,14 +15,17 @@ import type {
   Finding, TimelineAbout, TimelineAt, TimelineCritical, TimelineOperations, TimelinePhases, TimelineRow, TimelineSlices, TimelineWait,
 } from "../../types";
 import {
-  callName, clamped, type Drawn, FILE_COLUMNS, isSingle, LABELS, nameOf, rowParameters, rowsOfLocations, type Span, STRIP, time, TOP, useTile,
+  callName, clamped, type Drawn, FILE_COLUMNS, isHeat, isSingle, LABELS, LOW, nameOf, rowParameters, rowsOfLocations, type Span, STRIP, time, TOP, useTile,
 } from "./common";
 import { type ChosenCalls, pinned, toggle } from "./controls";
-import { drawArrows, drawCritical, drawNodes, drawSlices, drawStrip, drawWaits, fitting, image, ticks } from "./draw";
+import { drawArrows, drawCritical, drawNodes, drawSlices, drawStrip, drawWaits, fitting, image, marked, ticks } from "./draw";
 import { drawOperations, operationAt, type Places } from "./operations";
 import {
   COUNTER, counterAt, drawCounter, drawPhases, drawStripes, phaseAt, PHASES, type ShownCounter, shownRow,
 } from "./strips";
+
+/** Arrows between low rows, where more would hide the rows. */
+const FEW_IN_LOW = 12;
 
 interface CanvasProps {
   run: string;
@@ -41,6 +44,10 @@ interface CanvasProps {
   only: ChosenCalls | undefined;
   phases: TimelinePhases | undefined;
   counter: ShownCounter | undefined;
+  /** Whether rows of any height show the share of waiting. */
+  heat?: boolean;
+  /** The process of the selected wait, and the one that ended it. All others fade. */
+  partners?: [number, number] | undefined;
   /** Keys of the rows that are pinned to the top. */
   pins: string[];
   detail: TimelineAt | undefined;
@@ -80,7 +87,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
   const isSharp = (isExact && (!props.only || ofCalls.isSharp)) || !asked;
   const isMain = props.goInstance !== undefined;
   const whole: TimelineRow[] = [{
-    key: "", first: 0, end: about.locations, count: about.locations, parts: [], node: null, nodes: 0, open: null, name: "", seconds: 0, wait: 0, blame: 0,
+    key: "", first: 0, end: about.locations, count: about.locations, parts: [], node: null, nodes: 0, differ: null, open: null, name: "", seconds: 0, wait: 0, blame: 0,
   }];
   // Bins of the pyramid are narrower than the pixels of the strip. Exact sums of the whole run would read all of the index for it.
   const strip = useTile(run, size.width > 0 ? whole : undefined, all, isFile() ? FILE_COLUMNS : 512, { isCoarse: !isFile() }).tile;
@@ -133,6 +140,12 @@ export function Canvas(props: CanvasProps): JSX.Element {
     const at = Math.floor(timeAt(px));
     const y = TOP + row * height + height / 2;
     const common = { x: px, y, row, location: about_row.first, time: at, sharp: isSharp };
+    const isMark = py < TOP + row * height + 7;
+    const mark = isMark && !isSingle(about_row) && marked(waits, rowOf, rows, x).find((it) => rowOf.get(it.location) === row && x(it.from) - 4 <= px && px <= x(it.to) + 4);
+    if (mark) {
+      const [from, to] = [mark.from, mark.to];
+      return { ...common, location: mark.location, time: Math.floor((from + to) / 2), text: `a long wait, ${time(to - from)} in ${callName(models, mark.call)}\nclick for who waits for whom`, from, to, class: "wait", wait: true };
+    }
     const n = sliceAt(row, at);
     if (n !== undefined && listed) {
       const name = about.classes[listed.class[n] as number] ?? "";
@@ -151,14 +164,19 @@ export function Canvas(props: CanvasProps): JSX.Element {
       if (part > 0) parts[name] = part / 255;
     });
     const text = Object.entries(parts).sort((a, b) => b[1] - a[1]).slice(0, 4).map(([name, part]) => `${CLASS_NAMES[name]} ${percent(part)}`).join(", ");
-    return { ...common, text: `${about_row.name} at ${time(at)}\n${text || "nothing recorded"}`, parts };
+    const alike = about_row.differ === null ? "" : `${grouped(about_row.count)} alike, each differs from their mean for ${percent(about_row.differ)} of the time\n`;
+    return { ...common, text: `${about_row.name} at ${time(at)}\n${alike}${text || "nothing recorded"}`, parts };
   };
   useEffect(() => (canvas.current ? findable(canvas.current, find) : undefined));
 
   // Pictures of shares are made once, although whatever arrives afterwards is drawn over them.
   const heights = rows.map(() => Math.round(height * ratio));
+  const heat = height < LOW || props.heat === true;
+  useLayoutEffect(() => {
+    if (isMain) isHeat.value = heat;
+  }, [heat]);
   const pictureOf = (of: Drawn | undefined) =>
-    useMemo(() => (of && of.rows === rows ? image(of, about.classes, heights, heights.reduce((sum, it) => sum + it, 0)) : undefined), [of, rows, heights[0], painted.value]);
+    useMemo(() => (of && of.rows === rows ? image(of, about.classes, heights, heights.reduce((sum, it) => sum + it, 0), heat) : undefined), [of, rows, heights[0], heat, painted.value]);
   const picture = pictureOf(tile);
   const pictureOfCalls = pictureOf(ofCalls.isFailed || !props.only ? undefined : ofCalls.tile);
 
@@ -195,7 +213,13 @@ export function Canvas(props: CanvasProps): JSX.Element {
         context.fillStyle = text;
         const mark = row.node === null ? "" : row.open === true ? "\u25be " : "\u25b8 ";
         context.font = `${mark ? "bold " : ""}12px ${family}`;
-        context.fillText(mark + fitting(context, row.name, LABELS - (mark ? 28 : 12)), LABELS - 8, TOP + at * height + height / 2);
+        const isTwo = row.differ !== null && height >= 32;
+        context.fillText(mark + fitting(context, row.name, LABELS - (mark ? 28 : 12)), LABELS - 8, TOP + at * height + height / 2 - (isTwo ? 8 : 0));
+        if (isTwo) {
+          context.font = `11px ${family}`;
+          context.fillStyle = dim;
+          context.fillText(`${grouped(row.count)} alike, ± ${percent(row.differ ?? 0)}`, LABELS - 8, TOP + at * height + height / 2 + 8);
+        }
       }
     });
     context.font = `12px ${family}`;
@@ -214,12 +238,22 @@ export function Canvas(props: CanvasProps): JSX.Element {
       context.globalAlpha = finding ? 0.32 : 1;
       if (ofCalls.tile) put(pictureOfCalls, ofCalls.tile.span);
       context.globalAlpha = 1;
-      drawSlices(context, listed, rows.length, { x, height, models, about, dimmed: finding !== undefined, only: props.only?.all });
+      if (!heat) drawSlices(context, listed, rows.length, { x, height, models, about, dimmed: finding !== undefined, only: props.only?.all });
       if (props.phases) drawStripes(context, props.phases, rows, { x, height, isDark: isDark() });
-      drawWaits(context, waits, rowOf, { x, height, bright: finding !== undefined, rows });
+      drawWaits(context, waits, rowOf, { x, height, bright: finding !== undefined, rows, edge: places.edge });
       if (props.operations) drawOperations(context, props.operations, places);
-      if (props.critical) drawCritical(context, props.critical, rowOf, x, height, text);
-      drawArrows(context, waits, rowOf, { x, height, colour: text, span, least: finding ? 2 : 8 });
+      if (props.critical) drawCritical(context, props.critical, rowOf, { x, height, span, room, colour: text });
+      const chosenWait = props.partners && props.detail?.wait;
+      if (props.partners && chosenWait) {
+        const kept = new Set(props.partners.map((it) => rowOf.get(it)));
+        context.fillStyle = places.edge;
+        context.globalAlpha = 0.66;
+        rows.forEach((_, at) => !kept.has(at) && context.fillRect(LABELS, TOP + at * height, room, height));
+        context.globalAlpha = 1;
+        drawArrows(context, [chosenWait], rowOf, { x, height, colour: text, span, least: 0, width: 2 });
+      } else {
+        drawArrows(context, height < LOW ? waits.slice(0, FEW_IN_LOW) : waits, rowOf, { x, height, colour: text, span, least: finding ? 2 : 8 });
+      }
       const chosen = props.detail;
       const row = chosen && rowOf.get(chosen.location);
       if (chosen && row !== undefined) {
@@ -246,7 +280,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
       planned.current = undefined;
       draw.current();
     });
-  }, [props.phases, props.counter, props.pins.join("."), ofCalls.tile, ofCalls.isFailed, size, paint, tile, strip, listed, waits, props.critical, props.operations, props.only, props.detail, rows, span.from, span.to, finding]);
+  }, [props.phases, props.counter, props.pins.join("."), ofCalls.tile, ofCalls.isFailed, size, paint, tile, strip, listed, waits, props.critical, props.operations, props.only, props.detail, props.partners?.join(), heat, rows, span.from, span.to, finding]);
 
   /** Zooms by a factor around a point, or around the middle. Steps that follow quickly are one of the history. */
   const zoom = (factor: number, around_: number | undefined) => {
@@ -271,7 +305,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
     }
     const row = rows[hit["row"] as number];
     if (!row) return;
-    if (!isSingle(row)) openRow(row);
+    if (!isSingle(row) && !hit["wait"]) openRow(row);
     else go({ sel: `${hit["location"] as number}@${hit["time"] as number}` });
   };
   /** Shows what is in a band: the processes of a node, or fewer of them in each row. */

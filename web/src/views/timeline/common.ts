@@ -1,5 +1,6 @@
 // What the parts of the timeline share: spans, rows, names, and shares of rows as they arrive.
 
+import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ask, hurry, isFile, question } from "../../data";
 import { seconds, site } from "../../format";
@@ -16,6 +17,12 @@ export const LABELS = 150;
 export const STRIP = 46;
 export const RULER = 24;
 export const TOP = STRIP + RULER;
+/** Rows lower than this have no room for classes on top of each other: their colour is the share of waiting. */
+export const LOW = 12;
+
+/** Whether the rows of the timeline are that low. */
+export const isHeat = signal(false);
+
 /** Columns in an exported file, which cannot know the window. */
 export const FILE_COLUMNS = 1024;
 

@@ -7,12 +7,14 @@ import { grouped, seconds, site } from "../../format";
 import { type Models, of } from "../../runs";
 import { go, said, state } from "../../state";
 import type { CallValues, TimelineAbout, TimelineRow, TimelineRows } from "../../types";
+import { MOST_ROWS } from "./common";
 
 /** Functions and call sites that can be chosen. */
 const MOST_CHOICES = 60;
 
 /** Orders of rows. */
 const SORTS: [string, string][] = [
+  ["alike", "that behave alike"],
   ["number", "by number"],
   ["wait", "that wait most"],
   ["blame", "that others wait for most"],
@@ -28,12 +30,12 @@ export interface Arrangement {
   nodes: string | undefined;
 }
 
-export function arrangementOf(): Arrangement {
-  const { rowsort, open, nodes } = state.value;
+export function arrangementOf(locations: number): Arrangement {
+  const { rowsort, open, nodes, rows, only } = state.value;
   // Links of earlier versions: all nodes are folded.
   if (rowsort === "nodes") return { sort: "node", open: open ?? "none", nodes };
-  const sort = rowsort ?? "number";
-  return sort === "node" ? { sort, open, nodes } : { sort, open: undefined, nodes: undefined };
+  const sort = rowsort ?? (locations > MOST_ROWS && rows === undefined && only === undefined ? "alike" : "number");
+  return sort === "node" ? { sort, open, nodes } : { sort, open: sort === "alike" ? open : undefined, nodes: undefined };
 }
 
 /** The parameters that ask for rows in an order. */
@@ -46,7 +48,7 @@ export function rowQuestion(
   return { sort: sort === "number" ? undefined : sort, only, open, nodes };
 }
 
-/** Folds the processes of a node into one band, or shows them. */
+/** Folds the processes of a node or group into one band, or shows them. */
 export function toggle(row: TimelineRow, rows: TimelineRow[]): void {
   if (row.node === null) return;
   if (row.nodes > 1) {
@@ -56,7 +58,7 @@ export function toggle(row: TimelineRow, rows: TimelineRow[]): void {
   const open = new Set(rows.filter((it) => it.open && it.node !== null).map((it) => it.node as number));
   if (row.open) open.delete(row.node);
   else open.add(row.node);
-  go({ rowsort: "node", open: [...open].sort((a, b) => a - b).join(".") || "none" });
+  go({ rowsort: row.differ === null ? "node" : "alike", open: [...open].sort((a, b) => a - b).join(".") || "none" });
   said.value = `${row.name} is ${row.open ? "folded" : "open"}`;
 }
 
@@ -75,7 +77,7 @@ export function RowControls({ about, rows, arrangement, hasCall }: {
   const list = rows?.rows ?? [];
   const shown = list.filter((it) => it.node === null || !it.open).reduce((sum, it) => sum + it.count, 0);
   const choose = (next: string) =>
-    go({ rowsort: next === "number" ? undefined : next, rows: undefined, open: undefined, nodes: undefined });
+    go({ rowsort: next === (about.locations > MOST_ROWS && !hasCall ? "alike" : "number") ? undefined : next, rows: undefined, open: undefined, nodes: undefined });
   const headers = list.filter((it) => it.open !== null);
   return (
     <>
@@ -87,6 +89,9 @@ export function RowControls({ about, rows, arrangement, hasCall }: {
         </select>
       </label>
       {rows && rows.of > shown && <span class="dim">{grouped(shown)} of {grouped(rows.of)}</span>}
+      {sort === "alike" && headers.some((it) => it.open) && (
+        <button type="button" class="small" onClick={() => go({ open: "none" })}>Fold all groups</button>
+      )}
       {sort === "node" && headers.some((it) => it.open) && (
         <button type="button" class="small" onClick={() => go({ rowsort: "node", open: "none" })}>Fold all nodes</button>
       )}

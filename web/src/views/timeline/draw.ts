@@ -1,10 +1,10 @@
 // Draws the parts of the timeline: shares, slices, waits, arrows, the critical path.
 
-import { CLASS_COLOURS } from "../../colours";
+import { amountRgb, CLASS_COLOURS } from "../../colours";
 import { isDark } from "../../state";
 import type { Models } from "../../runs";
 import type { TimelineAbout, TimelineCritical, TimelineRow, TimelineSlices, TimelineWait } from "../../types";
-import { callName, type Drawn, LABELS, type Span, STRIP, TOP } from "./common";
+import { callName, type Drawn, LABELS, LOW, type Span, STRIP, TOP } from "./common";
 
 /** Steps of the ruler: 1, 2 or 5 with zeros. */
 export function ticks(span: Span, most: number): { at: number; text: string }[] {
@@ -26,8 +26,9 @@ function rgb(hex: string): Rgba {
   return [(value >> 16) & 255, (value >> 8) & 255, value & 255];
 }
 
-/** Draws shares as a picture with a pixel for each column: classes on top of each other, waits hatched and at the bottom. */
-export function image(tile: Drawn, classes: string[], heights: number[], whole: number): OffscreenCanvas | undefined {
+/** Draws shares as a picture with a pixel for each column: classes on top of each other, waits hatched and at the bottom; or the share of
+ * waiting as a colour. */
+export function image(tile: Drawn, classes: string[], heights: number[], whole: number, heat: boolean): OffscreenCanvas | undefined {
   const canvas = new OffscreenCanvas(Math.max(1, tile.columns), Math.max(1, whole));
   const context = canvas.getContext("2d");
   if (!context) return undefined;
@@ -38,8 +39,22 @@ export function image(tile: Drawn, classes: string[], heights: number[], whole: 
   const wait = classes.indexOf("wait");
   const light = pack(rgb(CLASS_COLOURS["wait"] ?? "#888888").map((it) => Math.round(it + (255 - it) * 0.45)) as Rgba);
   const count = classes.length;
+  const amounts = Array.from({ length: 256 }, (_, share) => pack(amountRgb(share / 255) as Rgba));
   let top = 0;
   heights.forEach((height, row) => {
+    if (heat) {
+      const inside = Math.max(1, height - (height > 4 ? 1 : 0));
+      for (let column = 0; column < tile.columns; column++) {
+        const cell = (row * tile.columns + column) * count;
+        let sum = 0;
+        for (let n = 0; n < count; n++) sum += tile.bytes[cell + n] ?? 0;
+        if (sum < 8) continue;
+        const pixel = amounts[Math.min(255, Math.round((255 * (tile.bytes[cell + wait] ?? 0)) / sum))] as number;
+        for (let y = 0; y < inside; y++) pixels[(top + y) * tile.columns + column] = pixel;
+      }
+      top += height;
+      return;
+    }
     const inside = Math.max(1, height - (height > 8 ? 2 : height > 4 ? 1 : 0));
     for (let column = 0; column < tile.columns; column++) {
       const cell = (row * tile.columns + column) * count;
@@ -109,6 +124,15 @@ export function drawStrip(
     context.fill();
     context.globalAlpha = 1;
   }
+  if (about.opens > 0) {
+    context.fillStyle = colours.line;
+    context.globalAlpha = 0.45;
+    context.fillRect(x(0), top, x(about.opens) - x(0), height);
+    context.globalAlpha = 1;
+    context.fillStyle = colours.dim;
+    context.textAlign = "center";
+    if (x(about.opens) - x(0) > 60) context.fillText("start-up", (x(0) + x(about.opens)) / 2, top + height / 2);
+  }
   if (span.from > all.from || span.to < all.to) {
     const [from, to] = [x(span.from), Math.max(x(span.to), x(span.from) + 3)];
     context.fillStyle = colours.accent;
@@ -164,16 +188,35 @@ function fittingEnd(context: CanvasRenderingContext2D, text: string, width: numb
   return shown.length > 3 ? shown : "";
 }
 
+/** Marks of long waits. */
+const MARKS = 20;
+
+/** Long waits that would not be seen: those that are too narrow, and those of one process in a row of many. */
+export function marked(waits: TimelineWait[], rowOf: Map<number, number>, rows: TimelineRow[], x: (at: number) => number): TimelineWait[] {
+  const longest = waits[0] ? waits[0].to - waits[0].from : 0;
+  const taken = new Set<string>();
+  const list: TimelineWait[] = [];
+  for (const wait of waits) {
+    const row = rowOf.get(wait.location);
+    const isNarrow = x(wait.to) - x(wait.from) < 3;
+    if (row === undefined || !(isNarrow || (rows[row] as TimelineRow).count > 1) || wait.to - wait.from < longest / 10) continue;
+    const place = `${row} ${Math.round(x((wait.from + wait.to) / 2) / 10)}`;
+    if (!taken.has(place)) list.push(wait);
+    taken.add(place);
+    if (list.length === MARKS) break;
+  }
+  return list;
+}
+
 /** The waits of a finding, bright above all else; of others marks, where a long one would not be seen. */
 export function drawWaits(
   context: CanvasRenderingContext2D,
   waits: TimelineWait[],
   rowOf: Map<number, number>,
-  with_: Drawing & { bright: boolean; rows: TimelineRow[] },
+  with_: Drawing & { bright: boolean; rows: TimelineRow[]; edge: string },
 ): void {
   const { x, height } = with_;
-  const longest = waits[0] ? waits[0].to - waits[0].from : 0;
-  for (const wait of waits) {
+  for (const wait of with_.bright ? waits : marked(waits, rowOf, with_.rows, x)) {
     const row = rowOf.get(wait.location);
     if (row === undefined) continue;
     const [from, to] = [x(wait.from), x(wait.to)];
@@ -184,12 +227,17 @@ export function drawWaits(
       const part = Math.max(2, height - 2) / count;
       context.fillStyle = hatch(context);
       context.fillRect(from, top + Math.min(count - 1, wait.location - first) * part, Math.max(1.5, to - from), Math.max(0.5, part));
-    } else if (to - from < 3 && wait.to - wait.from >= longest / 10) {
+    } else {
+      const middle = (from + to) / 2;
       context.fillStyle = CLASS_COLOURS["wait"] as string;
+      context.strokeStyle = with_.edge;
+      if (to - from >= 3) context.fillRect(from, top, to - from, 2);
       context.beginPath();
-      context.moveTo(from - 3, top);
-      context.lineTo(from + 3, top);
-      context.lineTo(from, top + 4);
+      context.moveTo(middle - 4, top);
+      context.lineTo(middle + 4, top);
+      context.lineTo(middle, top + 5.5);
+      context.closePath();
+      context.stroke();
       context.fill();
     }
   }
@@ -222,13 +270,13 @@ export function drawArrows(
   context: CanvasRenderingContext2D,
   waits: TimelineWait[],
   rowOf: Map<number, number>,
-  with_: Drawing & { colour: string; span: Span; least: number },
+  with_: Drawing & { colour: string; span: Span; least: number; width?: number },
 ): void {
   const { x, height, span } = with_;
   context.strokeStyle = with_.colour;
   context.fillStyle = with_.colour;
   context.globalAlpha = 0.8;
-  context.lineWidth = 1;
+  context.lineWidth = with_.width ?? 1;
   // Arrows that would lie on each other are one, with their number.
   const bundles = new Map<string, number>();
   const key = (wait: TimelineWait) => `${rowOf.get(wait.culprit)} ${rowOf.get(wait.location)} ${Math.round(x(wait.to) / 2)}`;
@@ -258,36 +306,92 @@ export function drawArrows(
     if (count > 1 && height >= 11) context.fillText(`×${count}`, at + 4, y2 + down * Math.min(7, height / 2));
   }
   context.globalAlpha = 1;
+  context.lineWidth = 1;
 }
 
+/** Hops of the critical path that are closer than this many pixels are a density. */
+const HOP = 4;
+/** Width of a column of the density. */
+const COLUMN = 2;
+
+/** The critical path at the lower edge of its rows, where no name is: a line, or how much of the time it was there where hops are close. */
 export function drawCritical(
   context: CanvasRenderingContext2D,
   path: TimelineCritical,
   rowOf: Map<number, number>,
-  x: (at: number) => number,
-  height: number,
-  line: string,
+  with_: Drawing & { colour: string; span: Span; room: number },
 ): void {
-  context.strokeStyle = line;
-  context.globalAlpha = 0.7;
-  context.lineWidth = 1.6;
-  context.setLineDash([5, 3]);
-  context.beginPath();
-  let began = false;
+  const { x, height, span, room } = with_;
+  const edge = (row: number) => TOP + (row + 1) * height - (height > 8 ? 2 : height > 4 ? 1 : 0);
+  context.strokeStyle = context.fillStyle = with_.colour;
+  const shares = path.omitted > 0 ? listedShares(path, rowOf) : path.location.length * HOP > room ? addedShares(path, rowOf, with_) : undefined;
+  if (shares) {
+    const thick = Math.max(1.5, Math.min(4, height / 5));
+    const width = path.omitted > 0 ? room / path.columns : COLUMN;
+    for (const [row, columns] of shares) {
+      columns.forEach((share, column) => {
+        if (share < 0.02) return;
+        context.globalAlpha = 0.2 + 0.8 * Math.min(1, share);
+        context.fillRect(LABELS + column * width, edge(row) - thick, width, thick);
+      });
+    }
+    context.globalAlpha = 1;
+    return;
+  }
+  // What it stays at is seen first, and then where it goes.
+  const [stays, hops] = [new Path2D(), new Path2D()];
+  let before: number | undefined;
   path.location.forEach((location, n) => {
     const row = rowOf.get(location);
     if (row === undefined) return;
-    // Below the names, where there are names.
-    const y = TOP + row * height + Math.max(1, height - 2) * (height >= 22 ? 0.8 : 0.5);
-    if (began) context.lineTo(x(path.from[n] as number), y);
-    else context.moveTo(x(path.from[n] as number), y);
-    context.lineTo(x(path.to[n] as number), y);
-    began = true;
+    const [from, to, y] = [x(Math.max(span.from, path.from[n] as number)), x(path.to[n] as number), edge(row) - 1];
+    if (before !== undefined && before !== y) {
+      hops.moveTo(from, before);
+      hops.lineTo(from, y);
+    }
+    stays.moveTo(from, y);
+    stays.lineTo(to, y);
+    before = y;
   });
-  context.stroke();
-  context.setLineDash([]);
+  context.globalAlpha = 0.45;
+  context.lineWidth = 1;
+  context.stroke(hops);
+  context.globalAlpha = 0.9;
+  context.lineWidth = height < LOW ? 1.4 : 2.4;
+  context.stroke(stays);
   context.lineWidth = 1;
   context.globalAlpha = 1;
+}
+
+/** Shares of the path by rows and columns, as the server lists them for locations. */
+function listedShares(path: TimelineCritical, rowOf: Map<number, number>): Map<number, Float32Array> {
+  const shares = new Map<number, Float32Array>();
+  path.dense_location.forEach((location, n) => {
+    const row = rowOf.get(location);
+    if (row === undefined) return;
+    const list = shares.get(row) ?? new Float32Array(path.columns);
+    const column = path.dense_column[n] as number;
+    list[column] = (list[column] ?? 0) + (path.dense_share[n] as number) / 255;
+    shares.set(row, list);
+  });
+  return shares;
+}
+
+/** The same from its steps. */
+function addedShares(path: TimelineCritical, rowOf: Map<number, number>, { x, room }: { x: (at: number) => number; room: number }): Map<number, Float32Array> {
+  const shares = new Map<number, Float32Array>();
+  const columns = Math.ceil(room / COLUMN);
+  path.location.forEach((location, n) => {
+    const row = rowOf.get(location);
+    if (row === undefined) return;
+    const list = shares.get(row) ?? new Float32Array(columns);
+    const [from, to] = [(x(path.from[n] as number) - LABELS) / COLUMN, (x(path.to[n] as number) - LABELS) / COLUMN];
+    for (let column = Math.max(0, Math.floor(from)); column < Math.min(columns, to); column++) {
+      list[column] = (list[column] ?? 0) + Math.max(0, Math.min(column + 1, to) - Math.max(column, from));
+    }
+    shares.set(row, list);
+  });
+  return shares;
 }
 
 /** Lines between nodes. */

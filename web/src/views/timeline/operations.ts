@@ -93,6 +93,9 @@ export function drawOperations(context: CanvasRenderingContext2D, list: Timeline
   context.lineWidth = 1;
 }
 
+/** Lines of collectives that are closer than this many pixels are left out. */
+const CLOSE = 16;
+
 /** The head of an arrow. */
 function head(context: CanvasRenderingContext2D, x1: number, y1: number, x2: number, y2: number, height: number): void {
   const length = Math.hypot(x2 - x1, y2 - y1);
@@ -124,6 +127,9 @@ function drawHeld(context: CanvasRenderingContext2D, { held }: TimelineOperation
 
 /** Lines from one member to the next, where they entered and where they left. Of several members in a band, the last to enter. */
 function drawCollectives(context: CanvasRenderingContext2D, list: TimelineOperations, at: Places): void {
+  // Where they are close to each other, what the rows show between them is worth more.
+  const ends = list.collectives.flatMap((it) => it.to.slice(0, 1));
+  if (ends.length > 1 && (at.x(Math.max(...ends)) - at.x(Math.min(...ends))) / (ends.length - 1) < CLOSE) return;
   context.strokeStyle = CLASS_COLOURS["collective"] as string;
   for (const collective of list.collectives) {
     const rows = new Map<number, [number, number]>();

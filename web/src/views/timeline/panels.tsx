@@ -1,7 +1,7 @@
 // Beside and below the picture of the timeline: what is selected, what the rows did, the longest waits as a table, the legend.
 
 import type { JSX } from "preact";
-import { CLASS_COLOURS, CLASS_NAMES, CLASS_TERMS } from "../../colours";
+import { amountColour, CLASS_COLOURS, CLASS_NAMES, CLASS_TERMS } from "../../colours";
 import { isFile, useAnswer } from "../../data";
 import { bytes, grouped, percent, seconds, share } from "../../format";
 import { type Models, of } from "../../runs";
@@ -11,7 +11,7 @@ import type {
   Bars, TimelineAbout, TimelineAt, TimelineDoing, TimelineRow, TimelineTotals, TimelineWaits,
 } from "../../types";
 import { type ChosenCalls, pinned } from "./controls";
-import { callName, callSite, rowParameters, type Span, time } from "./common";
+import { callName, callSite, isHeat, rowParameters, type Span, time } from "./common";
 import { CLASS_OF, KIND_NAMES } from "./operations";
 
 /** What colours mean. */
@@ -28,7 +28,12 @@ export function Legend({ run, about, critical, hasHeld, missing }: {
   const occurs = (name: string) => !bars || name === "wait" || (bars.whole[bars.classes.indexOf(name)] ?? 0) > 0;
   return (
     <p class="legend timeline-legend">
-      {about.classes.filter(occurs).map((name) => (
+      {isHeat.value && (
+        <span class="legend-item">
+          0 <span class="heat" style={{ background: `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1].map(amountColour).join(", ")})` }} aria-hidden="true" /> 100 % <Term name="wait">Waiting</Term>
+        </span>
+      )}
+      {!isHeat.value && about.classes.filter(occurs).map((name) => (
         <span key={name} class="legend-item">
           <span class={`swatch${name === "wait" ? " hatched" : ""}`} style={{ backgroundColor: CLASS_COLOURS[name] ?? "" }} aria-hidden="true" />
           <Term name={CLASS_TERMS[name] ?? ""}>{CLASS_NAMES[name]}</Term>

@@ -13,7 +13,7 @@ import type {
 } from "../../types";
 import { Canvas } from "./canvas";
 import {
-  around, bandOf, clamped, FEW_ARROWS, MOST_ARROWS, MOST_ROWS, mostOperations, parseRows, parseSelected, parseSpan,
+  around, bandOf, clamped, FEW_ARROWS, isHeat, MOST_ARROWS, MOST_ROWS, mostOperations, parseRows, parseSelected, parseSpan,
   rowParameters, type Span,
 } from "./common";
 import { arrangementOf, CallFilter, RowControls, rowQuestion, useChosenCalls } from "./controls";
@@ -96,15 +96,21 @@ function Timeline({ shown, run, about, models, beside }: {
   const instance = named ? instances?.worst[at] : undefined;
   // A finding without a time is opened at its worst instance.
   const given = parseSpan(state.value["t"], length);
-  const wantedSpan = given ?? (instance ? around(instance, length) : all);
+  const opened = { from: about.opens, to: length };
+  const wantedSpan = given ?? (instance ? around(instance, length) : opened);
   const [first, end] = parseRows(state.value["rows"], locations);
-  const arranged = arrangementOf();
+  const arranged = arrangementOf(locations);
   const only = useChosenCalls(models);
   const band = end - first <= MOST_ROWS ? 1 : bandOf(end - first);
   const answers = useAnswer<TimelineRows>(of(run, "timeline/rows"), rowQuestion(arranged, only?.text, { first, end, band }));
   const pins = (state.value["pin"] ?? "").split(".").filter((it) => /^n?[\d+-]+$/.test(it));
   const pinnedAnswers = useAnswer<TimelineRows>(pins.length > 0 ? of(run, "timeline/rows") : undefined, { rows: pins.join(".") });
-  const needed = instance && locations > MOST_ROWS ? [instance.location, instance.culprit] : [];
+  const [selected, isSelected] = parseSelected(state.value["sel"]);
+  const detail = useAnswer<TimelineAt>(isSelected ? of(run, "timeline/at") : undefined, isSelected ? { location: selected[0], time: selected[1] } : {}).value;
+  const isWait = isSelected && detail?.wait && detail.location === selected[0];
+  const partners: [number, number] | undefined = isWait && detail.wait ? [detail.location, detail.wait.culprit] : undefined;
+  const isGrouped = locations > MOST_ROWS || arranged.sort === "alike";
+  const needed = !isGrouped || isFile() && !instance ? [] : partners && !isFile() ? partners : instance ? [instance.location, instance.culprit] : [];
   const extraAnswers = useAnswer<TimelineRows>(needed.length > 0 ? of(run, "timeline/rows") : undefined, { rows: needed.join(".") });
   const [answered, pinned, extra] = [answers.value, pinnedAnswers.value, extraAnswers.value];
   // Another instance has other rows: as long as they are not there, what was shown stays, so that nothing is asked about the old ones.
@@ -123,7 +129,7 @@ function Timeline({ shown, run, about, models, beside }: {
     let from = Math.max(0, Math.round(next.from));
     let to = Math.min(length, Math.round(next.to));
     if (to - from < least) [from, to] = [Math.max(0, from - least), Math.min(length, from + least)];
-    go({ t: from === 0 && to === length && !finding ? undefined : `${from}-${to}` }, replace);
+    go({ t: from === opened.from && to === opened.to && !finding ? undefined : `${from}-${to}` }, replace);
   };
   const goInstance = (next: number) => {
     const count = instances?.worst.length ?? 0;
@@ -142,14 +148,14 @@ function Timeline({ shown, run, about, models, beside }: {
     const pin = isFile() ? undefined : [...new Set([instance.location, instance.culprit])].join(".");
     go({ sel: `${instance.location}@${Math.floor((instance.from + instance.to) / 2)}`, pin }, true);
   }, [instances, state.value["sel"]]);
-  const [selected, isSelected] = parseSelected(state.value["sel"]);
-  const detail = useAnswer<TimelineAt>(isSelected ? of(run, "timeline/at") : undefined, isSelected ? { location: selected[0], time: selected[1] } : {}).value;
   const [table, setTable] = useState(false);
   const critical = state.value["critical"] !== "0";
   const waits = useAnswer<TimelineWaits>(rows && of(run, "timeline/waits"), {
     ...(rows && rowParameters(rows)), ...span, ...named, only: only?.text, most: named ? MOST_ARROWS : FEW_ARROWS,
   }).value;
-  const isOperations = state.value["operations"] !== "0" && !isFile();
+  // Arrows between rows of many processes hide what these do.
+  const isOperations = !isFile() && (state.value["operations"] ?? (isGrouped ? "0" : "1")) !== "0";
+  const isHot = state.value["heat"] === "1";
   const operations = useAnswer<TimelineOperations>(rows && isOperations ? of(run, "timeline/operations") : undefined, {
     ...(rows && rowParameters(rows)), ...span, only: only?.text, most: mostOperations(),
   }, { late: true }).value;
@@ -191,9 +197,12 @@ function Timeline({ shown, run, about, models, beside }: {
         <label class="check"><input type="checkbox" checked={critical} onChange={(event) => go({ critical: event.currentTarget.checked ? undefined : "0" })} /> Critical path</label>
         {!isFile() && (
           <label class="check" title={operations?.missing || undefined}>
-            <input type="checkbox" checked={isOperations} onChange={(event) => go({ operations: event.currentTarget.checked ? undefined : "0" })} /> Operations
+            <input type="checkbox" checked={isOperations} onChange={(event) => go({ operations: event.currentTarget.checked === !isGrouped ? undefined : event.currentTarget.checked ? "1" : "0" })} /> Operations
           </label>
         )}
+        <label class="check" title="One colour for each column: how much of it is waiting">
+          <input type="checkbox" checked={isHeat.value} disabled={isHeat.value && !isHot} onChange={(event) => go({ heat: event.currentTarget.checked ? "1" : undefined })} /> Only waiting
+        </label>
         {phases && phases.axes.length > 0 && (
           <label>
             Phases{" "}
@@ -223,7 +232,7 @@ function Timeline({ shown, run, about, models, beside }: {
             : rows && (
               <Canvas run={run} about={about} models={models} rows={rows} span={span} all={all} axis={axis} waits={waits?.waits ?? []}
                 finding={finding && named ? finding : undefined} critical={critical ? path : undefined} operations={isOperations ? operations : undefined} detail={isSelected ? detail : undefined} only={only}
-                phases={wantedPhase !== "0" && phases?.name ? phases : undefined} pins={pins}
+                phases={wantedPhase !== "0" && phases?.name ? phases : undefined} pins={pins} heat={isHot} partners={partners}
                 counter={counter >= 0 && samples ? { counter: counters[counter] as TimelineCounter, samples } : undefined}
                 title={beside && titleOf(shown, run)} show={show} goInstance={(by) => goInstance(at + by)} />
             )}

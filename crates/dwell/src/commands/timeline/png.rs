@@ -21,9 +21,9 @@ mod drawn {
 
     use crate::terminal::note;
 
-    /// Returns an SVG picture as PNG, with two pixels for each unit.
+    /// Returns an SVG picture as PNG, with four pixels for each unit.
     pub(in super::super) fn from_svg(svg: &str) -> anyhow::Result<Vec<u8>> {
-        const SCALE: f32 = 2.0;
+        const SCALE: f32 = 4.0;
         let mut options = usvg::Options::default();
         options.fontdb_mut().load_system_fonts();
         if options.fontdb.is_empty() {
