@@ -1,4 +1,4 @@
-// Where answers come from: the server, with the secret of this tab, or the file that this page is in.
+// Where answers come from: the server, with the secret of this browser, or the file that this page is in.
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -56,6 +56,40 @@ addEventListener("hashchange", () => {
   if (new URLSearchParams(location.hash.slice(1)).has("code")) void enter().catch(() => (admitted.value = "no"));
 });
 
+/**
+ * Tabs of one browser share the secret: a tab without one asks the others of the same address, and gets theirs as long as the server
+ * accepts it there. Nothing is stored beyond the tabs, since another server may have this address later.
+ */
+const tabs = typeof BroadcastChannel === "undefined" || location.protocol === "file:" ? undefined : new BroadcastChannel("dwell");
+/** How long other tabs may take to answer, in milliseconds. */
+const ANSWER = 250;
+
+let answered: (() => void) | undefined;
+tabs?.addEventListener("message", ({ data }: MessageEvent<{ ask?: boolean; secret?: string }>) => {
+  if (data.ask) share();
+  else if (data.secret && admitted.value !== "yes") {
+    secret = data.secret;
+    if (answered) answered();
+    else void begin();
+  }
+});
+
+function share(): void {
+  if (secret && admitted.value === "yes" && !ended.value) tabs?.postMessage({ secret });
+}
+
+function askTabs(): Promise<void> {
+  if (!tabs) return Promise.resolve();
+  return new Promise((done) => {
+    answered = () => {
+      answered = undefined;
+      done();
+    };
+    setTimeout(() => answered?.(), ANSWER);
+    tabs.postMessage({ ask: true });
+  });
+}
+
 /** Exchanges the code in the address for a secret, and takes it out of the address. */
 export async function enter(): Promise<void> {
   const data = document.getElementById("dwell-data");
@@ -73,6 +107,7 @@ export async function enter(): Promise<void> {
     history.replaceState(null, "", `#${fragment.toString()}`);
     await exchange(code);
   }
+  if (!secret) await askTabs();
   await begin();
 }
 
@@ -100,8 +135,12 @@ async function exchange(code: string): Promise<void> {
 
 async function begin(): Promise<void> {
   try {
-    if (secret) await ask("runs");
+    if (secret) {
+      await ask("runs");
+      sessionStorage.setItem(SECRET, secret);
+    }
     admitted.value = secret ? "yes" : "no";
+    share();
   } catch (error) {
     refusal.value = error instanceof Error ? error.message : "";
     admitted.value = "no";

@@ -9,6 +9,7 @@ import { hit } from "./canvas";
 import { isForControl } from "./keys";
 import { runName, type Shown, useRuns } from "./runs";
 import { go, isDark, isFirst, link, said, theme, view, type View, VIEWS } from "./state";
+import { CopyLink, saveView } from "./save";
 import { Search } from "./search";
 import { Glossary, TermBox } from "./term";
 import { Findings } from "./views/findings";
@@ -74,6 +75,11 @@ function Head({ shown }: { shown: Shown }): JSX.Element {
         <button type="button" class="search-open" onClick={() => (searching.value = true)} aria-keyshortcuts="/">
           <span>Search</span><kbd>/</kbd>
         </button>
+        <CopyLink />
+        <button type="button" class="small" title="Save this view as a picture (PNG)" onClick={() => {
+          const main = document.querySelector("main");
+          if (main) saveView(view.value, main).catch(() => (said.value = "The browser cannot draw this view."));
+        }}>Picture</button>
         <button type="button" class="icon" aria-label="Light or dark" title="Light or dark (T)" onClick={nextTheme}>
           <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true">
             <circle cx="10" cy="10" r="7" fill="none" stroke="currentColor" stroke-width="1.6" />
@@ -181,8 +187,8 @@ function Gate(): JSX.Element {
       <h1>This tab has no key</h1>
       <p>
         Go to the terminal where <code>dwell view</code> runs and press Enter. Open the address that it prints, or put
-        it in here to see what this link shows. Each address works once, so that nobody else on that machine can
-        use it.
+        it in here to see what this link shows. Without a terminal, it is in the file that <code>dwell view</code> names. Each
+        address works once, so that nobody else on that machine can use it; tabs of one browser share it.
       </p>
       <p class="key">
         <input ref={input} type="text" aria-label="Address" placeholder="http://127.0.0.1…/#code=…" autocomplete="off"

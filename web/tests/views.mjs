@@ -11,6 +11,7 @@ import { tokensOfPrograms } from "./highlight.mjs";
 import { answers } from "./answers.mjs";
 import { causes } from "./causes.mjs";
 import { comparisons } from "./compare.mjs";
+import { sharing } from "./sharing.mjs";
 import { tables } from "./tables.mjs";
 import { truths } from "./truths.mjs";
 import { many } from "./many.mjs";
@@ -318,6 +319,7 @@ export const tests = {
 
   ...timelines(() => runs()[0], tab, accessible),
   ...many(tab, accessible),
+  ...sharing(tab),
 
   async "search, help, themes, deep links and Back"(browser, { sample }) {
     const { page, context, problems } = await tab(browser);

@@ -1,7 +1,8 @@
 //! Access keys: one-time codes that start a session, and the secrets of sessions.
 //!
 //! On a login node every user can connect to a port on 127.0.0.1, so an address alone gives no access. A code is
-//! printed where only its owner reads it, works once, and is exchanged for a secret that the page keeps for its tab.
+//! printed where only its owner reads it, works once, and is exchanged for a secret that the page keeps for its tab and
+//! gives to other tabs of its browser.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -48,6 +49,11 @@ impl Keys {
             inner.codes.pop_front();
         }
         Ok(text(&key))
+    }
+
+    /// Returns `true` if a code was neither used nor forgotten.
+    pub(crate) fn awaits(&self, code: &str) -> bool {
+        parse(code).is_some_and(|code| find(&self.lock().codes, &code).is_some())
     }
 
     /// Consumes a code, and returns the secret of a new session. Returns `None` for a wrong code, or one that was used
@@ -119,7 +125,9 @@ mod tests {
         let code = keys.code().unwrap();
         assert_eq!(code.len(), 64);
         assert!(!keys.knows(&code), "a code is no secret");
+        assert!(keys.awaits(&code));
         let secret = keys.exchange(&code).unwrap().unwrap();
+        assert!(!keys.awaits(&code) && !keys.awaits(&secret));
         assert!(keys.knows(&secret));
         assert_eq!(keys.exchange(&code).unwrap(), None);
         assert_eq!(keys.exchange(&secret).unwrap(), None, "a secret is no code");

@@ -97,6 +97,11 @@ impl Addresses {
     pub fn next(&self) -> io::Result<String> {
         Ok(format!("{}/#code={}", self.address, self.shared.keys.code()?))
     }
+
+    /// Returns `true` if nobody has used an address yet, and it still works.
+    pub fn is_unused(&self, address: &str) -> bool {
+        address.rsplit('=').next().is_some_and(|code| self.shared.keys.awaits(code))
+    }
 }
 
 impl Server {

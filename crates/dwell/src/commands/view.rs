@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -26,7 +27,8 @@ use crate::terminal::{self, line};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Prints an address that works once, and opens a browser with it. Enter prints another one, for another tab \
-or another person. Other users of this machine can reach the port, but see nothing without such an address.
+or another person; tabs of one browser share the first. Without a terminal, a file that only you can read always has \
+one that works. Other users of this machine can reach the port, but see nothing without such an address.
 
 For a remote machine, use a tunnel: start `dwell view DIR --no-browser --port 8080` there and \
 `ssh -L 8080:127.0.0.1:8080 THERE` here, then open the address. With --socket FILE no other user can even \
@@ -119,16 +121,28 @@ fn serve(
     let addresses = server.addresses();
     let address = addresses.next()?;
     let at_terminal = io::stdin().is_terminal();
+    let written = if at_terminal { None } else { written(&addresses) };
+    // What a batch job prints is often in a file that others can read.
+    let output = io::stdout().as_fd().try_clone_to_owned().map(fs::File::from);
+    let is_logged = || output.and_then(|it| it.metadata()).is_ok_and(|it| it.is_file());
+    let shown = match &written {
+        Some(file) if is_logged() => format!("the address is in {}", file.display()),
+        _ => address.clone(),
+    };
+    let more = about(listen, at_terminal, written.as_deref());
     // In one piece: who reads the address may close the pipe then.
-    let text = format!("{address}\n{}", about(listen, at_terminal));
-    terminal::print(text)?;
+    terminal::print(format!("{shown}\n{more}"))?;
     if !no_browser && !matches!(listen, Listen::Socket(_)) {
         open_browser(&address);
     }
     if at_terminal {
         thread::spawn(move || answer_enter(&addresses));
     }
-    match server.run((!idle.is_zero()).then_some(idle))? {
+    let ended = server.run((!idle.is_zero()).then_some(idle));
+    if let Some(file) = &written {
+        let _ = fs::remove_file(file);
+    }
+    match ended? {
         Ended::Idle => {
             line!("no requests for {} minutes: ended", idle.as_secs_f64() / 60.0)?;
             Ok(ExitCode::SUCCESS)
@@ -139,7 +153,7 @@ fn serve(
 }
 
 /// Returns the text that explains the address.
-fn about(listen: &Listen, at_terminal: bool) -> String {
+fn about(listen: &Listen, at_terminal: bool, written: Option<&Path>) -> String {
     let risk = match listen {
         Listen::Socket(path) => {
             let path = path.display();
@@ -152,8 +166,47 @@ fn about(listen: &Listen, at_terminal: bool) -> String {
         }
         _ => String::new(),
     };
-    let another = if at_terminal { "; Enter prints another" } else { "" };
+    let another = match written {
+        _ if at_terminal => "; Enter prints another".into(),
+        Some(file) => {
+            format!("; the next one is always in {}, which only you can read", file.display())
+        }
+        None => String::new(),
+    };
     format!("{risk}The address works once{another}. Ctrl+C ends.\n")
+}
+
+/// Time between two looks at whether an address in a file was used.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Writes an address to a new file that only this user can read, for those who have no terminal to press Enter in, and another one as
+/// soon as it was used. Returns `None` if there can be no such file.
+fn written(addresses: &Addresses) -> Option<PathBuf> {
+    let directory = env::var_os("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, PathBuf::from);
+    let path = directory.join(format!("dwell-view-{}.address", std::process::id()));
+    // A file or link that somebody has put there is not followed.
+    let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).ok()?;
+    let addresses = addresses.clone();
+    let mut address = addresses.next().ok()?;
+    // All addresses of a server are equally long, so that one is written over the other.
+    let write = move |address: &str| file.write_all_at(format!("{address}\n").as_bytes(), 0);
+    if write(&address).is_err() {
+        let _ = fs::remove_file(path);
+        return None;
+    }
+    thread::spawn(move || {
+        loop {
+            thread::sleep(LOOK);
+            if addresses.is_unused(&address) {
+                continue;
+            }
+            match addresses.next() {
+                Ok(next) if write(&next).is_ok() => address = next,
+                _ => return,
+            }
+        }
+    });
+    Some(path)
 }
 
 /// Opens the report at a path, which is made if there is none yet.

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,6 +19,8 @@ pub(crate) struct Viewing {
     host: String,
     code: String,
     secret: String,
+    /// Where it writes its address.
+    runtime: tempfile::TempDir,
 }
 
 impl Drop for Viewing {
@@ -34,14 +37,15 @@ impl Viewing {
 
     /// Starts a command that opens the explorer.
     pub(crate) fn by(name: &str, args: &[&str]) -> Self {
+        let runtime = tempfile::tempdir().unwrap();
         let mut command = support::command("100");
-        command.arg(name).args(args).arg("--no-browser");
+        command.arg(name).args(args).arg("--no-browser").env("XDG_RUNTIME_DIR", runtime.path());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = lines.find_map(|line| line.ok().filter(|it| it.contains("/#code="))).unwrap();
         let (address, code) = line.trim().split_once("/#code=").unwrap();
         let host = address.strip_prefix("http://").unwrap().to_owned();
-        let mut viewing = Self { child, host, code: code.into(), secret: String::new() };
+        let mut viewing = Self { child, host, code: code.into(), secret: String::new(), runtime };
         let body = format!("{{\"code\":\"{}\"}}", viewing.code);
         let head = "Content-Type: application/json\r\n";
         let answer = viewing.send("POST", "session", head, &body).unwrap();
@@ -347,6 +351,51 @@ fn what_cannot_be_shown_says_what_to_do() {
 }
 
 #[test]
+fn without_a_terminal_a_file_always_has_an_address() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("r.cubex");
+    let args = ["synth", "report", "-o", path(&report), "--locations", "4", "--paths", "4"];
+    assert!(dwell(&args).status.success());
+    let mut viewing = Viewing::of(&[path(&report)]);
+    let files = || std::fs::read_dir(viewing.runtime.path()).unwrap().map(|it| it.unwrap().path());
+    let file = files().next().unwrap();
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let read = || std::fs::read_to_string(&file).unwrap();
+    let first = read();
+    let code = first.trim().rsplit('=').next().unwrap();
+    assert_ne!(code, viewing.code, "a code works once");
+    let body = format!("{{\"code\":\"{code}\"}}");
+    let head = "Content-Type: application/json\r\n";
+    assert!(viewing.send("POST", "session", head, &body).is_some());
+    // As soon as somebody has used it, there is another one.
+    let is_next = |_: u32| {
+        std::thread::sleep(Duration::from_millis(100));
+        read() != first
+    };
+    assert!((0..300).any(is_next));
+    assert_eq!(read().len(), first.len());
+    let id = viewing.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    viewing.child.wait().unwrap();
+    assert_eq!(files().count(), 0, "it is removed in the end");
+}
+
+#[test]
+fn no_address_is_printed_into_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("r.cubex");
+    let args = ["synth", "report", "-o", path(&report), "--locations", "4", "--paths", "4"];
+    assert!(dwell(&args).status.success());
+    let log = directory.path().join("log");
+    let mut command = support::command("100");
+    command.args(["view", path(&report), "--no-browser", "--idle", "1s"]);
+    command.env("XDG_RUNTIME_DIR", directory.path()).stdin(Stdio::null());
+    assert!(command.stdout(std::fs::File::create(&log).unwrap()).status().unwrap().success());
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.starts_with("the address is in ") && !log.contains("#code="), "{log}");
+}
+
+#[test]
 fn a_signal_ends_it_and_the_socket_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let report = directory.path().join("r.cubex");
@@ -356,6 +405,7 @@ fn a_signal_ends_it_and_the_socket_is_removed() {
     for (signal, number) in [("-TERM", 15), ("-INT", 2), ("-HUP", 1)] {
         let mut command = support::command("100");
         command.args(["view", path(&report), "--no-browser", "--socket", path(&socket)]);
+        command.env("XDG_RUNTIME_DIR", directory.path());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
