@@ -165,7 +165,7 @@ function Stacks({ bars, other, names }: { bars: Bars; other: Bars | undefined; n
   const [size, setSize] = useState({ width: 1, height: 1 });
   const room = (width: number, height: number) => {
     const [left, top, bottom] = [88, 14, 30];
-    const bar = Math.min(other ? 220 : 160, (width - left - 14) / Math.max(1, bars.names.length));
+    const bar = Math.min(other ? 320 : 240, (width - left - 14) / Math.max(1, bars.names.length));
     return { left, top, height: Math.max(10, height - top - bottom), bar };
   };
   const draw = (context: CanvasRenderingContext2D, width: number, height: number) => {

@@ -129,12 +129,19 @@ pub fn svg(scene: &Scene, names: &dyn Names) -> String {
         let top = RULER + row * height;
         if row.is_multiple_of(each) {
             let (x, y) = (LABELS - 6, top + (height - gap) / 2 + LETTERS / 3);
-            let label = escaped(&label(of, names));
             let differ = of.differ.filter(|_| height >= TWO_LINES);
+            let label = label(of, names);
+            // The second line has the number.
+            let label = match (differ, label.split_once(" of ")) {
+                (Some(_), Some((_, label))) => label,
+                _ => &label,
+            };
+            let letters = LETTERS.min(2 * (LABELS - 10) / label.chars().count().max(1));
+            let label = escaped(label);
             let up = if differ.is_some() { SMALL / 2 } else { 0 };
             let _ = writeln!(
                 svg,
-                "<text x=\"{x}\" y=\"{}\" text-anchor=\"end\">{label}</text>",
+                "<text x=\"{x}\" y=\"{}\" text-anchor=\"end\" font-size=\"{letters}\">{label}</text>",
                 y - up
             );
             if let Some(differ) = differ {

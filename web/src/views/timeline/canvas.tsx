@@ -225,6 +225,16 @@ export function Canvas(props: CanvasProps): JSX.Element {
     context.font = `12px ${family}`;
     context.fillStyle = accent;
     rows.forEach((row, at) => props.pins.includes(row.key) && context.fillRect(2, TOP + at * height + 1, 3, Math.max(1, height - 3)));
+    if (!tile || tile.rows !== rows) {
+      // Rows that are awaited are not rows without anything.
+      context.fillStyle = line;
+      context.globalAlpha = 0.5;
+      rows.forEach((_, at) => context.fillRect(LABELS, TOP + at * height, room, Math.max(1, height - (height > 8 ? 2 : 1))));
+      context.globalAlpha = 1;
+      context.fillStyle = dim;
+      context.textAlign = "center";
+      context.fillText(`Reading ${time(span.to - span.from)} of ${grouped(about.locations)} processes …`, LABELS + room / 2, TOP + Math.max(12, (rows.length * height) / 2));
+    }
     if (tile && tile.rows === rows) {
       context.save();
       context.beginPath();
