@@ -35,7 +35,7 @@ export function many(tab, accessible) {
     async "many: a slow node and a rank that drifts have rows of their own"(browser, { sample }) {
       const [node, drift] = (sample ? ["node"] : ["node", "drift"]).map((what) => {
         const directory = join(root, `slow-${what}`);
-        dwell("synth", "slow", what, "-o", directory, "--ranks", "512", "--steps", "12");
+        dwell("synth", "slow", what, "-o", directory, "--ranks", "128", "--steps", "12");
         dwell("analyze", directory);
         dwell("timeline", directory);
         return directory;
@@ -46,8 +46,8 @@ export function many(tab, accessible) {
       assert.ok(about.opens > 0 && about.opens === about.started, `${about.opens}`);
       const [slow, others, ...more] = await down(page);
       assert.deepEqual(more, []);
-      assert.match(slow.text, /^node0038 at /);
-      assert.match(others.text, /504 alike/);
+      assert.match(slow.text, /^node0009 at /);
+      assert.match(others.text, /120 alike/);
       assert.ok(slow.time > about.opens, "after the start-up");
       assert.ok((await waiting(page, 0)) < 0.05 && (await waiting(page, 1)) > 0.15);
       // Opened by a click on its name, and folded again.
@@ -74,8 +74,8 @@ export function many(tab, accessible) {
       if (!sample) {
         await go(page, { view: "timeline", run: "1" });
         const [one, rest] = await down(page);
-        assert.equal(one.location, 170);
-        assert.match(rest.text, /511 alike/);
+        assert.equal(one.location, 42);
+        assert.match(rest.text, /127 alike/);
       }
       // Low rows are colours of one scale, which the legend shows.
       await go(page, { view: "timeline", rowsort: "number" });
@@ -92,7 +92,7 @@ export function many(tab, accessible) {
       dwell("export", node, "-o", file);
       const read = await open(browser, pathToFileURL(file).href, { offline: true });
       await go(read.page, { view: "timeline" });
-      assert.match((await down(read.page))[0].text, /^node0038 at /);
+      assert.match((await down(read.page))[0].text, /^node0009 at /);
       await read.page.getByRole("button", { name: "Whole run" }).click();
       await settled(read.page);
       assert.ok((await down(read.page, 0.01))[0].time < about.opens / 2);

@@ -148,7 +148,7 @@ fn refuse(shared: &Shared, request: &Request) -> Option<Response> {
         return None;
     }
     if !is_known_to(shared, headers) {
-        let why = "this tab has no key; open the address that `dwell view` gives";
+        let why = "this tab has no key; open the address that `dwell view` prints";
         return Some(fault(StatusCode::UNAUTHORIZED, why));
     }
     if let Some(guest) = request.extensions().get::<Arc<Guest>>() {
