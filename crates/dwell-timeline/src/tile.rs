@@ -93,6 +93,18 @@ impl Index {
         columns: usize,
         sharpness: Sharpness,
     ) -> Result<Vec<u8>> {
+        // The pyramid has rows of whole groups, which are read instead of those of each location.
+        let at = |it: u32| it.next_multiple_of(self.size.max(1));
+        let split = |it: &Range<Location>| {
+            let (start, end) = (it.start.0, it.end.0.min(self.locations()));
+            let first = at(start).min(end);
+            let last = (end - end % self.size.max(1)).max(first);
+            [start..first, first..last, last..end].map(|it| Location(it.start)..Location(it.end))
+        };
+        let parts = match sharpness {
+            Sharpness::Coarse => parts.iter().flat_map(split).collect(),
+            Sharpness::Exact => parts.to_vec(),
+        };
         let one = |part: &Range<Location>| {
             let range = part.start.0..part.end.0.min(self.locations());
             let count = u64::from(range.end.saturating_sub(range.start));
