@@ -11,7 +11,7 @@ use crate::names;
 pub struct Spot {
     /// Function of the program.
     pub function: RegionRef,
-    /// Line in it.
+    /// Line of the function that was on the core.
     pub line: SourceCodeLocationRef,
     /// Function of a library that was called there.
     pub inside: Option<RegionRef>,
