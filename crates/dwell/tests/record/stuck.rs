@@ -400,14 +400,6 @@ fn armci_that_hangs() {
     assert_eq!(answer.code, Some(3), "{}", answer.text);
     let answer = of("barrier", &has_root(1, 2));
     answer.says(0, "in ARMCI_Barrier", "rank 1, not in the collective");
-    let polls = |it: &Value| it.to_string().contains("again and again") && has_root(0, 2)(it);
-    let answer = of("word", &polls);
-    answer.says_of_one_that_records(
-        0,
-        "in ARMCI_Get at armci_hangs.c:",
-        "that it asks for again and again",
-    );
-    assert!(!has_circle(&answer.json), "{}", answer.text);
 }
 
 #[test]
@@ -424,12 +416,6 @@ fn gasnet_that_hangs() {
         0,
         "in gex_Coll_BarrierBlocking at gasnet_hangs.c:",
         "1, not in the collective",
-    );
-    let answer = of("message", &has_root(0, 1));
-    answer.says_of_one_that_records(
-        0,
-        "in GASNET_BLOCKUNTIL at gasnet_hangs.c:",
-        "asks for again and again",
     );
     assert_eq!((answer.code, has_circle(&answer.json)), (Some(0), false), "{}", answer.text);
 }
