@@ -1,13 +1,27 @@
 // Data, servers and a browser for the tests.
 
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, writeFileSync, cpSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { chromium } from "playwright-core";
 
 const DWELL = process.env.DWELL ?? resolve("../target/debug/dwell");
-export const root = mkdtempSync(join(tmpdir(), "dwell-web-"));
+const roots = [];
+/** The directory of the data. */
+export let root;
+newRoot();
+
+/** Makes another directory, so that a test that is run again finds nothing of its first attempt. */
+export function newRoot() {
+  root = mkdtempSync(join(tmpdir(), "dwell-web-"));
+  roots.push(root);
+}
+
+/** Removes the data. */
+export function removeRoots() {
+  roots.forEach((it) => rmSync(it, { recursive: true, force: true }));
+}
 
 export function dwell(...args) {
   return execFileSync(DWELL, args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
