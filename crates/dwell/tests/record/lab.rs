@@ -221,10 +221,21 @@ impl Lab {
         if !needs::tools("OTF2", &["otf2-print"]) {
             return;
         }
-        let output =
-            Command::new("otf2-print").arg(directory.join("traces.otf2")).output().unwrap();
+        let print =
+            || Command::new("otf2-print").arg(directory.join("traces.otf2")).output().unwrap();
+        let output = print();
+        if output.status.success() && output.stderr.is_empty() {
+            return;
+        }
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && errors.is_empty(), "{:?}: {errors}", output.status);
+        let files = fs::read_dir(directory.join("traces")).into_iter().flatten().flatten();
+        let beginnings: Vec<_> = files
+            .map(|entry| (entry.file_name(), fs::read(entry.path()).unwrap_or_default()))
+            .map(|(name, bytes)| {
+                (name, bytes.len(), bytes.into_iter().take(40).collect::<Vec<u8>>())
+            })
+            .collect();
+        panic!("{:?}: {errors}\nagain: {:?}\nfiles: {beginnings:?}", output.status, print().status);
     }
 
     /// Checks that ViTE reads an archive, where it is installed.
