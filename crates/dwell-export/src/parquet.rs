@@ -120,8 +120,8 @@ impl Rows<'_> {
 
 impl Sink for Rows<'_> {
     fn event(&mut self, time: u64, record: &EventRecord<'_>) -> Result<()> {
-        if let Event::CallingContextSample(it) = record.event {
-            self.spots.push(&mut self.samples, self.run, self.me, (time, record), it)?;
+        if matches!(record.event, Event::CallingContextSample(_)) {
+            self.spots.push(&mut self.samples, self.run, self.me, (time, record))?;
         }
         match &mut self.events {
             Some(part) => {

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::names;
-use dwell_trace::samples::Spot;
-use dwell_trace::world::{number, signed};
-use otf2::event::CallingContextSample;
+use dwell_trace::samples::{Sample, Spot, StretchEnd};
 use otf2::id::CallingContextRef;
 use otf2::read::EventRecord;
 
@@ -48,21 +46,24 @@ impl Spots {
         run: &Run,
         me: LocationNumber,
         (time, record): (u64, &EventRecord<'_>),
-        sample: CallingContextSample,
     ) -> Result<()> {
-        let context = sample.calling_context;
-        let named = self.0.entry(context).or_insert_with(|| Named::of(run, context)).as_ref();
-        let weight = number(record.attributes, run.attributes.processor_time);
-        let missing = signed(record.attributes, run.attributes.unsampled_time);
+        let (context, computed, ready) = match Sample::of(record, &run.attributes) {
+            None => return Ok(()),
+            Some(Sample::Place { context, weight }) => (Some(context), weight.cast_signed(), None),
+            Some(Sample::End(StretchEnd { missing, ready })) => (None, missing, ready),
+        };
+        let named =
+            context.and_then(|it| self.0.entry(it).or_insert_with(|| Named::of(run, it)).as_ref());
         let line = named.and_then(|it| it.line.as_ref());
         part.push([
             me.place().into(),
             run.after(time).into(),
-            Cell::Integer(missing.unwrap_or_else(|| weight.unwrap_or(0).cast_signed())),
+            Cell::Integer(computed),
             named.map(|it| &it.function).into(),
             line.map(|it| &it.0).into(),
             line.map(|it| it.1).into(),
             named.and_then(|it| it.inside.as_ref()).into(),
+            ready.into(),
         ])
     }
 }

@@ -135,6 +135,7 @@ tables! {
         file: Text or null, "Source file of the line, if it is known.";
         line: Number or null, "Line in it, counted from 1.";
         inside: Text or null, "Function of a library that was called there.";
+        ready_ns: Integer or null, "At the end of a stretch: the part of it, in nanoseconds, in which the thread was ready but had no core. None if it was on a core but for a moment, and where the system does not count it.";
     }
 
     /// Events of the trace.

@@ -1,14 +1,17 @@
-//! Time that this process spends on cores, and ready to run but without one.
+//! Time that this process and its threads spend on cores, and ready to run but without one.
 //!
-//! The system counts both for every thread. They are read when recording begins and when it ends, so they cost the
-//! program nothing. Processes that share cores wait for each other without any call that says so; only these numbers
+//! The system counts both for every thread. Those of the process are read when recording begins and when it ends, so they
+//! cost the program nothing. Processes that share cores wait for each other without any call that says so; only these numbers
 //! tell such a run from one that waits for messages.
 //!
 //! Threads that end before the recording lose the time that they were ready; their time on cores is kept.
-#![allow(unsafe_code)] // Reads a clock of the system.
+#![allow(unsafe_code)] // Reads clocks of the system.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::sync::OnceLock;
+
+use crate::entry::keeping_errno;
 
 /// Greatest number of threads whose time is read.
 const MOST_THREADS: usize = 1024;
@@ -62,11 +65,33 @@ fn now() -> ProcessorTime {
 
 /// Returns the time on cores of all threads of this process, also of those that have ended.
 fn on_core() -> u64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// Returns the time on cores of the calling thread.
+#[cold]
+pub(crate) fn of_this_thread() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Returns the time in which the calling thread was ready but had no core, or `None` if the system does not count it. Does
+/// not allocate, and keeps no file open: programs count their descriptors and close those they do not know.
+#[cold]
+pub(crate) fn ready_of_this_thread() -> Option<u64> {
+    keeping_errno(|| {
+        let mut line = [0; 80];
+        let count = File::open("/proc/thread-self/schedstat").ok()?.read(&mut line).ok()?;
+        ready(str::from_utf8(line.get(..count)?).ok()?)
+    })
+}
+
+/// Returns the time of a clock, or 0 if the system does not have it.
+fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the function writes to the structure that the pointer names, and keeps no pointer.
-    let code = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    let code = unsafe { libc::clock_gettime(clock, &raw mut time) };
     match code {
-        0 => time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
+        0 => (time.tv_sec as u64).wrapping_mul(1_000_000_000) + time.tv_nsec as u64,
         _ => 0,
     }
 }

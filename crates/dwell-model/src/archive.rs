@@ -100,6 +100,11 @@ pub const PROCESSOR_TIME: &str = "DWELL::PROCESSOR_TIME";
 /// samples, in nanoseconds.
 pub const UNSAMPLED_TIME: &str = "DWELL::UNSAMPLED_TIME";
 
+/// Attribute of a sample without a place, an unsigned number: for how many nanoseconds of the stretch its thread was ready to
+/// run but had no core. It is missing where the stretch was on a core but for a moment, and where the system does not count
+/// it.
+pub const READY_TIME: &str = "DWELL::READY_TIME";
+
 /// Property of an archive with samples, without the prefix: the mean processor time from one sample to the next, in
 /// nanoseconds.
 pub const SAMPLES: &str = "SAMPLES";

@@ -1,10 +1,72 @@
-//! Where a sample found its thread: the line of the program, and the function of a library that was called there.
+//! Samples: what their records say, and where they found their thread: the line of the program, and the function of a
+//! library that was called there.
 
+use otf2::event::CallingContextSample;
 use otf2::id::{CallingContextRef, RegionRef, SourceCodeLocationRef};
-use otf2::read::Definitions;
+use otf2::read::{Definitions, EventRecord};
+use otf2::{AttributeValue, Event};
 
 use crate::contexts::Contexts;
 use crate::names;
+use crate::world::{Attributes, number};
+
+/// What the record of a sample says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// The thread was on a core.
+    Place {
+        /// Where it was.
+        context: CallingContextRef,
+        /// Processor time since the sample before, in nanoseconds.
+        weight: u64,
+    },
+    /// A long stretch of computing ends.
+    End(StretchEnd),
+}
+
+/// What was read at the end of a long stretch of computing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StretchEnd {
+    /// Processor time that the samples of the stretch do not stand for, in nanoseconds; negative if they stand for more.
+    pub missing: i64,
+    /// Nanoseconds in which the thread was ready but had no core. `None` if there were few or it is not known.
+    pub ready: Option<u64>,
+}
+
+impl StretchEnd {
+    /// Returns the sum of two ends.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let ready = match (self.ready, other.ready) {
+            (None, ready) | (ready, None) => ready,
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        };
+        Self { missing: self.missing.saturating_add(other.missing), ready }
+    }
+}
+
+impl Sample {
+    /// Reads a record. `None` if it is no sample.
+    pub fn of(record: &EventRecord<'_>, attributes: &Attributes) -> Option<Self> {
+        let Event::CallingContextSample(CallingContextSample { calling_context, .. }) =
+            record.event
+        else {
+            return None;
+        };
+        let of_end = attributes.unsampled_time.and_then(|wanted| {
+            let found = record.attributes.iter().find(|it| it.attribute == wanted)?;
+            let AttributeValue::Int64(missing) = found.value else { return None };
+            Some(StretchEnd { missing, ready: number(record.attributes, attributes.ready_time) })
+        });
+        Some(of_end.map_or_else(
+            || Self::Place {
+                context: calling_context,
+                weight: number(record.attributes, attributes.processor_time).unwrap_or(0),
+            },
+            Self::End,
+        ))
+    }
+}
 
 /// A position in the program, with the function of a library that was called there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -121,6 +121,8 @@ pub struct Attributes {
     pub processor_time: Option<AttributeRef>,
     /// Attribute of a sample without a place, with the processor time of a stretch that its samples do not stand for.
     pub unsampled_time: Option<AttributeRef>,
+    /// Attribute of such a sample with the nanoseconds in which the thread was ready but had no core.
+    pub ready_time: Option<AttributeRef>,
 }
 
 impl Attributes {
@@ -144,6 +146,7 @@ impl Attributes {
                 Some(archive::OWNER) => found.owner = Some(attribute.id),
                 Some(archive::PROCESSOR_TIME) => found.processor_time = Some(attribute.id),
                 Some(archive::UNSAMPLED_TIME) => found.unsampled_time = Some(attribute.id),
+                Some(archive::READY_TIME) => found.ready_time = Some(attribute.id),
                 Some(archive::SKIPPED) => found.skipped = Some(attribute.id),
                 _ => {}
             }
@@ -183,16 +186,6 @@ pub fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) -> Option
         AttributeValue::Uint32(value) => Some(u64::from(value)),
         AttributeValue::Uint8(value) => Some(u64::from(value)),
         AttributeValue::CallingContext(value) => Some(u64::from(value.0)),
-        _ => None,
-    }
-}
-
-/// Returns the value of an attribute that has a sign, or `None` if it is missing or has none.
-pub fn signed(list: List<'_, Attribute>, wanted: Option<AttributeRef>) -> Option<i64> {
-    let wanted = wanted?;
-    let found = list.iter().find(|attribute| attribute.attribute == wanted)?;
-    match found.value {
-        AttributeValue::Int64(value) => Some(value),
         _ => None,
     }
 }

@@ -44,6 +44,7 @@ pub mod attribute {
     pub const OWNER: AttributeRef = AttributeRef(11);
     pub const PROCESSOR_TIME: AttributeRef = AttributeRef(12);
     pub const UNSAMPLED_TIME: AttributeRef = AttributeRef(13);
+    pub const READY_TIME: AttributeRef = AttributeRef(14);
 }
 
 /// Attribute that marks a leave event which the program did not make, because its process or thread ended inside the
@@ -71,18 +72,23 @@ pub const ATTRIBUTES: [(&str, Type, &str); 12] = [
 ];
 
 /// Attributes of samples, which archives without any do not have.
-const OF_SAMPLES: [(&str, Type, &str); 2] = [
+const OF_SAMPLES: [(&str, Type, &str); 3] = [
     (archive::PROCESSOR_TIME, Type::Uint64, "Processor time since the sample before"),
     (
         archive::UNSAMPLED_TIME,
         Type::Int64,
         "Processor time of the computing that ends here, without that of its samples",
     ),
+    (
+        archive::READY_TIME,
+        Type::Uint64,
+        "Time of the computing that ends here in which the thread was ready but had no core",
+    ),
 ];
 
 /// Returns `true` if events of some archive have the attribute.
 pub(crate) fn is_defined(attribute: AttributeRef) -> bool {
-    attribute <= attribute::UNSAMPLED_TIME
+    attribute <= attribute::READY_TIME
 }
 
 /// Writes all global definitions of a run. `begin_realtime` is the time of day at which the run began, in nanoseconds

@@ -40,6 +40,7 @@ use crate::arch;
 use crate::entry::{self, Words, words};
 use crate::hook::Hook;
 use crate::modulo::Modulo;
+use crate::processor_time;
 use crate::word::{Seen, Word};
 
 /// Processor time between two calls, in nanoseconds, that is no computing: the loop itself takes some.
@@ -115,7 +116,7 @@ impl AggregatedPolls {
         if before == 0 && gap >= FREE {
             return None;
         }
-        let used = processor_time();
+        let used = processor_time::of_this_thread();
         self.read = (time, used);
         // Time since the last reading that the thread was not on a core.
         let off = (time - before).saturating_sub(used.saturating_sub(used_before));
@@ -133,7 +134,7 @@ impl AggregatedPolls {
         if before == 0 {
             return 0;
         }
-        let used = processor_time();
+        let used = processor_time::of_this_thread();
         self.read = (time, used);
         (time - before).saturating_sub(used.saturating_sub(used_before))
     }
@@ -178,16 +179,6 @@ pub(super) struct FoundWords {
     count: usize,
     /// Number of calls that the thread had recorded when the last of them was entered.
     calls: u64,
-}
-
-/// Returns the processor time that the calling thread has used, in nanoseconds.
-#[cold]
-pub(super) fn processor_time() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: there is a place for the time.
-    let code = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    let nanoseconds = (time.tv_sec as u64).wrapping_mul(1_000_000_000) + time.tv_nsec as u64;
-    if code == 0 { nanoseconds } else { 0 }
 }
 
 /// Enters a call that may find nothing again: continues the region of the last call, if that found nothing. The thread is
@@ -445,7 +436,7 @@ impl Thread {
         if self.polls.count == 1 {
             let Frame { return_address, site, .. } = *self.frame();
             if self.sites.modulo(place_of(site)).polls || return_address == self.slow_polls {
-                self.polls.read = (time, processor_time());
+                self.polls.read = (time, processor_time::of_this_thread());
             }
         }
     }

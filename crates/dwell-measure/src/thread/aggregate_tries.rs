@@ -17,13 +17,14 @@ use otf2::event::Leave;
 use otf2::id::{Rank, RegionRef, RmaWinRef};
 use otf2::{Attribute, AttributeValue, List};
 
-use super::aggregate_polls::{AggregatedPolls, LastRead, processor_time};
+use super::aggregate_polls::{AggregatedPolls, LastRead};
 use super::frame::{Frame, NO_FRAME};
 use super::{Busy, Call, Flags, Location, NOT_RECORDED, Thread, place_of, take_as_it_is};
 use crate::entry::{self, Words, words};
 use crate::hook::{Bytes, Hook, Passed};
 use crate::modulo::Modulo;
 use crate::mpi::Completion;
+use crate::processor_time;
 use crate::word::{Seen, Word};
 
 /// Time in a completing call, in nanoseconds, that is a wait of its own: such a try waits until its target serves it. If
@@ -272,7 +273,7 @@ impl Thread {
         if !fails || blocks || recorded_inside || self.flags.muted {
             self.settle();
         } else if self.polls.count == 1 {
-            self.polls.read = (time, processor_time());
+            self.polls.read = (time, processor_time::of_this_thread());
         }
     }
 

@@ -2,18 +2,20 @@
 //!
 //! Samples divide the processor time of the thread, and do not say how much it is: calls end most intervals of the timer,
 //! and where threads share cores, the system looks at the timer only now and then. So this time is read where a long
-//! stretch of computing begins and ends, and a record at its end says by how much the samples in it are wrong.
+//! stretch of computing begins and ends, and a record at its end says by how much the samples in it are wrong. If the
+//! thread was off the cores meanwhile, the record also says for how long it was ready to run: otherwise it slept.
 #![allow(unsafe_code)] // The state is reached by the pointer in the words of the thread.
 
 use dwell_unify::definitions::attribute;
 use otf2::event::CallingContextSample;
 use otf2::id::{CallingContextRef, InterruptGeneratorRef};
-use otf2::{Attribute, AttributeValue};
+use otf2::{Attribute, AttributeValue, List};
 
-use super::aggregate_polls::{APART, SLEPT, processor_time};
+use super::aggregate_polls::{APART, SLEPT};
 use super::{Busy, Flags, Location, NOT_RECORDED, Thread};
 use crate::entry::{self, words};
 use crate::process;
+use crate::processor_time::{self, of_this_thread as processor_time};
 use crate::reentrancy::Taken;
 use crate::samples::DEPTH;
 use crate::unwind::Place;
@@ -28,6 +30,10 @@ const READ_AGAIN: u64 = 100_000;
 /// Length of a stretch of computing whose processor time is read at its end, in nanoseconds.
 const LONG: u64 = 200_000;
 
+/// Least time between two readings of the time that the thread was ready, in nanoseconds. They take up to 3 µs, because the
+/// system has a file for it and not a clock; so this is the least time off the cores of which more is told, too.
+const READ_READY: u64 = 1_000_000;
+
 /// Processor time of a thread, and the stretch that it computes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Computing {
@@ -35,6 +41,8 @@ pub(super) struct Computing {
     ticked: (u64, u64),
     /// Processor time and time when it was read last at the begin or end of a stretch.
     read: (u64, u64),
+    /// Time in which the thread was ready, if the system counts it, and the time when it was read last.
+    ready: (Option<u64>, u64),
     /// Time at which the stretch began.
     began: u64,
     /// Processor time that the samples of the stretch stand for.
@@ -51,6 +59,9 @@ impl Computing {
         if time.saturating_sub(self.read.1) >= READ_AGAIN {
             self.read = (processor_time(), time);
         }
+        if time.saturating_sub(self.ready.1) >= READ_READY {
+            self.ready = (processor_time::ready_of_this_thread(), time);
+        }
         (self.began, self.sampled, self.is_known) = (time, 0, true);
     }
 
@@ -60,15 +71,27 @@ impl Computing {
         self.is_known = false;
     }
 
-    /// Ends the stretch. Returns its processor time without that of its samples, if both are known.
-    fn ends(&mut self, time: u64) -> Option<i64> {
+    /// Ends the stretch. Returns its processor time without that of its samples, if both are known, and the time in which
+    /// the thread was ready, if it was off the cores for long.
+    fn ends(&mut self, time: u64) -> Option<(i64, Option<u64>)> {
         let is_known = std::mem::take(&mut self.is_known);
         if !is_known || time.saturating_sub(self.began) < LONG {
             return None;
         }
         let now = processor_time();
         let before = std::mem::replace(&mut self.read, (now, time)).0;
-        Some(now.saturating_sub(before).cast_signed() - self.sampled.cast_signed())
+        let spent = now.saturating_sub(before);
+        let off = time.saturating_sub(self.began).saturating_sub(spent);
+        let ready = if off >= READ_READY { self.was_ready(time, off) } else { None };
+        Some((spent.cast_signed() - self.sampled.cast_signed(), ready))
+    }
+
+    /// Returns for how much of the time that it was off the cores the thread was ready, if the system counts that.
+    fn was_ready(&mut self, time: u64, off: u64) -> Option<u64> {
+        let now = processor_time::ready_of_this_thread();
+        let before = std::mem::replace(&mut self.ready, (now, time)).0;
+        // What was read last may be from shortly before the stretch.
+        Some(now?.saturating_sub(before?).min(off))
     }
 }
 
@@ -156,11 +179,18 @@ impl Thread {
         if self.layers != 0 {
             return;
         }
-        let Some(missing) = self.computing.ends(time) else { return };
+        let Some((missing, ready)) = self.computing.ends(time) else { return };
         self.enter_program(time);
+        let end = sample(CallingContextRef::UNDEFINED);
+        if self.flags.muted {
+            return;
+        }
         let value = AttributeValue::Int64(missing);
-        let weight = Attribute { attribute: attribute::UNSAMPLED_TIME, value };
-        self.write_tagged(time, weight, sample(CallingContextRef::UNDEFINED));
+        let missing = Attribute { attribute: attribute::UNSAMPLED_TIME, value };
+        let value = AttributeValue::Uint64(ready.unwrap_or(0));
+        let all = [missing, Attribute { attribute: attribute::READY_TIME, value }];
+        let known = all.get(..1 + usize::from(ready.is_some())).unwrap_or_default();
+        self.write_event(time, List::from(known), end);
     }
 }
 
