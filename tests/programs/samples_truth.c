@@ -12,16 +12,22 @@
  *   copies    a function of the C library, in pack
  *   faults    pages that are touched for the first time
  *   sleeps    nothing takes longer, but rank 1 sleeps
+ *   shares    relax takes longer, and rank 1 shares its core with another process
  *   balanced  nobody is late
  *   period MS one round, in which rank 1 computes in relax and flux in turn, each for half of this period
  *
- * Each process prints the seconds of each function that it called. */
+ * Each process prints the seconds of each function that it called, and those in which it was ready to compute but had no
+ * core, and in which it slept. */
 #define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 #ifdef SHMEM
 #include <shmem.h>
 #else
@@ -37,11 +43,26 @@ static volatile double sink;
 static double values[512];
 static char from[BYTES], to[BYTES];
 
-static double cpu(void)
+static double seconds(clockid_t clock)
 {
     struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    clock_gettime(clock, &time);
     return time.tv_sec + time.tv_nsec * 1e-9;
+}
+
+static double cpu(void) { return seconds(CLOCK_THREAD_CPUTIME_ID); }
+
+/* Seconds in which this process was ready but had no core. */
+static double without_core(void)
+{
+    unsigned long long on_core, ready = 0;
+    FILE *file = fopen("/proc/self/schedstat", "r");
+    if (file) {
+        if (fscanf(file, "%llu %llu", &on_core, &ready) != 2)
+            ready = 0;
+        fclose(file);
+    }
+    return ready * 1e-9;
 }
 
 /* Time from now on, in milliseconds. */
@@ -122,7 +143,7 @@ KEPT static void touch(double end)
 }
 
 static int rank;
-static double spent[8];
+static double spent[8], ready, asleep;
 static const char *const names[] = {"relax", "flux", "smooth", "stencil", "pack", "touch"};
 
 #define TIMED(number, call)                                                                                            \
@@ -134,9 +155,24 @@ static const char *const names[] = {"relax", "flux", "smooth", "stencil", "pack"
 
 static int is_late(const char *mode, const char *asked) { return rank == 1 && !strcmp(mode, asked); }
 
+/* Starts a process that computes on the core of this one until this one ends. */
+static void share_core(void)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(sched_getcpu(), &cores);
+    sched_setaffinity(0, sizeof cores, &cores);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            sink += 1;
+    }
+}
+
 static void compute(const char *mode)
 {
-    TIMED(0, relax(in(is_late(mode, "relax") || is_late(mode, "both") ? 30 : 10)));
+    int is_long = is_late(mode, "relax") || is_late(mode, "both") || is_late(mode, "shares");
+    TIMED(0, relax(in(is_long ? 30 : 10)));
     TIMED(1, flux(in(is_late(mode, "both") ? 9 : 5)));
     if (!strcmp(mode, "callers")) {
         TIMED(2, first(4));
@@ -150,6 +186,16 @@ static void compute(const char *mode)
         TIMED(5, touch(in(20)));
     if (is_late(mode, "sleeps"))
         nanosleep(&(struct timespec){0, 20 * 1000 * 1000}, NULL);
+}
+
+/* Computes, and adds up the time that passes without computing. */
+static void compute_and_count(const char *mode)
+{
+    double began = seconds(CLOCK_MONOTONIC), used = cpu(), waited = without_core();
+    compute(mode);
+    double without = without_core() - waited;
+    ready += without;
+    asleep += seconds(CLOCK_MONOTONIC) - began - (cpu() - used) - without;
 }
 
 static void in_turn(double milliseconds)
@@ -213,19 +259,22 @@ int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "relax";
     begin(&argc, &argv);
+    if (is_late(mode, "shares"))
+        share_core();
     if (!strcmp(mode, "period")) {
         if (rank == 1)
             in_turn(argc > 2 ? atof(argv[2]) : 10);
         meet();
     } else {
         for (int i = 0; i < ROUNDS; i++) {
-            compute(mode);
+            compute_and_count(mode);
             meet();
         }
     }
     for (int i = 0; i < 6; i++)
         if (spent[i] > 0)
             printf("%d %s %.6f\n", rank, names[i], spent[i]);
+    printf("%d ready %.6f asleep %.6f\n", rank, ready, asleep);
     fflush(stdout);
     end();
     return 0;

@@ -247,6 +247,10 @@ on_core_seconds: number,
  */
 others_on_core_seconds: number | null,
 /**
+ * Mean time in which the other locations were ready but had no core; null if it is not known or no other computes there.
+ */
+others_ready_seconds: number | null,
+/**
  * Number of samples of the other locations.
  */
 others_samples: number,
@@ -255,6 +259,11 @@ others_samples: number,
  * left out.
  */
 parts: Array<Computed>,
+/**
+ * Time in which the process that caused most was ready but had no core, or the mean over `node`; null if it was on a
+ * core but for moments, or if the system does not count it.
+ */
+ready_seconds: number | null,
 /**
  * Number of samples of the processes that stand out.
  */

@@ -16,12 +16,12 @@ use dwell_log::read::{DependencyLog, LogError};
 use dwell_model::archive::SAMPLES;
 use dwell_trace::ids::{LocationNumber, Ordinal, ProcessNumber};
 use dwell_trace::names;
-use dwell_trace::samples::Spot;
+use dwell_trace::samples::{Sample, Spot, StretchEnd};
 use dwell_trace::time::Time;
-use dwell_trace::world::{World, number, signed};
+use dwell_trace::world::World;
+use otf2::Archive;
 use otf2::id::{CallingContextRef, RegionRef, SourceCodeLocationRef};
 use otf2::read::{EventRecord, Visitor};
-use otf2::{Archive, Event};
 
 use crate::causes::failure;
 use crate::engine::workers::map_on;
@@ -47,6 +47,9 @@ pub struct Sampled {
     pub samples: (u64, u64),
     /// Processor time of such a process in nanoseconds, and the mean of the others, if there are any.
     pub on_core: (f64, Option<f64>),
+    /// Time in nanoseconds in which such a process was ready but had no core, and the mean of the others. `None` if the
+    /// recorder did not read it.
+    pub ready: Option<(f64, f64)>,
     /// Functions that take longer there than at the others, the greatest difference first.
     pub parts: Vec<Computed>,
     /// Set if samples of these processes follow, so that they were sampled there, too.
@@ -78,8 +81,8 @@ pub struct Computed {
 #[derive(Debug, Default)]
 struct Sums {
     spots: BTreeMap<Spot, (u64, u64)>,
-    /// Processor time that these samples do not stand for; negative if they stand for more than there was.
-    missing: i64,
+    /// Sum of the ends of the stretches.
+    ends: StretchEnd,
     /// Length of the stretches, and of those at whose ends processor time was read.
     lengths: (u64, u64),
     locations: u64,
@@ -93,7 +96,7 @@ impl Sums {
             let sum = self.spots.entry(*spot).or_default();
             *sum = (sum.0 + count, sum.1 + weight);
         }
-        self.missing += more.missing;
+        self.ends = self.ends.and(more.ends);
         self.lengths.0 += more.lengths.0;
         self.lengths.1 += more.lengths.1;
         self.locations += more.locations;
@@ -110,7 +113,7 @@ impl Sums {
 
     /// Returns the processor time.
     fn time(&self) -> u64 {
-        self.weight().saturating_add_signed(self.missing)
+        self.weight().saturating_add_signed(self.ends.missing)
     }
 
     /// Returns `true` if nearly all of the processor time was read.
@@ -121,6 +124,11 @@ impl Sums {
     /// Returns the mean processor time of a location.
     fn mean(&self) -> f64 {
         self.time() as f64 / self.locations.max(1) as f64
+    }
+
+    /// Returns the mean time in which a location was ready but had no core.
+    fn mean_ready(&self) -> f64 {
+        self.ends.ready.unwrap_or(0) as f64 / self.locations.max(1) as f64
     }
 
     /// Returns the part of the weight that falls to a function.
@@ -194,10 +202,10 @@ fn find(
                 sums.locations = 1;
                 sums.goes_on = !behind.is_empty();
                 let length = stretch.end.saturating_sub(stretch.begin);
-                let missing = samples.missing(&stretch);
-                sums.missing += missing.unwrap_or(0);
+                let end = samples.end(&stretch);
                 sums.lengths.0 += length;
-                sums.lengths.1 += missing.map_or(0, |_| length);
+                sums.lengths.1 += end.map_or(0, |_| length);
+                sums.ends = sums.ends.and(end.unwrap_or_default());
                 samples.add_to(sums, inside);
             }
         }
@@ -243,6 +251,11 @@ fn divided(
     let mut sampled = Sampled {
         samples: (own.count(), others.count()),
         on_core: (here, has_others.then_some(there)),
+        ready: own
+            .ends
+            .ready
+            .or(others.ends.ready)
+            .map(|_| (own.mean_ready(), others.mean_ready())),
         parts: Vec::new(),
         goes_on: own.goes_on,
         exact: own.is_read() && (!has_others || others.is_read()),
@@ -300,9 +313,9 @@ fn computed(
     }
 }
 
-/// A sample of a location.
+/// A sample that found its thread on a core.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct Placed {
     time: Time,
     context: CallingContextRef,
     weight: u64,
@@ -311,10 +324,10 @@ struct Sample {
 /// Samples of a location in the order of time, and the positions of their contexts.
 struct Samples<'p> {
     program: &'p ProgramTotals<'p>,
-    list: Vec<Sample>,
+    list: Vec<Placed>,
     positions: HashMap<CallingContextRef, Spot>,
-    /// Ends of stretches, with the processor time that the samples before do not stand for.
-    ends: Vec<(Time, i64)>,
+    /// Ends of stretches.
+    ends: Vec<(Time, StretchEnd)>,
 }
 
 impl<'p> Samples<'p> {
@@ -331,13 +344,14 @@ impl<'p> Samples<'p> {
 
     /// Adds up all samples.
     fn sums(&self) -> Sums {
-        let mut sums = Sums { missing: self.ends.iter().map(|it| it.1).sum(), ..Sums::default() };
+        let ends = self.ends.iter().map(|it| it.1).fold(StretchEnd::default(), StretchEnd::and);
+        let mut sums = Sums { ends, ..Sums::default() };
         self.add_to(&mut sums, &self.list);
         sums
     }
 
     /// Adds samples to sums.
-    fn add_to(&self, sums: &mut Sums, samples: &[Sample]) {
+    fn add_to(&self, sums: &mut Sums, samples: &[Placed]) {
         for sample in samples {
             let Some(spot) = self.positions.get(&sample.context) else { continue };
             let sum = sums.spots.entry(*spot).or_default();
@@ -345,30 +359,28 @@ impl<'p> Samples<'p> {
         }
     }
 
-    /// Returns the processor time of a stretch that its samples do not stand for, if it was read. Ends have the time of the
-    /// call that follows.
-    fn missing(&self, stretch: &Stretch) -> Option<i64> {
+    /// Returns what was read at the end of a stretch, if it was long. Ends have the time of the call that follows.
+    fn end(&self, stretch: &Stretch) -> Option<StretchEnd> {
         let from = self.ends.partition_point(|it| it.0.0 <= stretch.begin);
         let ends = self.ends.iter().skip(from).take_while(|it| it.0.0 <= stretch.end);
-        ends.map(|it| it.1).reduce(|a, b| a + b)
+        ends.map(|it| it.1).reduce(StretchEnd::and)
     }
 }
 
 impl Visitor for Samples<'_> {
     fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()> {
-        if let Event::CallingContextSample(it) = record.event {
-            let (context, world) = (it.calling_context, self.program.world);
-            let time = world.clock.time(record.time);
-            if let Some(missing) = signed(record.attributes, world.attributes.unsampled_time) {
-                self.ends.push((time, missing));
-                return ControlFlow::Continue(());
-            }
-            let weight = number(record.attributes, world.attributes.processor_time).unwrap_or(0);
-            self.list.push(Sample { time, context, weight });
-            if !self.positions.contains_key(&context)
-                && let Some(spot) = Spot::of(&world.contexts, self.program.defs, context)
-            {
-                self.positions.insert(context, spot);
+        let world = self.program.world;
+        let time = world.clock.time(record.time);
+        match Sample::of(&record, &world.attributes) {
+            None => {}
+            Some(Sample::End(end)) => self.ends.push((time, end)),
+            Some(Sample::Place { context, weight }) => {
+                self.list.push(Placed { time, context, weight });
+                if !self.positions.contains_key(&context)
+                    && let Some(spot) = Spot::of(&world.contexts, self.program.defs, context)
+                {
+                    self.positions.insert(context, spot);
+                }
             }
         }
         ControlFlow::Continue(())

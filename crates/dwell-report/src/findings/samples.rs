@@ -17,11 +17,16 @@ objects! {
         on_core_seconds: f64,
         /// Mean processor time of the other locations; null if no other computes there.
         others_on_core_seconds: Option<f64>,
+        /// Mean time in which the other locations were ready but had no core; null if it is not known or no other computes there.
+        others_ready_seconds: Option<f64>,
         /// Number of samples of the other locations.
         others_samples: u64,
         /// Functions that take longer there than at the others, most first; at most 5. Those whose difference may be chance are
         /// left out.
         parts: Vec<Computed>,
+        /// Time in which the process that caused most was ready but had no core, or the mean over `node`; null if it was on a
+        /// core but for moments, or if the system does not count it.
+        ready_seconds: Option<f64>,
         /// Number of samples of the processes that stand out.
         samples: u64,
     }
@@ -109,8 +114,10 @@ impl Cause {
         };
         let off = whole - (sampled.on_core_seconds - sampled.others_on_core_seconds.unwrap_or(0.0));
         let off = off.min(whole);
-        let off = (off > whole / 4.0)
-            .then(|| format!("{} of the {}{kind} are not on a core", seconds(off), seconds(whole)));
+        let off = (off > whole / 4.0).then(|| {
+            let why = sampled.why_off_core(off);
+            format!("{} of the {}{kind} are not on a core{why}", seconds(off), seconds(whole))
+        });
         let is_rough = off.is_some() && !sampled.exact;
         let mut said: Vec<String> = Vec::new();
         match sampled.parts.first() {
@@ -151,12 +158,29 @@ impl Cause {
 impl Sampled {
     /// Says why there are no samples of stretches that take `own` seconds.
     fn without_samples(&self, own: f64) -> &'static str {
-        if self.on_core_seconds > own / 4.0 {
+        if self.ready_seconds.is_some_and(|it| it > own / 2.0) {
+            "it is ready there and has no core"
+        } else if self.on_core_seconds > own / 4.0 {
             "it computes there, but no timer ended: record again, or raise --sample"
         } else if self.goes_on || self.exact {
             "it sleeps there or waits for the system: no sample found it on a core"
         } else {
             "it has no samples from there on: it sleeps, or could not be sampled"
+        }
+    }
+}
+
+impl Sampled {
+    /// Says what a process does in the seconds that it spends off the cores beyond the others, if that is known.
+    fn why_off_core(&self, off: f64) -> String {
+        const READY: &str = "it is ready and there is none";
+        const ASLEEP: &str = "it sleeps or waits for the system";
+        let Some(ready) = self.ready_seconds else { return String::new() };
+        let ready = (ready - self.others_ready_seconds.unwrap_or(0.0)).clamp(0.0, off);
+        match ready / off {
+            share if share > 0.9 => format!(": {READY}"),
+            share if share < 0.1 => format!(": {ASLEEP}"),
+            _ => format!(": for {} {READY}, for {} {ASLEEP}", seconds(ready), seconds(off - ready)),
         }
     }
 }
@@ -253,7 +277,21 @@ mod tests {
         let said = cause(Sampled { exact: true, ..shared }).inside().unwrap();
         assert!(said.starts_with("about 370 ms of the 392 ms more are in relax"), "{said}");
         let asleep = Sampled { on_core_seconds: 0.230, parts: Vec::new(), ..sampled };
-        assert_eq!(cause(asleep).inside().unwrap(), "382 ms of the 392 ms more are not on a core");
+        let said = "382 ms of the 392 ms more are not on a core";
+        assert_eq!(cause(asleep.clone()).inside().unwrap(), said);
+        for (ready, others, why) in [
+            (0.384, None, "it is ready and there is none"),
+            (0.390, Some(0.380), "it sleeps or waits for the system"),
+            (
+                0.190,
+                Some(0.090),
+                "for 100 ms it is ready and there is none, for 282 ms it sleeps or waits for the system",
+            ),
+        ] {
+            let (ready_seconds, others_ready_seconds) = (Some(ready), others);
+            let known = Sampled { ready_seconds, others_ready_seconds, ..asleep.clone() };
+            assert_eq!(cause(known).inside().unwrap(), format!("{said}: {why}"));
+        }
         assert_eq!(Cause::default().inside(), None);
     }
 }

@@ -140,6 +140,8 @@ fn full() -> Findings {
                 goes_on: true,
                 on_core_seconds: 0.5,
                 others_on_core_seconds: None,
+                ready_seconds: Some(0.25),
+                others_ready_seconds: None,
                 others_samples: 0,
                 parts: vec![Computed {
                     file: Some("src/heat.c".into()),

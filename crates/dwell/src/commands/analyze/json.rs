@@ -121,6 +121,8 @@ fn sampled(it: &Sampled) -> findings::Sampled {
     findings::Sampled {
         on_core_seconds: seconds(it.on_core.0),
         others_on_core_seconds: it.on_core.1.map(seconds),
+        ready_seconds: it.ready.map(|it| seconds(it.0)),
+        others_ready_seconds: it.ready.filter(|_| it.on_core.1.is_some()).map(|it| seconds(it.1)),
         others_samples: it.samples.1,
         goes_on: it.goes_on,
         exact: it.exact,

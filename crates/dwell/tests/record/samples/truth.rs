@@ -121,6 +121,9 @@ fn of_late_rank(printed: &str) -> f64 {
 struct Named {
     functions: BTreeMap<String, Amount>,
     on_core: f64,
+    /// Time without a core, and the rest of its time off the cores.
+    ready: Option<f64>,
+    asleep: f64,
     is_exact: bool,
     /// Set if the other rank computes there, too.
     has_others: bool,
@@ -144,9 +147,13 @@ fn named(findings: &Value) -> Option<Named> {
         };
         (it["function"].as_str().unwrap().to_owned(), amount)
     };
+    let on_core = cause["sampled"]["on_core_seconds"].as_f64()?;
+    let ready = cause["sampled"]["ready_seconds"].as_f64();
     Some(Named {
         functions: parts.map(part).collect(),
-        on_core: cause["sampled"]["on_core_seconds"].as_f64()?,
+        on_core,
+        ready,
+        asleep: cause["computing_seconds"].as_f64()? - on_core - ready.unwrap_or(0.0),
         is_exact: cause["sampled"]["exact"] == true,
         has_others: cause["sampled"]["others_on_core_seconds"].is_number(),
     })
@@ -172,7 +179,7 @@ fn tried(rounds: Option<usize>) -> (u32, u32) {
             let (printed, findings) = recorded(&build, &lab, &[mode]);
             // Another program may have taken the core of rank 0.
             let Some(cause) = named(&findings) else { continue };
-            let Named { functions: named, on_core, is_exact, has_others } = cause;
+            let Named { functions: named, on_core, is_exact, has_others, .. } = cause;
             let spent = of_late_rank(&printed);
             eprintln!("{source} {mode}: {on_core} of {spent} s on the core");
             if !has_others {
@@ -209,6 +216,29 @@ fn functions_that_take_longer_are_named() {
     let least = if rounds.is_none() { 0.0 } else { 0.92 };
     eprintln!("{inside} of {all} amounts are inside their margins");
     assert!(all > 0 && f64::from(inside) >= least * f64::from(all), "{inside} of {all}");
+}
+
+/// A process that is not on a core sleeps, or is ready and has none.
+#[test]
+fn time_off_the_cores_is_told_apart() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let program = mpi.compile(&lab, "tests/programs/samples_truth.c", &["-O1", "-g"]);
+    let build = Build::Mpi(mpi, program);
+    for (mode, is_asleep) in [("sleeps", true), ("shares", false)] {
+        let (printed, findings) = recorded(&build, &lab, &[mode]);
+        let off = printed.lines().find_map(|it| it.strip_prefix("1 ready ")).unwrap();
+        let (ready, asleep) = off.split_once(" asleep ").unwrap();
+        let truth: [f64; 2] = [ready, asleep].map(|it| it.parse().unwrap());
+        let Named { ready, asleep, .. } = named(&findings).expect("rank 1 is late");
+        let found = [ready.expect("the system counts it"), asleep];
+        let about = format!("{mode}: ready and asleep {found:?}, {truth:?} in truth");
+        eprintln!("{about}");
+        // What is less than a millisecond in one of the 40 rounds is not told.
+        let is_near = |(found, truth): (f64, f64)| (found - truth).abs() < 0.02 * truth + 0.040;
+        assert!(found.into_iter().zip(truth).all(is_near), "{about}");
+        assert!(truth[usize::from(is_asleep)] > 0.7, "{about}");
+    }
 }
 
 /// A program with a period of its own is not shown as one half of it. Nothing can be done about a period of exactly one tick of
