@@ -67,7 +67,9 @@ const GROUPS: &[Group] = &[
         "events::every_family_counts", "events::heat_counts", "events::groups_and_contexts",
     ] },
     Group { name: "call-sites", program: RECORD, tests: &["sites::sites_are_lines_of_the_source"] },
-    Group { name: "call-paths", program: RECORD, tests: &["unwind::the_way_to_a_call_in_cpp"] },
+    Group { name: "call-paths", program: RECORD, tests: &[
+        "unwind::the_way_to_a_call_in_cpp", "unwind::the_way_through_functions_that_align_their_stack",
+    ] },
     Group { name: "crash", program: RECORD, tests: &[
         "crash::normal", "crash::abort", "crash::exit_at_once", "crash::exit_without_finalize", "crash::global_exit",
         "crash::sigkill_of_one", "crash::sigkill_of_all",
@@ -75,6 +77,11 @@ const GROUPS: &[Group] = &[
     Group { name: "faults", program: RECORD, tests: &[
         "faults::fork_and_exec", "faults::threads_come_and_go", "faults::signals_inside_hooks", "faults::exceptions",
         "faults::pthread_exit", "faults::cancellation", "faults::longjmp", "faults::hooks_inside_an_allocator",
+    ] },
+    Group { name: "samples", program: RECORD, tests: &[
+        "samples::the_line_that_computes_longer_is_named", "samples::samples_survive_a_kill",
+        "samples::the_program_keeps_its_handlers_and_stacks",
+        "samples::harm::signals_stacks_threads_and_the_loader_are_as_before", "samples::harm::no_system_call_ends_early",
     ] },
     Group { name: "delays", program: RECORD, tests: &[
         "waits::barriers", "waits::memory", "waits::lock", "waits::signal",
@@ -168,7 +175,8 @@ mod tests {
     fn tests_of_all_groups_are_there() {
         for group in GROUPS.iter().filter(|group| group.program == RECORD) {
             for name in group.tests {
-                let (module, test) = name.split_once("::").unwrap();
+                let (module, test) = name.rsplit_once("::").unwrap();
+                let module = module.replace("::", "/");
                 let file = format!("/../crates/dwell/tests/record/{module}.rs");
                 let file = env!("CARGO_MANIFEST_DIR").to_owned() + &file;
                 let text = std::fs::read_to_string(file).unwrap();

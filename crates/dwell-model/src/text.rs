@@ -1,9 +1,42 @@
-//! Escapes names before they reach a terminal, so that no name can control it.
+//! Names as people read them: places in a program, and names that no terminal obeys.
 //!
 //! Names of functions, files and processes come from programs, archives and reports of strangers. Printed as they are,
 //! they could clear the screen, set the title of the window, hide a line or reverse it.
 
 use core::fmt::{self, Display, Formatter, Write};
+
+/// A place in a program, as people read it: a function with its line, and the function of a library that it called there. Of the
+/// file only the last part of its path is named.
+///
+/// ```
+/// use dwell_model::text::Place;
+///
+/// let mut place = Place { function: "pack", line: Some(("src/heat.c", 40)), inside: None };
+/// assert_eq!(place.to_string(), "pack at heat.c:40");
+/// place.inside = Some("memcpy");
+/// assert_eq!(place.to_string(), "memcpy, called by pack at heat.c:40");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Function of the program.
+    pub function: &'a str,
+    /// Source file and line, if they are known.
+    pub line: Option<(&'a str, u32)>,
+    /// Function of a library that was called there.
+    pub inside: Option<&'a str>,
+}
+
+impl Display for Place<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(inside) = self.inside {
+            write!(f, "{inside}, called by ")?;
+        }
+        f.write_str(self.function)?;
+        self.line.map_or(Ok(()), |(file, line)| {
+            write!(f, " at {}:{line}", file.rsplit('/').next().unwrap_or(file))
+        })
+    }
+}
 
 /// Returns `true` if a terminal acts on the character instead of showing it, or if the character changes the order in
 /// which text is read.

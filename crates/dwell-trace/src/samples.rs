@@ -1,6 +1,7 @@
 //! Samples: what their records say, and where they found their thread: the line of the program, and the function of a
 //! library that was called there.
 
+use dwell_model::text::Place;
 use otf2::event::CallingContextSample;
 use otf2::id::{CallingContextRef, RegionRef, SourceCodeLocationRef};
 use otf2::read::{Definitions, EventRecord};
@@ -105,14 +106,12 @@ impl Spot {
         other
     }
 
-    /// Writes the position as `relax (heat.c:88)`, or `memcpy in pack (heat.c:40)`.
+    /// Names the position, as in `relax at heat.c:88`.
     pub fn name(&self, definitions: &Definitions) -> String {
         let function = names::region(definitions, self.function);
-        let inside = self.inside.map(|it| format!("{} in ", names::region(definitions, it)));
-        let line = names::line(definitions, self.line).map(|(file, line)| {
-            let file = file.rsplit('/').next().unwrap_or_default().to_owned();
-            format!(" ({file}:{line})")
-        });
-        format!("{}{function}{}", inside.unwrap_or_default(), line.unwrap_or_default())
+        let inside = self.inside.map(|it| names::region(definitions, it));
+        let line = names::line(definitions, self.line);
+        let line = line.as_ref().map(|(file, line)| (file.as_str(), *line));
+        Place { function: &function, line, inside: inside.as_deref() }.to_string()
     }
 }

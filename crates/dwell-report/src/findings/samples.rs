@@ -1,7 +1,7 @@
 //! Sentences about the functions that compute in the stretches that others waited for.
 
+use dwell_model::text::Place;
 use dwell_model::units::seconds;
-
 use serde::{Deserialize, Serialize};
 
 use super::{Cause, Step};
@@ -189,7 +189,8 @@ impl Computed {
     /// Names the function with its line.
     fn place(&self) -> String {
         let Self { function, file, line, inside, .. } = self;
-        place(function, file.as_deref(), *line, inside.as_deref())
+        let (line, inside) = (file.as_deref().zip(*line), inside.as_deref());
+        Place { function, line, inside }.to_string()
     }
 }
 
@@ -197,20 +198,8 @@ impl FunctionTime {
     /// Names the function with its line.
     pub fn place(&self) -> String {
         let Self { function, file, line, inside, .. } = self;
-        place(function, file.as_deref(), *line, inside.as_deref())
-    }
-}
-
-/// Names a function with its line, and the function of a library that it called there.
-fn place(function: &str, file: Option<&str>, line: Option<u32>, inside: Option<&str>) -> String {
-    let file = file.map(|it| it.rsplit('/').next().unwrap_or(it));
-    let place = match file.zip(line) {
-        Some((file, line)) => format!("{function} at {file}:{line}"),
-        None => function.to_owned(),
-    };
-    match inside {
-        Some(inside) => format!("{inside}, called by {place}"),
-        None => place,
+        let (line, inside) = (file.as_deref().zip(*line), inside.as_deref());
+        Place { function, line, inside }.to_string()
     }
 }
 

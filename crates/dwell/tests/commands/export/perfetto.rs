@@ -104,7 +104,7 @@ fn samples_are_instants_with_the_function_and_its_line() {
     export(&run, &["--format=perfetto", "-o", path(&file)]);
     let bytes = std::fs::read(&file).unwrap();
     let has = |name: &str| bytes.windows(name.len()).any(|it| it == name.as_bytes());
-    assert!(has("relax (samples.c:3"), "the name is interned");
+    assert!(has("relax at samples.c:3"), "the name is interned");
     let Some(found) = read(&file) else { return };
     assert!(sum(&found["instants"], "sample: relax") > 20, "{}", found["instants"]);
 }
