@@ -33,8 +33,9 @@ fn kill(lab: &Lab) {
 }
 
 /// Runs `die busy`, kills it at a random time, recovers it, and compares the trace with the reports of the processes.
-/// Half of the recoveries are killed as well and started again. Returns `false` if no process had reported counts.
-fn killed_at_random(lab: &Lab, program: &Path, seed: u64) -> bool {
+/// Half of the recoveries are killed as well and started again. Returns the number of samples in the trace, or `None` if a
+/// process had not reported counts.
+fn killed_at_random(lab: &Lab, program: &Path, sampled: bool, seed: u64) -> Option<usize> {
     let mut random = Rng::with_seed(seed);
     let experiment = lab.experiment();
     let _ = fs::remove_dir_all(&experiment);
@@ -50,6 +51,7 @@ fn killed_at_random(lab: &Lab, program: &Path, seed: u64) -> bool {
         experiment.as_os_str(),
         OsStr::new("--set"),
         OsStr::new(chunk),
+        OsStr::new(if sampled { "--sample=1000" } else { "--trace" }),
         program.as_os_str(),
         OsStr::new("busy"),
         OsStr::new("300"),
@@ -90,7 +92,7 @@ fn killed_at_random(lab: &Lab, program: &Path, seed: u64) -> bool {
         assert!(output.status.code() == Some(0) || !whole, "seed {seed}: {output:?}");
     }
     if !whole {
-        return false;
+        return None;
     }
     lab.accepted_by_otf2_print(&experiment);
     let trace = Trace::read(&experiment);
@@ -99,26 +101,53 @@ fn killed_at_random(lab: &Lab, program: &Path, seed: u64) -> bool {
         let calls = expected.calls..=expected.calls + 3;
         assert!(calls.contains(&found.calls), "seed {seed}, {key:?}: {expected:?}, {found:?}");
     }
-    true
+    Some(samples(&trace.archive))
 }
 
-fn random_kills(rounds: u64) {
+/// Returns the number of samples in an archive.
+fn samples(archive: &Archive) -> usize {
+    let definitions = archive.definitions().unwrap();
+    let of_location = |location| {
+        let mut reader = archive.events(location).unwrap();
+        let mut count = 0;
+        while let Some(record) = reader.next().unwrap() {
+            count += usize::from(matches!(record.event, Event::CallingContextSample(_)));
+        }
+        count
+    };
+    definitions.locations().map(|it| of_location(it.id)).sum()
+}
+
+fn random_kills(rounds: u64, sampled: bool) {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("tests/programs/die.c", &[]);
-    let compared = (0..rounds).filter(|round| killed_at_random(&lab, &program, *round)).count();
-    eprintln!("{rounds} runs were killed; {compared} had said what they did");
-    assert!(compared as u64 * 2 >= rounds);
+    let killed = (0..rounds).map(|round| killed_at_random(&lab, &program, sampled, round));
+    let compared: Vec<usize> = killed.flatten().collect();
+    let samples: usize = compared.iter().sum();
+    eprintln!(
+        "{rounds} runs were killed; {} had said what they did; {samples} samples",
+        compared.len()
+    );
+    assert!(compared.len() as u64 * 2 >= rounds);
+    assert_eq!(samples > 0, sampled, "{samples} samples");
 }
 
 #[test]
 fn runs_killed_at_random_moments() {
-    random_kills(4);
+    random_kills(3, false);
+    random_kills(3, true);
 }
 
 #[test]
 #[ignore = "slow: cargo xtask proofs"]
 fn proof_of_random_kills() {
-    random_kills(100);
+    random_kills(100, false);
+}
+
+#[test]
+#[ignore = "slow: cargo xtask proofs"]
+fn proof_of_random_kills_with_samples() {
+    random_kills(100, true);
 }
 
 /// Records a run of two processes that kill themselves, and returns the directory that it leaves behind.
