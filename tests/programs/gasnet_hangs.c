@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+static volatile int told;
+
 int main(int count, char **words) {
     gex_Client_t client;
     gex_EP_t endpoint;
@@ -17,6 +19,8 @@ int main(int count, char **words) {
     /* Process 1 computes for ever, and process 0 is in a barrier. */
     if (!strcmp(mode, "barrier"))
         while (me == 1) usleep(1000);
+    /* Process 0 waits for a message that nobody sends. */
+    if (!strcmp(mode, "message") && me == 0) GASNET_BLOCKUNTIL(told);
     gex_Coll_BarrierBlocking(team, 0);
     gasnet_exit(0);
     return 0;

@@ -83,7 +83,27 @@ pub enum Fact<'a> {
     /// Coordinates of the process in a topology, as [`encode_numbers`] writes them. A topology of a communicator has
     /// none: its ranks are in row-major order.
     Coordinates { topology: u64, at: &'a [u8] },
+    /// Calls of runtimes that a thread was in when it began the chunk whose first event has the number `first`, as
+    /// [`encode_open`] writes them, the outermost first. Archives do not need it: it is for readers of a running process, which
+    /// read the last chunks only. A chunk without open calls has none.
+    Open { thread: u64, first: u64, calls: &'a [u8] },
 }
+
+/// A call that is open while a chunk of events begins. Ids are those of the events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// The region of the call.
+    pub region: u64,
+    /// Id of the call site plus one, or 0 if the site is not known.
+    pub site: u64,
+    /// Time of the enter event on the clock of the recorder.
+    pub since: u64,
+    /// Number of calls for which the region stands so far.
+    pub count: u64,
+}
+
+/// Largest number of calls of a [`Fact::Open`].
+pub const MOST_OPEN: usize = 8;
 
 /// Largest number of frames of a calling context. Deeper contexts occur only in damaged streams and are dropped.
 pub const DEPTH: usize = 64;
@@ -124,6 +144,7 @@ impl<'a> Fact<'a> {
             Self::Sample { .. } => 19,
             Self::Topology { .. } => 20,
             Self::Coordinates { .. } => 21,
+            Self::Open { .. } => 22,
         }
     }
 
@@ -175,6 +196,7 @@ impl<'a> Fact<'a> {
                 out.numbers(&[id, comm]).text(name).bytes(grid)
             }
             Self::Coordinates { topology, at } => out.numbers(&[topology]).bytes(at),
+            Self::Open { thread, first, calls } => out.numbers(&[thread, first]).bytes(calls),
         };
         let (fits, end) = (out.fits, out.at);
         let length = u16::try_from(end - HEADER).ok()?;
@@ -262,6 +284,10 @@ impl<'a> Fact<'a> {
                 Self::Topology { id, comm, name: i.text()?, grid: i.bytes()? }
             }
             21 => Self::Coordinates { topology: i.number()?, at: i.bytes()? },
+            22 => {
+                let [thread, first] = i.numbers()?;
+                Self::Open { thread, first, calls: i.bytes()? }
+            }
             _ => return Err(Damage::Tag(tag)),
         })
     }
@@ -271,7 +297,7 @@ impl<'a> Fact<'a> {
 pub(crate) const HEADER: usize = 8;
 
 /// The highest tag that this version writes.
-const LAST_TAG: u8 = 21;
+const LAST_TAG: u8 = 22;
 
 fn check(tag: u8, length: u16) -> u8 {
     let [low, high] = length.to_le_bytes();
@@ -438,6 +464,24 @@ pub fn decode_numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || input.number().ok())
 }
 
+/// Writes calls in the encoding of [`Fact::Open`]. Returns the number of bytes, or `None` if there is not enough room.
+pub fn encode_open(calls: impl Iterator<Item = OpenCall>, into: &mut [u8]) -> Option<usize> {
+    let mut out = Output { into, at: 0, fits: true };
+    for OpenCall { region, site, since, count } in calls {
+        out.numbers(&[region, site, since, count]);
+    }
+    out.fits.then_some(out.at)
+}
+
+/// Reads calls that [`encode_open`] wrote. The iterator ends at the first one that is incomplete.
+pub fn decode_open(bytes: &[u8]) -> impl Iterator<Item = OpenCall> {
+    let mut input = Input(bytes);
+    std::iter::from_fn(move || {
+        let [region, site, since, count] = input.numbers().ok()?;
+        Some(OpenCall { region, site, since, count })
+    })
+}
+
 struct Output<'o> {
     into: &'o mut [u8],
     at: usize,
@@ -534,6 +578,7 @@ mod tests {
         Fact::Sample { id: 1, members: &[6, 2, 0, 1, b'c', 0] },
         Fact::Topology { id: 0, comm: 1, name: "grid", grid: &[9, 8] },
         Fact::Coordinates { topology: 0, at: &[3, 1] },
+        Fact::Open { thread: 0, first: 300, calls: &[7, 0, 9, 1] },
     ];
 
     /// Encodes all sample facts into a block.
@@ -584,6 +629,17 @@ mod tests {
         assert!(decode_members(&room[..used]).eq(members.clone()));
         assert!(decode_members(&room[..used - 1]).eq(members.clone().into_iter().take(1)));
         assert_eq!(encode_members(&members, &mut room[..used - 1]), None);
+    }
+
+    #[test]
+    fn open_calls_come_back() {
+        let call = |region, since| OpenCall { region, site: 0, since, count: 300 };
+        let calls = [call(7, u64::MAX), call(200, 0)];
+        let mut room = [0; 32];
+        let used = encode_open(calls.into_iter(), &mut room).unwrap();
+        assert!(decode_open(&room[..used]).eq(calls));
+        assert!(decode_open(&room[..used - 1]).eq(calls.into_iter().take(1)));
+        assert_eq!(encode_open(calls.into_iter(), &mut room[..used - 1]), None);
     }
 
     #[test]

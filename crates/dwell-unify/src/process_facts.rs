@@ -3,6 +3,7 @@
 //! A living process reads its own stream at the end of the run; `dwell recover` reads those of dead processes. Both use
 //! this code, so that a recovered archive differs from a finished one only in what was lost.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use otf2::files;
 use otf2::id::{CallingContextRef, CommRef, GroupRef, Rank, RegionRef, RmaWinRef, Time};
 
 use crate::clock_correction::{ClockCorrection, Distance};
-use crate::facts::{self, DEPTH, Fact, STATIC_DATA};
+use crate::facts::{self, DEPTH, Fact, MOST_OPEN, OpenCall, STATIC_DATA};
 use crate::stream::{self, Headed};
 use crate::unify::{
     Comm, CommId, Coordinates, Counter, Dimension, Group, GroupId, Host, Label, MOST_DIMENSIONS,
@@ -47,6 +48,8 @@ pub struct ProcessFacts {
     pub head: Headed,
     /// Files of each thread, as the bits of [`Fact::Thread`]; 0 for threads that no fact mentions.
     pub files: Vec<u64>,
+    /// For each thread the calls that were open when it began its last chunks, with the number of the first event.
+    open: BTreeMap<u64, Vec<(u64, Vec<OpenCall>)>>,
     /// Descriptions of damage in the stream, with byte offsets. Empty if the stream is sound.
     pub damage: Vec<String>,
     /// Maps from ids in events to those in `shared`, where equal definitions have one id.
@@ -281,6 +284,15 @@ impl ProcessFacts {
                 let place = Coordinates { topology, rank: self.process.rank, at: at.collect() };
                 self.shared.add_coordinates(place);
             }
+            Fact::Open { thread, first, calls } if thread < THREADS as u64 => {
+                let calls = facts::decode_open(calls).take(MOST_OPEN).collect();
+                let known = self.open.entry(thread).or_default();
+                if known.len() >= OPEN_CHUNKS {
+                    known.remove(0);
+                }
+                known.push((first, calls));
+            }
+            Fact::Open { .. } => {}
         }
     }
 
@@ -429,6 +441,13 @@ impl ProcessFacts {
         Some((site, self.shared.module(site.module)))
     }
 
+    /// Returns the calls that a thread was in when it began the chunk whose first event has this number, the outermost first.
+    /// `None` if there were none, or if that chunk is none of its last.
+    pub(crate) fn open_calls(&self, thread: u64, first: u64) -> Option<&[OpenCall]> {
+        let known = self.open.get(&thread)?.iter().rfind(|it| it.0 == first)?;
+        Some(&known.1)
+    }
+
     /// Notes that an event uses an id of a space. Returns `true` if a fact defines it, or if facts were lost, so that
     /// one of these may have defined it.
     pub(crate) fn name(&mut self, space: MappingType, id: u64) -> bool {
@@ -548,6 +567,10 @@ const MOST: usize = 1 << 20;
 
 /// Largest number of counters that are sampled together. Recorders have fewer; more are damage.
 const MOST_COUNTERS: usize = 1024;
+
+/// Number of chunks of a thread of which it is kept what was open when they began: those that are read of a run that has not
+/// ended, and one for a thread that goes on meanwhile.
+const OPEN_CHUNKS: usize = 3;
 
 /// Largest number of threads of a process, which is the number that the recorder can record. Each gets two files.
 const THREADS: usize = 4096;

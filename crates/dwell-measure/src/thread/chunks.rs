@@ -11,6 +11,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use dwell_model::varint::LONGEST;
+use dwell_unify::facts::{Fact, MOST_OPEN, OpenCall, encode_open};
 use dwell_unify::stage;
 
 use super::Thread;
@@ -72,7 +74,28 @@ impl Thread {
         }
         self.process.head.has_chunk();
         self.chunks += 1;
+        self.note_open_calls();
         Ok(())
+    }
+
+    /// Writes down which calls of runtimes are open while a chunk begins. The archive does without, so it is no failure if
+    /// there is no space for it.
+    fn note_open_calls(&self) {
+        let (process, polls) = (self.process, &self.polls);
+        let open = self.frames.iter().take(self.depth).enumerate();
+        let open = open.filter(|(_, it)| it.layer != 0 && !it.muted && it.parameter == 0);
+        let calls = open.take(MOST_OPEN).map(|(before, it)| OpenCall {
+            region: it.region.into(),
+            site: process.site(it.site).map_or(0, |site| u64::from(site) + 1),
+            since: it.enter,
+            count: if polls.depth == before + 1 { polls.count.max(1) } else { 1 },
+        });
+        let mut bytes = [0; MOST_OPEN * 4 * LONGEST];
+        let used = encode_open(calls, &mut bytes).and_then(|used| bytes.get(..used));
+        if let (Some(calls @ [_, ..]), Some(encoder)) = (used, &self.encoder) {
+            let (thread, first) = (self.id.into(), encoder.events() + 1);
+            let _ = process.define(&Fact::Open { thread, first, calls });
+        }
     }
 
     /// Returns memory for the chunk at `offset` of the event file, whose space is reserved.

@@ -191,6 +191,10 @@ fn wait(
     }
     let mut in_full = None;
     for call in calls() {
+        // A layer that polls inside a collective waits for that.
+        if call.repeats && in_full.is_none() {
+            return Some(Wait { kind: Kind::Poll, on: Vec::new(), is_certain: false });
+        }
         for about in call.about.iter().rev() {
             let known = match about {
                 About::Lock(lock) => locked(me, call, holders.get(lock)),

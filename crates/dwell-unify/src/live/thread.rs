@@ -11,6 +11,7 @@ use otf2::{Attribute, AttributeValue, Event, List};
 
 use crate::definitions::attribute;
 use crate::experiment::MOST_PROCESSES;
+use crate::facts::OpenCall;
 use crate::process_facts::ProcessFacts;
 
 /// Greatest number of words of others that are remembered as written.
@@ -49,6 +50,8 @@ pub struct Thread {
     pub ended: BTreeMap<Everyone, u64>,
     /// Ranks of the targets of operations that have not been completed.
     pub targets: Vec<u64>,
+    /// True if it is known what was entered before the first event that was read.
+    knows_open: bool,
     /// The same by the operations, while events are read.
     pending: BTreeMap<(u32, u64), u64>,
 }
@@ -69,6 +72,8 @@ pub struct Call {
     /// True if it has completed an operation and may be followed by the same call, as one that reads a word of another
     /// process may be.
     pub is_over: bool,
+    /// True if the region stands for several calls that have found nothing so far.
+    pub repeats: bool,
 }
 
 impl Call {
@@ -143,7 +148,17 @@ impl Thread {
         let first = chunks.first().and_then(|it| super::first_event(it));
         let is_whole = first == Some(1);
         let mut thread = Self { number, is_whole, ..Self::default() };
-        chunks.iter().for_each(|chunk| thread.take(chunk, facts));
+        // Number of the event that follows what was read.
+        let mut next = 1;
+        for chunk in chunks {
+            let first = super::first_event(chunk).unwrap_or(next);
+            if first != next {
+                thread.begin_in(facts.open_calls(number, first), facts);
+            }
+            let before = thread.events;
+            thread.take(chunk, facts);
+            next = first.wrapping_add(thread.events - before);
+        }
         thread.finish();
         thread
     }
@@ -162,6 +177,26 @@ impl Thread {
             (None, None) => (self.last, self.events) != (before.last, before.events),
             _ => true,
         }
+    }
+
+    /// Begins with a chunk that does not follow what was read before, at whose beginning these calls were open.
+    fn begin_in(&mut self, open: Option<&[OpenCall]>, facts: &ProcessFacts) {
+        let Some(open) = open else { return };
+        self.knows_open = true;
+        let call = |it: &OpenCall| {
+            let region = RegionRef(u32::try_from(it.region).ok()?);
+            let site = it.site.checked_sub(1).and_then(|it| u32::try_from(it).ok());
+            let meaning = facts.region(region).and_then(|it| Meaning::parse(&it.meaning));
+            // What the call has said about itself is in earlier chunks, but for what its operation says.
+            let about = match meaning.map(|it| it.operation) {
+                Some(Operation::Collective(_)) => vec![About::Collective],
+                Some(Operation::WaitChange) => vec![About::Change(None)],
+                _ => Vec::new(),
+            };
+            let (since, site, repeats) = (it.since, site.map(CallingContextRef), it.count > 1);
+            Some(Call { region, meaning, since, site, about, is_over: false, repeats })
+        };
+        self.calls = open.iter().filter_map(call).collect();
     }
 
     /// Goes on with the events of a chunk.
@@ -195,14 +230,19 @@ impl Thread {
                 };
                 let meaning = facts.region(it.region).and_then(|it| Meaning::parse(&it.meaning));
                 let (region, since) = (it.region, time.0);
-                let about = Vec::new();
-                self.calls.push(Call { region, meaning, since, site, about, is_over: false });
+                // An enter event may be written later than its call is open, and so follow in the next chunk.
+                let is_it = |call: &Call| (call.region, call.since) == (region, since);
+                if let Some(place) = self.calls.iter().position(is_it).filter(|_| self.knows_open) {
+                    self.calls.truncate(place);
+                }
+                let (about, is_over, repeats) = (Vec::new(), false, false);
+                self.calls.push(Call { region, meaning, since, site, about, is_over, repeats });
             }
             Event::Leave(it) => {
                 // What was entered before the first chunk that was read is not known.
                 let place = self.calls.iter().rposition(|call| call.region == it.region);
                 let call = place.and_then(|place| self.calls.drain(place..).next());
-                if call.is_none() {
+                if call.is_none() && !self.knows_open {
                     self.calls.clear();
                 }
                 for about in call.iter().flat_map(|it| &it.about) {

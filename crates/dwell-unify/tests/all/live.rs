@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use dwell_unify::definitions::attribute;
-use dwell_unify::facts::{EVENTS, Fact};
+use dwell_unify::facts::{EVENTS, Fact, OpenCall, encode_open};
 use dwell_unify::live::graph::{Graph, Kind};
 use dwell_unify::live::{self, About, Live};
 use dwell_unify::stage;
@@ -56,12 +56,7 @@ fn facts(rank: u64, size: u64) -> Vec<u8> {
     };
     let mut stream: Vec<u8> = head.fixed().into_iter().flat_map(u64::to_le_bytes).collect();
     stream.resize(BLOCK, 0);
-    for fact in all {
-        let mut bytes = [0; 512];
-        let (tag, length) = fact.encode(&mut bytes).unwrap();
-        bytes[0] = tag;
-        stream.extend(&bytes[..length]);
-    }
+    all.into_iter().for_each(|fact| add(&mut stream, fact));
     stream
 }
 
@@ -187,10 +182,7 @@ fn what_was_not_recorded_takes_the_certainty() {
     assert_eq!(read(folder.path()).1.circles, [(vec![0, 1], true)]);
     let open = folder.path().join("open");
     let mut facts = facts(0, 2);
-    let mut bytes = [0; 512];
-    let (tag, length) = Fact::Thread { id: 1, tid: 2, files: EVENTS }.encode(&mut bytes).unwrap();
-    bytes[0] = tag;
-    facts.extend(&bytes[..length]);
+    add(&mut facts, Fact::Thread { id: 1, tid: 2, files: EVENTS });
     fs::write(open.join("0.facts"), facts).unwrap();
     fs::write(open.join("0.1.evt"), chunk(1, &in_barrier())).unwrap();
     assert_eq!(read(folder.path()).1.circles, [(vec![0, 1], false)]);
@@ -231,6 +223,66 @@ fn the_chunk_that_is_being_filled_comes_last() {
     assert_eq!((thread.calls.len(), thread.last, thread.locks.len()), (0, Some(9), 2));
     assert!(!graph.waits.contains_key(&0));
     assert_eq!(graph.roots, [(0, 1)]);
+}
+
+/// Appends a fact to the stream of a process.
+fn add(facts: &mut Vec<u8>, fact: Fact<'_>) {
+    let mut bytes = [0; 512];
+    let (tag, length) = fact.encode(&mut bytes).unwrap();
+    bytes[0] = tag;
+    facts.extend(&bytes[..length]);
+}
+
+/// A call may have begun long before the last chunks, and go on to record what a layer below does.
+#[test]
+fn calls_around_the_last_chunks_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &[in_barrier(), in_barrier()]);
+    let open = folder.path().join("open");
+    // The first chunk has been read by nobody: two others follow it.
+    let mut encoder = Encoder::new(vec![0; CHUNK]).unwrap();
+    let mut chunks = Vec::new();
+    let inner = |time| [(time, enter(LOCK)), (time + 1, leave(LOCK))];
+    for part in [
+        vec![(1, enter(BARRIER)), (3, RmaCollectiveBegin {}.into()), (4, enter(EXCHANGE))],
+        // What was open is left, and an enter event follows that was held back.
+        [vec![(5, enter(EXCHANGE)), (5, leave(EXCHANGE))], inner(6).to_vec()].concat(),
+        inner(8).to_vec(),
+    ] {
+        for (time, event) in part {
+            encoder.write(Time(time), event).unwrap();
+        }
+        chunks.extend(encoder.memory());
+        encoder.reuse(|_| Ok::<(), ()>(())).unwrap();
+    }
+    fs::write(open.join("0.0.evt"), chunks).unwrap();
+    let before = read(folder.path());
+    assert_eq!(before.0.processes[0].threads[0].call().map(|it| it.region), None);
+    let call = |region: RegionRef, since, count| OpenCall {
+        region: region.0.into(),
+        site: 0,
+        since,
+        count,
+    };
+    let with = |calls: &[OpenCall]| {
+        let mut bytes = [0; 64];
+        let used = encode_open(calls.iter().copied(), &mut bytes).unwrap();
+        let mut facts = facts(0, 2);
+        for first in [4, 8] {
+            add(&mut facts, Fact::Open { thread: 0, first, calls: &bytes[..used] });
+        }
+        fs::write(open.join("0.facts"), facts).unwrap();
+        read(folder.path())
+    };
+    let (live, graph) = with(&[call(BARRIER, 1, 1), call(EXCHANGE, 5, 1)]);
+    let calls = &live.processes[0].threads[0].calls;
+    let known: Vec<_> = calls.iter().map(|it| (it.region, it.since)).collect();
+    assert_eq!(known, [(BARRIER, 1)]);
+    assert_eq!((graph.waits[&0].kind, graph.waits[&0].on.len()), (Kind::Collective, 0));
+    assert_eq!(graph.waits[&1].on, [0; 0]);
+    // A region that stands for several calls polls.
+    let (_, graph) = with(&[call(LOCK, 1, 7)]);
+    assert_eq!((graph.waits[&0].kind, graph.roots), (Kind::Poll, vec![(0, 1)]));
 }
 
 #[test]

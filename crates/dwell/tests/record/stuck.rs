@@ -388,6 +388,12 @@ fn reads_of_a_word_are_no_wait_for_its_process() {
     assert!(!has_circle(&answer.json), "{}", answer.text);
 }
 
+/// Returns `true` if process 0 has recorded so much that its open call began before the two chunks that are read.
+fn has_begun_before_the_last_chunks(lab: &Lab) -> bool {
+    let events = fs::metadata(lab.experiment().join("open/0.0.evt"));
+    events.is_ok_and(|it| it.len() >= 3 * otf2::chunk::EVENTS_SIZE)
+}
+
 #[test]
 fn armci_that_hangs() {
     let Some((mpi, lab)) = armci::open() else { return };
@@ -400,6 +406,14 @@ fn armci_that_hangs() {
     assert_eq!(answer.code, Some(3), "{}", answer.text);
     let answer = of("barrier", &has_root(1, 2));
     answer.says(0, "in ARMCI_Barrier", "rank 1, not in the collective");
+    let polls = |it: &Value| it.to_string().contains("again and again") && has_root(0, 2)(it);
+    let answer = of("word", &|it| polls(it) && has_begun_before_the_last_chunks(&lab));
+    answer.says_of_one_that_records(
+        0,
+        "in ARMCI_Get at armci_hangs.c:",
+        "that it asks for again and again",
+    );
+    assert!(!has_circle(&answer.json), "{}", answer.text);
 }
 
 #[test]
@@ -416,6 +430,12 @@ fn gasnet_that_hangs() {
         0,
         "in gex_Coll_BarrierBlocking at gasnet_hangs.c:",
         "1, not in the collective",
+    );
+    let answer = of("message", &|it| has_root(0, 1)(it) && has_begun_before_the_last_chunks(&lab));
+    answer.says_of_one_that_records(
+        0,
+        "in GASNET_BLOCKUNTIL at gasnet_hangs.c:",
+        "asks for again and again",
     );
     assert_eq!((answer.code, has_circle(&answer.json)), (Some(0), false), "{}", answer.text);
 }
