@@ -262,12 +262,13 @@ pub(crate) fn end(directory: &str, global: &Global, next: NextStep, overhead: Ov
         text += &format!("\ndwell: not recorded: {unrecorded}");
     }
     say(&text);
-    told(directory);
+    told("DWELL_ENDED", directory);
 }
 
-/// Tells `dwell run --view`, which waits for the end of the program, where the run is.
-fn told(directory: &str) {
-    let Some(path) = env::var_os("DWELL_ENDED") else { return };
+/// Tells an observer where the run is, in the file that a variable names: `dwell run --view`, which waits for the end of the
+/// program, or that of `--hang-timeout`, which waits for the beginning.
+pub(crate) fn told(variable: &str, directory: &str) {
+    let Some(path) = env::var_os(variable) else { return };
     if let Ok(mut file) = fs::File::options().write(true).create_new(true).open(path) {
         let _ = without_signal(|| file.write_all(directory.as_bytes()));
     }

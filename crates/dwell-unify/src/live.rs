@@ -81,6 +81,12 @@ impl Process {
         self.facts.process.rank
     }
 
+    /// Returns `true` if the program has made or ended a call since `before`, when the same process was read.
+    pub fn has_moved_since(&self, before: &Self) -> bool {
+        let known = |it: &Thread| before.threads.iter().find(|known| known.number == it.number);
+        self.threads.iter().any(|it| known(it).is_none_or(|known| it.has_moved_since(known)))
+    }
+
     /// Returns `true` if what the process does besides its main thread, or without being recorded, cannot matter for its waits:
     /// one thread records, it records at present, and every call by which processes wait for each other.
     pub fn tells_all(&self) -> bool {
@@ -157,6 +163,14 @@ pub fn read(directory: &Path) -> io::Result<Live> {
     let size = live.size;
     live.processes.retain(|it| it.rank() < size);
     Ok(live)
+}
+
+/// Reads a process again.
+///
+/// # Errors
+/// Fails if its files cannot be read, as when the run has ended.
+pub fn again(known: &Process) -> io::Result<Process> {
+    process(&known.file)
 }
 
 fn process(path: &Path) -> io::Result<Process> {

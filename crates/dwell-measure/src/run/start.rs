@@ -119,6 +119,9 @@ fn start_together(
     {
         report::say(&text);
     }
+    if up.rank() == 0 {
+        report::told("DWELL_BEGUN", &agreement.directory);
+    }
     let measured_at = clock::monotonic();
     let distance = sync::measure(up, &agreement.clock(), COMPARISON);
     let cost = clock::monotonic().saturating_sub(measured_at);

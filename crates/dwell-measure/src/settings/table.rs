@@ -179,6 +179,15 @@ pub const TABLE: &[Setting] = &[
         help: "Memory limit of recording in each process, such as 64M; threads that would exceed it are not recorded",
     },
     Setting {
+        name: "hang-timeout",
+        letter: None,
+        kind: Kind::Duration,
+        default: "",
+        section: LIMITS,
+        help: "If no process has made a call for this time and some wait, as in 10min, write what each is in to hang.txt in \
+               the directory of the run, and once to standard error. The program goes on. See dwell where",
+    },
+    Setting {
         name: "clock",
         letter: None,
         kind: Kind::Choice(&["auto", "counter", "system"]),

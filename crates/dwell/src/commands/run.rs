@@ -1,5 +1,6 @@
 //! `dwell run`: runs a program and records it.
 
+mod observed;
 mod viewed;
 
 use std::ffi::OsString;
@@ -77,6 +78,10 @@ fn start(args: &Args, launch: Option<&Launch>, speaks: bool) -> Result<ExitCode>
         return Ok(ExitCode::SUCCESS);
     }
     config.check()?;
+    let hang_timeout = config.value("hang-timeout");
+    if observed::runs(hang_timeout)? {
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.view && launch.is_none_or(Launch::is_first) && !viewed::is_awaited() {
         return viewed::run();
     }
@@ -134,6 +139,9 @@ fn start(args: &Args, launch: Option<&Launch>, speaks: bool) -> Result<ExitCode>
     let pid = std::process::id();
     command.env("DWELL_WATCHER", pid.to_string());
     command.env("DWELL_SEEN", env::temp_dir().join(format!("dwell-seen-{pid}")));
+    if !hang_timeout.is_empty() && launch.is_none_or(Launch::is_first) {
+        observed::start(&mut command)?;
+    }
     let error = command.exec();
     if error.kind() == io::ErrorKind::PermissionDenied {
         return Err(error).with_context(|| format!("{name}: cannot be executed"));

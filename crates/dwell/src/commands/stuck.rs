@@ -48,6 +48,9 @@ pub(crate) struct Args {
     after: Option<Duration>,
 }
 
+/// Greatest time between two looks of `dwell run --hang-timeout`.
+const RARE: Duration = Duration::from_secs(60);
+
 /// Exit code of a run in which processes wait for each other in a circle that cannot end.
 const DEADLOCK: u8 = 3;
 
@@ -72,6 +75,52 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Returns what the processes of a run are in, as `--json` prints it.
 pub(super) fn as_json(directory: &Path) -> anyhow::Result<serde_json::Value> {
     Ok(serde_json::to_value(look(directory)?)?)
+}
+
+/// Waits until no process of a run has made a call for a time although some wait, and returns what they are in then. `None` if
+/// the run has ended before, or once `pause`, which waits for a time, returns `false`.
+pub(super) fn when_still(
+    directory: &Path,
+    after: Duration,
+    pause: impl Fn(Duration) -> bool,
+) -> Option<Page> {
+    let every = (after / 10).clamp(BETWEEN, RARE);
+    let (mut before, mut at, mut still) = (Live::default(), Instant::now(), Duration::ZERO);
+    // A process that has gone on: as long as it does, the others need not be read.
+    let mut busy: Option<usize> = None;
+    while pause(every) {
+        if let Some(known) = busy.and_then(|it| before.processes.get_mut(it))
+            && let Ok(now) = live::again(known)
+        {
+            let goes_on = now.has_moved_since(known);
+            *known = now;
+            if goes_on {
+                at = Instant::now();
+                continue;
+            }
+        }
+        let Ok(now) = live::read(directory) else { return None };
+        // Files are made after the directory, and a run that has ended has none.
+        if directory.join(ANCHOR).exists() {
+            return None;
+        }
+        let between = at.elapsed();
+        at += between;
+        let report = Report::of(directory, &before, &now, Looks { between, still });
+        still = Duration::from_secs_f64(report.still);
+        if report.is_still() && still >= after {
+            return Some(text::page(directory, &report));
+        }
+        let has_moved = |it: &live::Process| {
+            let known = before.processes.binary_search_by_key(&it.rank(), live::Process::rank).ok();
+            known
+                .and_then(|known| before.processes.get(known))
+                .is_none_or(|known| it.has_moved_since(known))
+        };
+        busy = now.processes.iter().position(has_moved);
+        before = now;
+    }
+    None
 }
 
 /// Returns what the processes of a run that was killed were in, in a dozen lines. `None` if no process has files here.

@@ -440,6 +440,70 @@ fn gasnet_that_hangs() {
     assert_eq!((answer.code, has_circle(&answer.json)), (Some(0), false), "{}", answer.text);
 }
 
+/// Returns `true` if a process of this run is an observer.
+fn is_observed(lab: &Lab) -> bool {
+    let ours = lab.experiment();
+    let is_one = |it: &fs::DirEntry| {
+        let read = |name| fs::read(it.path().join(name)).unwrap_or_default();
+        let contains = |bytes: Vec<u8>, word: &[u8]| bytes.windows(word.len()).any(|it| it == word);
+        contains(read("environ"), b"DWELL_OBSERVER=")
+            && contains(read("cmdline"), ours.as_os_str().as_encoded_bytes())
+    };
+    fs::read_dir("/proc").unwrap().flatten().any(|it| is_one(&it))
+}
+
+/// An observer reports a run that stands still, and leaves it alone. It ends with the program.
+#[test]
+fn a_run_that_stands_still_is_reported_once() {
+    let Some(lab) = Lab::open() else { return };
+    let program = lab.compile("tests/programs/hangs.c", &[]);
+    let experiment = lab.experiment();
+    let report = experiment.join("hang.txt");
+    let mut dwell = [env!("CARGO_BIN_EXE_dwell"), "run", "-o"].map(OsStr::new).to_vec();
+    dwell.push(experiment.as_os_str());
+    let observed = [&dwell[..], &["--hang-timeout", "2s"].map(OsStr::new)].concat();
+    let command = [&observed[..], &[program.as_os_str(), OsStr::new("missing")]].concat();
+    let (seen, observers) = (RefCell::new(None), RefCell::new(false));
+    let run = lab.oshrun_until(4, &[], &command, |_| {
+        *observers.borrow_mut() |= is_observed(&lab);
+        // It would report again by then.
+        let since = *seen.borrow_mut().get_or_insert_with(Instant::now);
+        if !report.exists() {
+            *seen.borrow_mut() = None;
+        }
+        report.exists() && since.elapsed() > Duration::from_secs(4)
+    });
+    let said = fs::read_to_string(&report).unwrap_or_else(|_| panic!("{run:?}"));
+    assert!(said.contains("3 processes wait for PE 2, which is computing"), "{said}");
+    assert!(run.stderr.contains(said.trim_end()), "{run:?}");
+    assert_eq!(run.stderr.matches("the program was left running").count(), 1, "{run:?}");
+    assert!(*observers.borrow());
+    let ends = (0..50).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        !is_observed(&lab)
+    });
+    assert!(ends, "it ends with the program");
+}
+
+/// Who computes for longer than the timeout without anybody that waits, or goes on, is not reported.
+#[test]
+fn healthy_runs_are_observed_without_a_report() {
+    for mpi in Mpi::chosen_of_the_system() {
+        let lab = Lab::bare();
+        let program = mpi.compile_once(&lab, "tests/programs/mpi_hangs.c");
+        let began = RefCell::new(None);
+        let words = ["--hang-timeout", "3s"].map(OsStr::new);
+        let words = [&words[..], &[program.as_os_str(), OsStr::new("healthy")]].concat();
+        let run = mpi.measured_while(&lab, 3, &words, |_| {
+            let is_there = asked(&lab, &[]).status.success();
+            let since = *began.borrow_mut().get_or_insert_with(Instant::now);
+            is_there && since.elapsed() > Duration::from_secs(8)
+        });
+        assert!(!run.stderr.contains("left running"), "{run:?}");
+        assert!(!lab.experiment().join("hang.txt").exists());
+    }
+}
+
 #[test]
 fn a_run_that_has_ended_is_refused() {
     let Some(lab) = Lab::open() else { return };
