@@ -10,9 +10,11 @@
 pub mod graph;
 mod thread;
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use dwell_model::archive::{LEFT_OUT, Meaning, SAMPLED, SUMMED_UP};
 use otf2::files;
@@ -52,6 +54,8 @@ pub struct Process {
     pub host: String,
     /// Threads, the main one first.
     pub threads: Vec<Thread>,
+    /// Time at which its events changed last, as far as that has arrived on this node.
+    pub changed: Option<SystemTime>,
     /// Canonical path of its facts, which the process has mapped as long as it records.
     file: PathBuf,
 }
@@ -73,7 +77,8 @@ impl Process {
         let host = facts.shared.host(facts.process.host).map(|it| it.name.clone());
         let numbers = 0..facts.process.threads.len();
         let threads = numbers.map(|it| Thread::of(it as u64, &chunks(it), &facts)).collect();
-        Self { facts, host: host.unwrap_or_default(), threads, file: PathBuf::new() }
+        let (host, file) = (host.unwrap_or_default(), PathBuf::new());
+        Self { facts, host, threads, changed: None, file }
     }
 
     /// Returns the rank of the process.
@@ -177,16 +182,22 @@ fn process(path: &Path) -> io::Result<Process> {
     let facts = ProcessFacts::read(path)?;
     let (rank, size) = (facts.process.rank, facts.head.chunk_size);
     let folder = path.parent().unwrap_or(Path::new("."));
+    let changed = Cell::new(None);
     let chunks = |number: usize| {
         let events = folder.join(format!("{rank}.{number}.evt"));
-        last_chunks(&events, size).unwrap_or_default()
+        last_chunks(&events, size, &changed).unwrap_or_default()
     };
-    Ok(Process { file: path.canonicalize()?, ..Process::of(facts, chunks) })
+    let process = Process::of(facts, chunks);
+    Ok(Process { file: path.canonicalize()?, changed: changed.get(), ..process })
 }
 
 /// Reads the chunk that a thread is filling and the one before it, in their order. They are in the event file or, the one that
-/// is being filled, in a file of its own.
-fn last_chunks(events: &Path, size: u64) -> io::Result<Vec<Vec<u8>>> {
+/// is being filled, in a file of its own. `changed` becomes the time of their last change, if that is later.
+fn last_chunks(
+    events: &Path,
+    size: u64,
+    changed: &Cell<Option<SystemTime>>,
+) -> io::Result<Vec<Vec<u8>>> {
     if !(otf2::chunk::MIN_SIZE..=otf2::chunk::MAX_SIZE).contains(&size) {
         return Ok(Vec::new());
     }
@@ -200,10 +211,13 @@ fn last_chunks(events: &Path, size: u64) -> io::Result<Vec<Vec<u8>>> {
     };
     // The place of the chunk that is being filled may have an older part of it.
     if let Ok(mut file) = files::open(&stage::path(events), false) {
+        changed.set(changed.get().max(file.metadata()?.modified().ok()));
         add(at(&mut file, 0, size)?);
     }
     let mut file = files::open(events, false)?;
-    let places = file.metadata()?.len().div_ceil(size);
+    let about = file.metadata()?;
+    changed.set(changed.get().max(about.modified().ok()));
+    let places = about.len().div_ceil(size);
     for place in (0..places).rev().take(2) {
         add(at(&mut file, place * size, size)?);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use dwell_model::archive::Meaning;
 use dwell_model::layer::Processes;
@@ -36,6 +36,8 @@ pub(super) struct Report {
     pub(super) circles: Vec<Circle>,
     /// Processes that others wait for and that wait for nobody.
     pub(super) roots: Vec<Root>,
+    /// Nodes of the processes, by name.
+    pub(super) nodes: Vec<Node>,
     /// Words for processes.
     #[serde(skip)]
     pub(super) names: Processes,
@@ -58,6 +60,17 @@ pub(super) struct Group {
     pub(super) waits_for: String,
     /// Number of those that made or ended a call since the look before.
     pub(super) going_on: u64,
+}
+
+/// A node of the run.
+#[derive(Debug, Serialize)]
+pub(super) struct Node {
+    pub(super) name: String,
+    /// Number of its processes.
+    pub(super) processes: u64,
+    /// Seconds since the last change of their files has arrived here; `None` if that is not known. What processes of this node
+    /// do is seen at once, so it is 0 there.
+    pub(super) age: Option<f64>,
 }
 
 /// Processes that wait for each other.
@@ -221,6 +234,7 @@ impl Report {
             groups,
             circles: circles.collect(),
             roots: graph.roots.iter().map(root).collect(),
+            nodes: nodes(now, here),
             names,
         }
     }
@@ -245,6 +259,23 @@ impl Report {
 fn names(live: &Live) -> Processes {
     let regions = live.processes.first().into_iter().flat_map(|it| it.facts.shared.regions());
     Processes::of(regions.filter_map(|it| Meaning::parse(&it.meaning)).map(|it| it.layer))
+}
+
+/// Returns the nodes of a run, and how old what is known of them is.
+fn nodes(live: &Live, here: &str) -> Vec<Node> {
+    let mut nodes: BTreeMap<&str, (u64, Option<SystemTime>)> = BTreeMap::new();
+    for process in &live.processes {
+        let (processes, changed) = nodes.entry(&process.host).or_default();
+        *processes += 1;
+        *changed = (*changed).max(process.changed);
+    }
+    // Clocks may differ by a little.
+    let since = |it: SystemTime| it.elapsed().unwrap_or_default().as_secs_f64();
+    let node = |(name, (processes, changed)): (&str, (u64, Option<SystemTime>))| {
+        let age = if name == here { Some(0.0) } else { changed.map(since) };
+        Node { name: name.to_owned(), processes, age }
+    };
+    nodes.into_iter().map(node).collect()
 }
 
 /// Returns the time of the newest event on each node, on its monotonic clock.

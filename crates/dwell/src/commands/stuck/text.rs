@@ -13,6 +13,8 @@ use crate::terminal::visible;
 const GROUPS: usize = 12;
 /// Greatest number of ranges of processes of a group.
 const RANGES: usize = 6;
+/// Greatest number of nodes that are named.
+const NODES: usize = 4;
 /// Greatest number of circles and of roots.
 const CONCLUSIONS: usize = 3;
 
@@ -42,6 +44,9 @@ pub(super) fn page(directory: &Path, report: &Report) -> Page {
     page.heading(&head, 2);
     page.end();
     fill(&mut page, report, (GROUPS, CONCLUSIONS), usize::MAX);
+    if let Some(text) = ages(report).filter(|_| !report.is_over()) {
+        page.say(&visible(&text), 2);
+    }
     for it in report.unreadable.iter().take(CONCLUSIONS) {
         page.say(&visible(&format!("not read: {it}")), 2);
     }
@@ -90,6 +95,25 @@ fn fill(page: &mut Page, report: &Report, (groups, conclusions): (usize, usize),
     if report.circles.is_empty() && report.roots.is_empty() {
         page.say("Nobody waits for a process that is known.", 2);
     }
+}
+
+/// Says how old what is known of other nodes is. `None` if there are none.
+fn ages(report: &Report) -> Option<String> {
+    let others: Vec<_> = report.nodes.iter().filter(|it| it.age != Some(0.0)).collect();
+    let more = others.len().saturating_sub(NODES);
+    let listed: Vec<&str> = others.iter().take(NODES).map(|it| it.name.as_str()).collect();
+    let names = match (listed.as_slice(), more) {
+        ([], _) => return None,
+        ([one], _) => format!("node {one}"),
+        (some, 0) => format!("nodes {}", some.join(", ")),
+        (some, more) => format!("nodes {} and {more} more", some.join(", ")),
+    };
+    let known = || others.iter().filter_map(|it| it.age);
+    if known().count() == 0 {
+        return Some(format!("No events of {names} have arrived here."));
+    }
+    let (least, most) = (known().fold(f64::MAX, f64::min), known().fold(0.0, f64::max));
+    Some(format!("The last events of {names} arrived here {} ago.", bounds(least, most)))
 }
 
 /// Says what a group does.

@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use dwell_unify::facts::{EVENTS, Fact};
 use dwell_unify::stream::{BLOCK, Headed, RunId};
@@ -13,6 +14,7 @@ use otf2::encode::Encoder;
 use otf2::enums::{Paradigm, RegionRole};
 use otf2::event::{Enter, Event, RmaCollectiveBegin};
 use otf2::id::{RegionRef, Time};
+use serde_json::Value;
 
 use super::terminal::{NAME, SHOWN, quiet};
 use super::{Home, said};
@@ -69,6 +71,30 @@ fn names_of_a_run_that_has_not_ended_are_shown() {
     // It was killed, for all that is known.
     shown(&["analyze", "run"]);
     shown(&["recover", "run", "--force"]);
+}
+
+/// Files of another node may be old. How old is said.
+#[test]
+fn the_age_of_what_is_known_of_another_node_is_stated() {
+    let home = Home::new();
+    let open = home.path("run/open");
+    fs::create_dir_all(&open).unwrap();
+    process(&open, 0, 2);
+    process(&open, 1, 2);
+    for (rank, age) in [(0, 4000), (1, 2000)] {
+        let events = fs::File::options().append(true).open(open.join(format!("{rank}.0.evt")));
+        let changed = SystemTime::now() - Duration::from_secs(age);
+        events.unwrap().set_modified(changed).unwrap();
+    }
+    let text = quiet(&home, &["where", "run"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("The last events of node solve"), "{text}");
+    assert!(text.contains("arrived here 33."), "{text}");
+    let output = home.dwell(&["where", "run", "--json"]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let node = &json["nodes"][0];
+    assert_eq!(node["processes"], 2);
+    assert!((2000.0..2600.0).contains(&node["age"].as_f64().unwrap()), "{node}");
 }
 
 /// Returns the names and contents of the files in a directory.
