@@ -48,6 +48,7 @@ const STEPS: &[Step<Workspace>] = &[
     Step { name: "verdicts", run: |it| test(it, &["--release", "-p", "dwell", "--test", "commands", "verdicts::", "--", "--ignored"]) },
     Step { name: "fault-wall", run: |it| test(it, &["-p", "dwell", "--test", "record", "wall::", "--", "--ignored"]) },
     Step { name: "samples", run: samples },
+    Step { name: "fixed-form", run: |it| test(it, &["-p", "dwell", "--test", "record", "coarray::", "--", "--ignored"]) },
     Step { name: "launchers", run: |it| test(it, &["--release", "-p", "dwell", "--test", "record", "launched::", "--", "--ignored"]) },
     Step { name: "cluster", run: |it| cluster::run(it, &cluster::Options::default()) },
     Step { name: "gasnet-counts", run: gasnet_counts },

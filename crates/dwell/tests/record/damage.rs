@@ -350,7 +350,7 @@ fn random_damage(rounds: u64) {
 
 #[test]
 fn no_damage_loses_events_in_silence() {
-    random_damage(100);
+    random_damage(40);
 }
 
 #[test]
