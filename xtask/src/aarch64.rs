@@ -67,9 +67,7 @@ const GROUPS: &[Group] = &[
         "events::every_family_counts", "events::heat_counts", "events::groups_and_contexts",
     ] },
     Group { name: "call-sites", program: RECORD, tests: &["sites::sites_are_lines_of_the_source"] },
-    Group { name: "call-paths", program: RECORD, tests: &[
-        "unwind::the_way_to_a_call_in_cpp", "unwind::the_way_through_functions_that_align_their_stack",
-    ] },
+    Group { name: "call-paths", program: RECORD, tests: &["unwind::the_way_to_a_call_in_cpp"] },
     Group { name: "crash", program: RECORD, tests: &[
         "crash::normal", "crash::abort", "crash::exit_at_once", "crash::exit_without_finalize", "crash::global_exit",
         "crash::sigkill_of_one", "crash::sigkill_of_all",
