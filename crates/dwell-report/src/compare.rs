@@ -6,11 +6,13 @@
 
 mod forest;
 mod functions;
+mod history;
 mod iterations;
 mod run;
 mod series;
 mod spread;
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use cubex::Result;
@@ -20,6 +22,7 @@ use crate::format;
 use forest::Forest;
 pub use forest::{MatchedCall, matched_calls};
 pub use functions::FunctionBeside;
+pub use history::{History, Member, Set, Version, VersionSeries};
 pub use iterations::{IterationsBeside, iterations_beside};
 pub use run::{Efficiencies, Extent, Run};
 pub use series::{Growth, Scaling, Series, series};
@@ -142,20 +145,24 @@ impl Comparison {
 ///
 /// # Errors
 /// Fails if one of the reports is damaged.
-pub fn compare(
-    before: &[Run],
-    after: &[Run],
+pub fn compare<R: Borrow<Run>>(
+    before: &[R],
+    after: &[R],
     metrics: &[String],
     threshold: f64,
 ) -> Result<Comparison> {
-    let all: Vec<&Run> = before.iter().chain(after).collect();
+    let (before, after): (Vec<&Run>, Vec<&Run>) =
+        (before.iter().map(Borrow::borrow).collect(), after.iter().map(Borrow::borrow).collect());
+    let (before, after) = (before.as_slice(), after.as_slice());
+    let all: Vec<&Run> = before.iter().chain(after).copied().collect();
     let forest = Forest::of(&all.iter().map(|it| it.side()).collect::<Vec<_>>());
     let split = before.len();
     let halves = |values: &[Option<f64>]| {
         let (a, b) = values.split_at(split);
         [a.to_vec(), b.to_vec()]
     };
-    let [old, new] = [before, after].map(|set| set.iter().map(Run::length).collect::<Vec<f64>>());
+    let [old, new] =
+        [before, after].map(|set| set.iter().map(|it| it.length()).collect::<Vec<f64>>());
     let (spread, length) = (Spread::of(&old, &new), mean(&old));
     let per_process =
         all.iter().any(|it| Some(it.processes()) != all.first().map(|it| it.processes()));

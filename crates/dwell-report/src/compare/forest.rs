@@ -191,7 +191,7 @@ impl Forest {
 
     /// Returns the id of the finding about a call path in the first of some runs that has one. `from` is the number of the
     /// first of these runs.
-    pub(super) fn finding(&self, number: usize, runs: &[Run], from: usize) -> Option<u32> {
+    pub(super) fn finding(&self, number: usize, runs: &[&Run], from: usize) -> Option<u32> {
         let lists = self.nodes.get(number)?.cnodes.iter().skip(from).zip(runs);
         lists.flat_map(|(list, run)| list.iter().filter_map(|it| run.finding(*it))).next()
     }

@@ -10,6 +10,9 @@ use crate::base::{self, Base};
 use crate::findings::{Efficiency, Findings, FunctionTimes, Iterations, Point, Verdict};
 use crate::query::{Call, Flavour, Query};
 
+/// Largest `findings.json` that is read, in bytes.
+const MOST_FINDINGS: u64 = 64 << 20;
+
 /// Unique name of the metric of time.
 pub(super) const TIME: &str = "time";
 
@@ -70,7 +73,9 @@ impl Run {
     pub fn open(name: String, path: &Path) -> Result<Self> {
         let query = Query::open(path)?;
         let beside = path.with_file_name("findings.json");
-        let findings = std::fs::read(beside).ok().and_then(|it| Findings::read(&it).ok());
+        // A pipe or a link in its place is not read.
+        let findings = dwell_files::read(beside, MOST_FINDINGS).ok();
+        let findings = findings.and_then(|it| Findings::read(&it).ok());
         let Findings { efficiency, findings, functions, iterations, verdict, .. } =
             findings.unwrap_or_default();
         let ids = findings.iter().map(|it| (it.call_path, it.id)).collect();
@@ -163,8 +168,8 @@ impl Efficiencies {
     }
 
     /// Returns the mean of several runs, or `None` if one of them has no efficiencies.
-    pub(super) fn mean(runs: &[Run]) -> Option<Self> {
-        let all: Vec<Self> = runs.iter().map(Run::efficiencies).collect::<Option<_>>()?;
+    pub(super) fn mean(runs: &[&Run]) -> Option<Self> {
+        let all: Vec<Self> = runs.iter().map(|it| it.efficiencies()).collect::<Option<_>>()?;
         let count = (!all.is_empty()).then_some(all.len() as f64)?;
         let mean = |of: &dyn Fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / count;
         let factors: Option<Vec<[f64; 3]>> = all.iter().map(|it| it.factors).collect();

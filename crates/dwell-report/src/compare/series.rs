@@ -1,5 +1,7 @@
 //! Runs of one program with more and more processes.
 
+use std::borrow::Borrow;
+
 use cubex::Result;
 
 use super::forest::Forest;
@@ -55,9 +57,9 @@ pub struct Series {
 ///
 /// # Errors
 /// Fails if one of the reports is damaged.
-pub fn series(runs: &mut [Run], threshold: f64) -> Result<Series> {
-    runs.sort_by_key(Run::processes);
-    let all: Vec<&Run> = runs.iter().collect();
+pub fn series<R: Borrow<Run>>(runs: &[R], threshold: f64) -> Result<Series> {
+    let mut all: Vec<&Run> = runs.iter().map(Borrow::borrow).collect();
+    all.sort_by_key(|it| it.processes());
     let forest = Forest::of(&all.iter().map(|it| it.side()).collect::<Vec<_>>());
     let Some(first) = all.first() else {
         return Ok(Series { runs: Vec::new(), growing: Vec::new() });

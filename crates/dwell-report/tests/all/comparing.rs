@@ -175,8 +175,8 @@ fn a_series_shows_what_stops_scaling() {
         ];
         report(directory.path(), &format!("p{processes}"), processes, &calls)
     };
-    let mut runs = vec![run(8), run(2), run(4)];
-    let found = series(&mut runs, 0.02).unwrap();
+    let runs = vec![run(8), run(2), run(4)];
+    let found = series(&runs, 0.02).unwrap();
     let processes: Vec<usize> = found.runs.iter().map(|it| it.processes).collect();
     assert_eq!(processes, [2, 4, 8]);
     let last = &found.runs[2];
