@@ -59,6 +59,11 @@ pub fn is_start(name: &str) -> bool {
     row.is_some_and(|(_, row)| row.operation == dwell_model::operation::Operation::Initialise)
 }
 
+/// Locations are waited for more than others from this multiple of their share of all locations on, and from this share of all
+/// waiting on.
+const MORE_THAN_OTHERS: f64 = 1.5;
+const LEAST_BLAME: f64 = 0.25;
+
 type Profile = Vec<f32>;
 
 /// Returns the share of the time in which two profiles differ.
@@ -195,6 +200,20 @@ impl Index {
         };
         list.sort_by_cached_key(blame);
         Ok(list)
+    }
+
+    /// Returns how long other locations waited for these in nanoseconds, if they were waited for more than others: so that a picture
+    /// can say which of its rows is the reason, and not only which of them wait.
+    pub fn waited_for(&self, locations: impl Iterator<Item = Location>) -> Option<u64> {
+        let all: u64 = self.blame.values().sum();
+        let (mut count, mut sum) = (0_u32, 0_u64);
+        for location in locations {
+            count += 1;
+            sum += self.blame.get(&location).copied().unwrap_or(0);
+        }
+        let part = sum as f64 / all.max(1) as f64;
+        let share = f64::from(count) / f64::from(self.locations().max(1));
+        (part >= LEAST_BLAME.max(MORE_THAN_OTHERS * share)).then_some(sum)
     }
 
     /// Returns the time at which the last location has started its runtime, or the begin of the run if none is seen to do so. `is_start`

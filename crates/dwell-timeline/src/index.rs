@@ -87,7 +87,7 @@ pub struct Index {
     /// Place of the rows of groups in the file of all.
     pub(crate) rows: u64,
     begin: Time,
-    blame: BTreeMap<Location, u64>,
+    pub(crate) blame: BTreeMap<Location, u64>,
     findings: BTreeMap<Finding, Instances>,
     critical: Vec<Step>,
     pub(crate) classes: Vec<Class>,

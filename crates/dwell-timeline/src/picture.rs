@@ -29,10 +29,17 @@ pub use text::{columns, text};
 /// into a window and a terminal.
 pub const MOST_ROWS: u32 = 64;
 
+/// Name of the locations of two groups that are not in the smaller one, if they are not consecutive.
+pub const REST: &str = "All others";
+
 /// Names of locations and calls, which the index does not have: it knows their numbers in the report.
 pub trait Names {
     /// Returns the name of a location.
     fn location(&self, location: Location) -> String;
+    /// Returns the name of the node whose locations these are, if they are those of one node.
+    fn node(&self, _locations: &[Range<u32>]) -> Option<String> {
+        None
+    }
     /// Returns the name of a call with its place in the source.
     fn call(&self, path: CallPath) -> String;
 }
@@ -47,6 +54,8 @@ pub struct Scene {
     pub begin: Time,
     /// The locations of each row.
     pub rows: Vec<Row>,
+    /// Nanoseconds of the whole run that others waited for the locations of each row, where that is more than for others.
+    pub waited_for: Vec<Option<u64>>,
     /// Shares of classes in each row and column.
     pub tile: Tile,
     /// The longest waits, the longest first.
@@ -158,7 +167,13 @@ impl Scene {
         let critical = index.critical_path().iter();
         let critical = critical.filter(|it| it.span.common(span).length() > 0).copied().collect();
         let (arrows, joined) = (Vec::new(), Vec::new());
-        Ok(Self { span, begin: index.span().from, rows, tile, waits, critical, arrows, joined })
+        // Only groups are compared: among single processes the picture shows who waits for whom.
+        let is_grouped = rows.iter().any(|it| it.differ.is_some());
+        let locations = |row: &Row| row.parts.clone().into_iter().flatten().map(Location);
+        let waited_for = |row| index.waited_for(locations(row)).filter(|_| is_grouped);
+        let waited_for = rows.iter().map(waited_for).collect();
+        let begin = index.span().from;
+        Ok(Self { span, begin, rows, waited_for, tile, waits, critical, arrows, joined })
     }
 
     /// Adds operations of the rows, at most `most` arrows, and collectives as far as there are no more of them.
@@ -195,7 +210,17 @@ impl Scene {
 }
 
 /// Returns the name of a row.
-fn label(row: &Row, names: &dyn Names) -> String {
+fn label(rows: &[Row], row: &Row, names: &dyn Names) -> String {
+    if let [one, other] = rows
+        && row.differ.is_some()
+        && row.parts.len() > 1
+        && row.count() > one.count().min(other.count())
+    {
+        return REST.into();
+    }
+    if let Some(node) = row.differ.and_then(|_| names.node(&row.parts)) {
+        return node;
+    }
     let start = row.parts.first().map_or(0, |it| it.start);
     let end = row.parts.last().map_or(0, |it| it.end);
     let first = names.location(Location(start));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use dwell_model::units::seconds;
 use dwell_report::Class;
 
 use super::{Names, Scene, label};
@@ -38,6 +39,7 @@ const LETTERS: usize = 15;
 /// Size of the letters that say how far the locations of a row differ, and the height of rows that have room for them.
 const SMALL: usize = 12;
 const TWO_LINES: usize = 30;
+const THREE_LINES: usize = 50;
 
 /// Height of the ruler.
 const RULER: usize = 34;
@@ -83,7 +85,8 @@ fn amount(share: u8) -> String {
 /// Returns the scene as an SVG picture.
 pub fn svg(scene: &Scene, names: &dyn Names) -> String {
     let columns = scene.tile.columns;
-    let height = (ROOM / scene.rows.len().max(1)).clamp(6, 44);
+    let height =
+        (ROOM / scene.rows.len().max(1)).clamp(6, if scene.rows.len() <= 4 { 80 } else { 44 });
     let gap = if height > 10 { 3 } else { 1 };
     let heat = height < LOW;
     let bottom = RULER + scene.rows.len() * height;
@@ -130,7 +133,7 @@ pub fn svg(scene: &Scene, names: &dyn Names) -> String {
         if row.is_multiple_of(each) {
             let (x, y) = (LABELS - 6, top + (height - gap) / 2 + LETTERS / 3);
             let differ = of.differ.filter(|_| height >= TWO_LINES);
-            let label = label(of, names);
+            let label = label(&scene.rows, of, names);
             // The second line has the number.
             let label = match (differ, label.split_once(" of ")) {
                 (Some(_), Some((_, label))) => label,
@@ -152,6 +155,22 @@ pub fn svg(scene: &Scene, names: &dyn Names) -> String {
                      {count} alike, ± {percent:.1} %</text>",
                     y + SMALL - 1
                 );
+            }
+            if let Some(waited) = scene.waited_for.get(row).copied().flatten() {
+                let (left, tall) = (LABELS - 4, height - gap);
+                let _ = write!(
+                    svg,
+                    "<rect x=\"{left}\" y=\"{top}\" width=\"4\" height=\"{tall}\" fill=\"#cc3311\"/>"
+                );
+                if height >= THREE_LINES {
+                    let waited = seconds(waited as f64 / 1e9);
+                    let _ = writeln!(
+                        svg,
+                        "<text x=\"{x}\" y=\"{}\" text-anchor=\"end\" font-size=\"{SMALL}\" fill=\"#cc3311\">\
+                         others wait {waited}</text>",
+                        y + if differ.is_some() { 2 * SMALL + 1 } else { SMALL + 4 }
+                    );
+                }
             }
         }
     }

@@ -42,13 +42,13 @@ fn label_width(labels: &[String]) -> usize {
 
 /// Returns the number of columns of time that fit into lines of `width` characters, next to the names of rows.
 pub fn columns(width: usize, rows: &[Row], names: &dyn Names) -> usize {
-    let labels: Vec<String> = rows.iter().map(|row| label(row, names)).collect();
+    let labels: Vec<String> = rows.iter().map(|row| label(rows, row, names)).collect();
     width.saturating_sub(label_width(&labels) + 1).max(10)
 }
 
 /// Returns the scene as lines of characters: a ruler, a row for each of the scene, and a legend.
 pub fn text(scene: &Scene, names: &dyn Names) -> String {
-    let labels: Vec<String> = scene.rows.iter().map(|row| label(row, names)).collect();
+    let labels: Vec<String> = scene.rows.iter().map(|row| label(&scene.rows, row, names)).collect();
     let width = label_width(&labels);
     let columns = scene.tile.columns;
     let mut marks: Vec<(usize, usize)> = Vec::new();

@@ -270,6 +270,15 @@ impl Names for ReportNames<'_> {
         visible(&self.query.location_name(LocationId(location.0))).into_owned()
     }
 
+    fn node(&self, locations: &[Range<u32>]) -> Option<String> {
+        let meta = self.query.meta();
+        let of = |it| meta.group_of_location(it).and_then(|it| meta.node_of_group(it));
+        let node = of(LocationId(locations.first()?.start))?;
+        let own = meta.locations().filter(|it| of(*it) == Some(node)).map(|it| it.0);
+        let is_same = own.eq(locations.iter().cloned().flatten());
+        is_same.then(|| visible(meta.system_node(node).map_or("?", |it| it.name)).into_owned())
+    }
+
     fn call(&self, path: CallPath) -> String {
         let (name, site) =
             (self.query.call_name(CnodeId(path.0)), self.query.call_site(CnodeId(path.0)));
