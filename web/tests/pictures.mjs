@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { kinds } from "./causes.mjs";
 import { analysed, asked, dwell, go, open, recorded, root, serve, settled } from "./setup.mjs";
@@ -79,7 +79,6 @@ export async function timelineBook(browser) {
   [halo, queue, balanced].forEach((directory) => dwell("timeline", directory));
   const many = analysed("halo", "halo-1024", "--ranks", "1024");
   dwell("timeline", many);
-  dwell("timeline", halo, "--finding", "1", "-o", join(BOOK, "timeline-halo.svg"));
   const take = async (directory, name, state, before) => {
     const { page, context } = await open(browser, (await serve(directory)).address);
     await go(page, state);
@@ -103,19 +102,16 @@ export async function timelineBook(browser) {
   await take(many, "phase", { view: "timeline", finding: "1" }, next);
 }
 
-/** Archives of the repository, one for each runtime, and those of Score-P: name of the picture, place, and the part of the run after its
+/** Archives of the repository, one for each runtime that the book shows: name of the picture, place, and the part of the run after its
  * start-up. */
 const GALLERY = [
   ["openshmem", "archives/shmem-tcp-mixed", [0.4, 0.6]],
   ["messages", "archives/openmpi-tcp-messages", [0.5, 0.75]],
-  ["mpi-rma", "archives/mpich-one-sided", [0.1, 0.35]],
   ["coarrays", "archives/coarrays-critical", [0, 0.3]],
   ["armci", "archives/armci-waits", [0.3, 0.5]],
-  ["score-p-mpi", "reference/mpi_waits", [0.01, 0.99]],
-  ["score-p-shmem", "reference/shmem_ops", [0.01, 0.99]],
 ];
 
-/** Timelines of every runtime, of NWChem where it is installed, and of 32,768 processes. */
+/** Timelines of these runtimes. */
 export async function gallery(browser) {
   const shown = [];
   for (const [name, place, part] of GALLERY) {
@@ -124,23 +120,12 @@ export async function gallery(browser) {
     dwell("analyze", directory);
     shown.push([name, directory, part]);
   }
-  const env = { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1", OMPI_MCA_rmaps_base_oversubscribe: "1" };
-  if (existsSync("/usr/bin/nwchem.openmpi")) {
-    const directory = join(root, "gallery-nwchem");
-    copyFileSync(resolve("../tests/programs/h2o.nw"), join(root, "h2o.nw"));
-    execFileSync("mpirun.openmpi", ["-np", "4", process.env.DWELL, "run", "-o", directory, "nwchem.openmpi", "h2o.nw"], { cwd: root, env, stdio: "ignore" });
-    dwell("analyze", directory);
-    shown.push(["nwchem", directory, [0.5, 0.502]]);
-  }
-  const many = analysed("sor", "gallery-many", "--ranks", "32768", "--iterations", "4");
-  shown.push(["32768", many, [0, 1]]);
   for (const [name, directory, [from, to]] of shown) {
     dwell("timeline", directory);
     const { page, context } = await open(browser, (await serve(directory)).address);
     const { length, started } = await asked(page, "runs/0/timeline");
     const place = (part) => Math.floor(started + part * (length - started));
-    const t = from === 0 && to === 1 ? {} : { t: `${place(from)}-${place(to)}` };
-    await go(page, { view: "timeline", ...t });
+    await go(page, { view: "timeline", t: `${place(from)}-${place(to)}` });
     await page.screenshot({ path: join(BOOK, `timeline-of-${name}.png`) });
     await context.close();
   }
@@ -163,14 +148,8 @@ export async function book(browser) {
   const [first, second] = [run("heat-1024", "1024", "400"), run("heat-768", "768", "400")];
   const { page, context } = await open(browser, (await serve(first)).address);
   await settled(page);
-  await shot(page, "findings");
-  await page.getByRole("link", { name: "Where it waits" }).click();
-  await shot(page, "panes");
-  await page.goBack();
-  await settled(page);
   await page.locator(".finding.open").getByRole("link", { name: "Call path and source" }).click();
   await shot(page, "calls");
-  await shot(page, "processes", { view: "processes" });
   const dark = await open(browser, (await serve(first, second)).address, { theme: "dark" });
   await shot(dark.page, "compare", { view: "calls", with: "1", metric: "time" });
   for (const tab of [context, dark.context]) await tab.close();
