@@ -22,7 +22,11 @@ version: number,
 /**
  * Version of Dwell.
  */
-program: string, runs: Array<RunName>, };
+program: string, runs: Array<RunName>,
+/**
+ * True if these are the runs of a directory, so that `many` has an answer.
+ */
+many: boolean, };
 
 export type RunName = {
 /**
@@ -471,7 +475,11 @@ open: boolean | null, name: string,
 /**
  * Seconds of the whole run: all, those of waits, and those that others waited for the row.
  */
-seconds: number, wait: number, blame: number, };
+seconds: number, wait: number, blame: number,
+/**
+ * True if others waited for the locations of the row more than for others.
+ */
+waited_for: boolean, };
 
 export type TimelinePhases = {
 /**
@@ -599,6 +607,36 @@ omitted: number,
  */
 columns: number, dense_location: Array<number>, dense_column: Array<number>, dense_share: Array<number>, };
 
+export type TimelineWhole = {
+/**
+ * Time up to which slices are listed: the end of the run, unless there are too many.
+ */
+until: number,
+/**
+ * Names of the locations.
+ */
+names: Array<string>,
+/**
+ * Ids of the waits and what they mean, by their numbers.
+ */
+patterns: Array<string>, meanings: Array<string>,
+/**
+ * For each location, the begin of its first slice, and the number of all slices up to its last one.
+ */
+starts: Array<number>, ends: Array<number>,
+/**
+ * Ends of the slices. Each begins where the one before ends.
+ */
+to: Array<number>,
+/**
+ * Call path, or -1 outside of all regions.
+ */
+call: Array<number>, class: Array<number>,
+/**
+ * Number of the wait, or -1 if it is none; and the location that ended it.
+ */
+wait: Array<number>, culprit: Array<number>, critical_location: Array<number>, critical_from: Array<number>, critical_to: Array<number>, };
+
 export type TimelineTotals = {
 /**
  * True if there is too much to add up.
@@ -705,3 +743,117 @@ recorded: number | null, predicted: number | null, low: number | null, high: num
  * Reason why it cannot be predicted.
  */
 reason: string | null, };
+
+export type Many = {
+/**
+ * Name of the directory.
+ */
+directory: string,
+/**
+ * One sentence about all runs, without a full stop.
+ */
+verdict: string,
+/**
+ * Number of runs beyond the bound, which are not listed.
+ */
+left_out: number, runs: Array<ListedRun>,
+/**
+ * By program, the oldest first.
+ */
+versions: Array<Version>,
+/**
+ * By program, then by processes, then by version, the oldest first.
+ */
+sets: Array<VersionSet>, series: Array<ScalingSeries>, };
+
+export type ListedRun = {
+/**
+ * Identifier of the run in requests.
+ */
+id: string, name: string, program: string, version: string,
+/**
+ * Time of the recording in milliseconds since 1970.
+ */
+milliseconds: number, processes: number | null,
+/**
+ * Seconds without start-up and shutdown.
+ */
+length: number | null,
+/**
+ * Parallel efficiency, from 0 to 1.
+ */
+parallel: number | null,
+/**
+ * Time in waits as a part of all.
+ */
+waiting: number | null,
+/**
+ * What costs most.
+ */
+cause: string,
+/**
+ * State of the run, if something is wrong with it.
+ */
+note: string, };
+
+export type VersionSet = { program: string, version: string, processes: number,
+/**
+ * Identifiers of the runs.
+ */
+runs: Array<string>,
+/**
+ * Mean length of the runs in seconds.
+ */
+length: number,
+/**
+ * The change since the version before as a part of its length.
+ */
+change: number | null,
+/**
+ * True if it became longer by more than chance.
+ */
+slower: boolean, };
+
+export type Version = { program: string, name: string,
+/**
+ * Mean change over all numbers of processes.
+ */
+change: number | null,
+/**
+ * True if its runs are longer by more than chance.
+ */
+slower: boolean,
+/**
+ * The change and its reason in words; empty if there is none beyond chance.
+ */
+text: string,
+/**
+ * Identifiers of two runs that show the change.
+ */
+shown_by: Array<string> | null, };
+
+export type ScalingSeries = { program: string, version: string,
+/**
+ * Its runs, that with the fewest processes first.
+ */
+points: Array<ScalingPoint>,
+/**
+ * Call paths that stop scaling.
+ */
+growing: Array<GrowingPath>, };
+
+export type ScalingPoint = { name: string, processes: number, length: number, speedup: number,
+/**
+ * The speedup as a part of what the processes promise.
+ */
+scaling: number, parallel: number | null, load_balance: number | null, communication: number | null, waiting: number, };
+
+export type GrowingPath = { path: string,
+/**
+ * Number of processes from which on it takes longer.
+ */
+processes: number,
+/**
+ * Its growth as a part of the last run.
+ */
+share: number, };

@@ -13,6 +13,7 @@ use dwell_report::{
 
 use crate::compare;
 use crate::lengths;
+use crate::many::Runs;
 use crate::matrix;
 use crate::overview;
 use crate::question::{Answer, Fault, Parameters, json};
@@ -21,8 +22,8 @@ use crate::source::{self, Line};
 use crate::span;
 use crate::timeline;
 use crate::types::{
-    Bars, CallPath, CallValues, Calls, FiveNumbers, LocationNames, Metric, Metrics, RunName, Runs,
-    Spread, SystemFound, SystemNames, SystemTree, SystemValues, Topologies, Topology, Worst,
+    self, Bars, CallPath, CallValues, Calls, FiveNumbers, LocationNames, Metric, Metrics, Spread,
+    SystemFound, SystemNames, SystemTree, SystemValues, Topologies, Topology, Worst,
 };
 
 /// Version of the interface.
@@ -37,21 +38,27 @@ const MOST: usize = 1024;
 type Result<T> = std::result::Result<T, Fault>;
 
 /// Answers a request: a path without `/api/v1/`, and its parameters.
-pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answer> {
+pub(crate) fn answer(runs: &Runs, path: &str, query: &str) -> Result<Answer> {
     let parameters = Parameters::parse(query);
     if path == "runs" {
         return json(&list(runs));
     }
+    if path == "many" {
+        return json(&runs.history()?);
+    }
     let rest = path.strip_prefix("runs/").ok_or(Fault::Unknown)?;
     let (id, question) = rest.split_once('/').ok_or(Fault::Unknown)?;
     let number: usize = id.parse().map_err(|_| Fault::Unknown)?;
-    let run = runs.get(number).ok_or(Fault::Unknown)?;
+    let run = &runs.get(number)?;
     match question {
         "overview" => json(&overview::overview(run)?),
         "compare" => {
             let with = parameters.number("with")?.ok_or(Fault::Bad("`with` is missing".into()))?;
-            let other = runs.get(with as usize).ok_or(Fault::Bad("there is no such run".into()))?;
-            json(&compare::compare(run, other)?)
+            let other = runs.get(with as usize).map_err(|fault| match fault {
+                Fault::Unknown => Fault::Bad("there is no such run".into()),
+                fault => fault,
+            })?;
+            json(&compare::compare(run, &other)?)
         }
         "metrics" => json(&metrics(run)?),
         "calls" => json(&calls(run)),
@@ -91,16 +98,12 @@ pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answe
     }
 }
 
-fn list(runs: &[Arc<Run>]) -> Runs {
-    let one = |(number, run): (usize, &Arc<Run>)| RunName {
-        id: number.to_string(),
-        title: run.title(),
-        path: run.path.display().to_string(),
-    };
-    Runs {
+fn list(runs: &Runs) -> types::Runs {
+    types::Runs {
         version: VERSION,
         program: env!("CARGO_PKG_VERSION").into(),
-        runs: runs.iter().enumerate().map(one).collect(),
+        runs: runs.names(),
+        many: runs.directory().is_some(),
     }
 }
 
@@ -412,7 +415,35 @@ fn topologies(run: &Run) -> Topologies {
             coordinates,
         });
     }
+    all.extend(nodes_as_rows(run));
     Topologies { topologies: all }
+}
+
+/// Name of the grid that has a row for each node.
+const NODES: &str = "nodes";
+
+/// Returns a grid with a row for each node, if there are several and each has several locations.
+fn nodes_as_rows(run: &Run) -> Option<Topology> {
+    let nodes = timeline::nodes(run);
+    let most = nodes.iter().map(|it| it.locations().count()).max()?;
+    if nodes.len() < 2 || most < 2 {
+        return None;
+    }
+    let mut coordinates = vec![-1; 2 * run.query.meta().locations().len()];
+    for (row, node) in (0..).zip(nodes) {
+        for (column, location) in (0..).zip(node.locations()) {
+            let from = 2 * location as usize;
+            if let Some(place) = coordinates.get_mut(from..from + 2) {
+                place.copy_from_slice(&[row, column]);
+            }
+        }
+    }
+    Some(Topology {
+        name: NODES.into(),
+        dimensions: vec!["node".into(), "location".into()],
+        sizes: vec![nodes.len() as u32, most as u32],
+        coordinates,
+    })
 }
 
 /// Returns the names of `count` locations from `first` on.

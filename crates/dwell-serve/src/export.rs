@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::answers::{CHUNK, answer};
+use crate::many::{Directory, Runs};
 use crate::page::{HTML, SCRIPT, STYLE};
 use crate::question::{Answer, Fault};
 use crate::run::{Run, Selection};
@@ -41,7 +42,7 @@ pub struct Exported {
 
 /// Answers that have been collected, and the room that is left for more.
 struct Collection<'a> {
-    runs: &'a [Arc<Run>],
+    runs: &'a Runs,
     answers: BTreeMap<String, Box<RawValue>>,
     /// Bytes of data that are left, before compression.
     room: usize,
@@ -146,11 +147,11 @@ impl Collection<'_> {
 /// # Errors
 /// If the file cannot be written.
 pub fn export(
-    runs: Vec<Run>,
+    runs: impl Into<Runs>,
     most: usize,
     output: &mut impl std::io::Write,
 ) -> std::io::Result<Exported> {
-    let runs: Vec<Arc<Run>> = runs.into_iter().map(Arc::new).collect();
+    let runs = runs.into();
     let mut all = Collection {
         runs: &runs,
         answers: BTreeMap::new(),
@@ -160,23 +161,9 @@ pub fn export(
         damage: BTreeSet::new(),
     };
     all.ask("runs", "");
-    for (number, run) in runs.iter().enumerate() {
-        first_screens(&mut all, number, run);
-    }
-    for (first, second) in (0..runs.len()).flat_map(|it| (0..runs.len()).map(move |to| (it, to))) {
-        if first != second {
-            all.ask(&format!("runs/{first}/compare"), &format!("with={second}"));
-        }
-    }
-    for (number, run) in runs.iter().enumerate() {
-        timeline(&mut all, number, run);
-        waits_between(&mut all, number, run);
-    }
-    for (number, run) in runs.iter().enumerate() {
-        metrics_everywhere(&mut all, number, run);
-    }
-    for (number, run) in runs.iter().enumerate() {
-        metrics_at_paths(&mut all, number, run);
+    match runs.directory() {
+        Some(directory) => many(&mut all, directory),
+        None => few(&mut all),
     }
     let exported = Exported {
         answers: all.answers.len(),
@@ -189,6 +176,41 @@ pub fn export(
     packed.flush()?;
     output.write_all(page(&STANDARD.encode(packed.finish()?)).as_bytes())?;
     Ok(exported)
+}
+
+/// Requests the answers about a directory, and of its runs the newest first what the first view shows, which needs no details.
+fn many(all: &mut Collection<'_>, directory: &Directory) {
+    all.ask("many", "");
+    let mut newest: Vec<usize> = (0..directory.runs.len()).collect();
+    newest.sort_by_key(|it| std::cmp::Reverse(directory.runs.get(*it).map(|it| it.when)));
+    for number in newest {
+        for question in ["overview", "metrics", "calls", "system"] {
+            all.ask(&format!("runs/{number}/{question}"), "");
+        }
+    }
+}
+
+/// Requests all answers about a few runs.
+fn few(all: &mut Collection<'_>) {
+    let runs: Vec<Arc<Run>> = (0..all.runs.len()).filter_map(|it| all.runs.get(it).ok()).collect();
+    for (number, run) in runs.iter().enumerate() {
+        first_screens(all, number, run);
+    }
+    for (first, second) in (0..runs.len()).flat_map(|it| (0..runs.len()).map(move |to| (it, to))) {
+        if first != second {
+            all.ask(&format!("runs/{first}/compare"), &format!("with={second}"));
+        }
+    }
+    for (number, run) in runs.iter().enumerate() {
+        timeline(all, number, run);
+        waits_between(all, number, run);
+    }
+    for (number, run) in runs.iter().enumerate() {
+        metrics_everywhere(all, number, run);
+    }
+    for (number, run) in runs.iter().enumerate() {
+        metrics_at_paths(all, number, run);
+    }
 }
 
 /// Requests the answers that every view begins with.

@@ -21,9 +21,10 @@ use tokio::sync::Semaphore;
 use crate::answers::answer;
 use crate::connections::Guest;
 use crate::keys::Keys;
+use crate::many::Runs;
 use crate::page::ASSETS;
 use crate::question::{Answer, Fault};
-use crate::run::Run;
+
 use crate::types::{Refused, Session};
 
 /// The number of requests that are answered concurrently. Others wait.
@@ -41,7 +42,7 @@ const BODY_TIME: Duration = Duration::from_secs(5);
 /// The state that all requests share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) runs: Vec<Arc<Run>>,
+    pub(crate) runs: Runs,
     pub(crate) keys: Keys,
     /// Names of hosts that requests may be meant for, without ports.
     pub(crate) hosts: Vec<String>,
@@ -52,7 +53,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(runs: Vec<Arc<Run>>, hosts: Vec<String>) -> Self {
+    pub(crate) fn new(runs: Runs, hosts: Vec<String>) -> Self {
         Self {
             runs,
             keys: Keys::default(),

@@ -36,6 +36,7 @@ mod export;
 mod http;
 mod keys;
 mod lengths;
+mod many;
 mod matrix;
 mod node;
 mod overview;
@@ -51,6 +52,7 @@ mod types;
 mod whatif;
 
 pub use export::{Exported, export};
+pub use many::{Directory, Listed, Runs};
 pub use run::Run;
 pub use server::{Addresses, Ended, Listen, Server};
 pub use source::line as source_line;

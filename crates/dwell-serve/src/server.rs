@@ -19,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::connections::{Connections, Guest};
 use crate::http::{Shared, router};
-use crate::run::Run;
+use crate::many::Runs;
 
 /// The place where a [`Server`] listens. Everything but `Network` is reachable from the same machine only.
 #[derive(Clone, Debug, Default)]
@@ -110,7 +110,7 @@ impl Server {
     /// # Errors
     /// If the server cannot listen there, because the port or the path is in use for instance, or if its threads cannot
     /// be started.
-    pub fn bind(runs: Vec<Run>, listen: &Listen) -> io::Result<Self> {
+    pub fn bind(runs: impl Into<Runs>, listen: &Listen) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(4)
@@ -143,8 +143,7 @@ impl Server {
                 (Listener::Unix(listener, path.clone()), "http://localhost:8080".to_owned())
             }
         };
-        let runs = runs.into_iter().map(Arc::new).collect();
-        let shared = Arc::new(Shared::new(runs, hosts));
+        let shared = Arc::new(Shared::new(runs.into(), hosts));
         Ok(Self { runtime, listener, shared, address })
     }
 

@@ -14,6 +14,7 @@ mod pictures;
 mod questions;
 mod rows;
 mod waits;
+mod whole;
 
 use dwell_report::LocationId;
 use dwell_timeline::{Index, Location, Span, Time};
@@ -23,6 +24,7 @@ use crate::question::{Answer, Fault, Parameters, json};
 use crate::run::Run;
 
 pub(crate) use making::{Readiness, complete, index, waited};
+pub(crate) use nodes::nodes;
 pub(crate) use questions::questions;
 
 /// Greatest number of rows of the page.
@@ -53,6 +55,7 @@ pub(crate) fn answer(run: &Run, question: &str, parameters: &Parameters<'_>) -> 
         "at" => json(&view.at()?),
         "instances" => json(&view.instances()?),
         "critical" => json(&view.critical()?),
+        "whole" => json(&view.whole()?),
         "totals" => json(&view.totals()?),
         "operations" => json(&view.operations()?),
         "phases" => json(&view.phases()?),

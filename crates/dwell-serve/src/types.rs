@@ -27,15 +27,19 @@ macro_rules! crossing {
 }
 
 mod causes;
+mod many;
 mod timeline;
 
 pub(crate) use causes::{Cause, Seen, WhatIf};
+pub(crate) use many::{
+    GrowingPath, ListedRun, Many, ScalingPoint, ScalingSeries, Version, VersionSet,
+};
 pub(crate) use timeline::{
     TimelineAbout, TimelineAt, TimelineAxis, TimelineCollective, TimelineCounter, TimelineCounters,
     TimelineCritical, TimelineDoing, TimelineFindings, TimelineInstance, TimelineInstances,
     TimelineNode, TimelineOperation, TimelineOperations, TimelinePhases, TimelineRow, TimelineRows,
     TimelineSampleList, TimelineSamples, TimelineSlices, TimelineTotal, TimelineTotals,
-    TimelineWait, TimelineWaits,
+    TimelineWait, TimelineWaits, TimelineWhole,
 };
 
 /// Returns all types as TypeScript.
@@ -43,8 +47,11 @@ pub(crate) use timeline::{
 pub(crate) fn typescript() -> String {
     let head = "// Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.\n\n\
                 import type { Computed, Confidence, Efficiency, Entry, FunctionTimes, Instance, Iterations, Point, Share, Verdict } from \"./findings\";\n";
-    let text =
-        head.to_owned() + &declarations() + &timeline::declarations() + &causes::declarations();
+    let text = head.to_owned()
+        + &declarations()
+        + &timeline::declarations()
+        + &causes::declarations()
+        + &many::declarations();
     // The generator leaves blanks at the ends of comment lines.
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
@@ -69,6 +76,8 @@ crossing! {
         /// Version of Dwell.
         program: String,
         runs: Vec<RunName>,
+        /// True if these are the runs of a directory, so that `many` has an answer.
+        many: bool,
     }
 
     /// A run in the list.

@@ -16,6 +16,9 @@ import { go, link, state } from "../state";
 import type { FiveNumbers, LocationNames, Metric, Spread, Topologies, Topology } from "../types";
 import { ancestors } from "../values";
 
+/** The grid that the server makes of nodes: a row for each, if it is chosen. */
+const NODES = "nodes";
+
 export function SpreadView({ shown }: { shown: Shown }): JSX.Element {
   const models = useModels(shown);
   if (!models) return <p class="empty" aria-busy="true">Reading the report …</p>;
@@ -32,7 +35,7 @@ function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Eleme
   const row = useAnswer<Float64Array>(wanted ? of(shown.first, "row") : undefined, wanted ?? {});
   const otherRow = useAnswer<Float64Array>(otherWanted && shown.second ? of(shown.second, "row") : undefined, otherWanted ?? {});
   const topologies = useAnswer<Topologies>(of(shown.first, "topologies")).value;
-  const layout = state.value["map"] ?? (topologies && topologies.topologies.length > 0 ? "0" : undefined);
+  const layout = state.value["map"] ?? (topologies?.topologies[0] && topologies.topologies[0].name !== NODES ? "0" : undefined);
   const [table, setTable] = useState(false);
   // Values of the other run in the order of this one's locations.
   const beside = useMemo(() => {
@@ -67,7 +70,7 @@ function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Eleme
             Arranged{" "}
             <select value={layout ?? "rows"} onChange={(event) => go({ map: event.currentTarget.value })}>
               {topologies.topologies.map((it, at) => (
-                <option key={at} value={String(at)}>{it.name || "topology"} ({it.sizes.join(" × ")})</option>
+                <option key={at} value={String(at)}>{it.name === NODES ? "one row a node" : it.name || "topology"} ({it.sizes.join(" × ")})</option>
               ))}
               <option value="rows">in rows</option>
             </select>

@@ -10,7 +10,7 @@ use crate::types::TimelineNode;
 const MOST_STRETCHES: usize = 4096;
 
 /// Returns all nodes in the order of their first locations. They are found once.
-pub(super) fn nodes(run: &Run) -> &[Node] {
+pub(crate) fn nodes(run: &Run) -> &[Node] {
     run.nodes.get_or_init(|| find(run))
 }
 

@@ -7,7 +7,7 @@ use dwell_timeline::{CallPath, Index, Time};
 
 use super::about::started;
 use super::making::state;
-use super::{PAGE_ROWS, View};
+use super::{PAGE_ROWS, View, whole};
 use crate::progress::State;
 use crate::question::Parameters;
 use crate::run::Run;
@@ -37,13 +37,21 @@ pub(crate) fn questions(run: &Run, instances: bool) -> Vec<(&'static str, String
     };
     let asked = if groups.is_some() { "sort=alike" } else { rows.as_str() };
     list.push(("timeline/rows", asked.to_owned()));
+    list.push(("timeline/whole", String::new()));
     let tile = |rows: &str, from: u64, to: u64| {
         let columns = EXPORTED_COLUMNS;
         sorted(&format!("{rows}&columns={columns}&from={from}&sharp=1&to={to}"))
     };
-    let whole = format!("band={locations}&end={locations}&first=0");
-    list.push(("timeline/tile", tile(&whole, 0, length)));
+    // The page computes all else from a timeline that is there as a whole.
+    let is_whole = whole::has_all(&index);
+    if !is_whole {
+        let strip = format!("band={locations}&end={locations}&first=0");
+        list.push(("timeline/tile", tile(&strip, 0, length)));
+    }
     let mut view = |rows: &str, from: u64, to: u64, finding: &str, most: u32| {
+        if is_whole {
+            return;
+        }
         let span = format!("from={from}&to={to}");
         list.push(("timeline/tile", tile(rows, from, to)));
         list.push(("timeline/critical", span.clone()));
@@ -71,6 +79,9 @@ pub(crate) fn questions(run: &Run, instances: bool) -> Vec<(&'static str, String
             let (from, to) = (after(it.call.from), after(it.call.to));
             let by = to.saturating_sub(from) / 2 + 1;
             let (from, to) = (from.saturating_sub(by), (to + by).min(length));
+            if is_whole {
+                continue;
+            }
             let mut rows = rows.clone();
             if let Some(keys) = &groups {
                 let (own, other) = (it.location.0, it.culprit.0);

@@ -8,6 +8,7 @@ use std::iter;
 use std::ops::Range;
 
 use dwell_report::{Class, CnodeId};
+use dwell_timeline::picture::REST;
 use dwell_timeline::{Alike, Location};
 
 use crate::node::Node;
@@ -367,6 +368,11 @@ impl View<'_> {
             None => self.arranged()?,
         };
         let nodes = nodes(self.run);
+        // Of two groups, the larger one.
+        let most = self.run.alike.get().filter(|it| it.len() == 2);
+        let is_rest = |row: &Row| {
+            most.is_some_and(|it| it.iter().any(|it| it.locations.len() < row.count() as usize))
+        };
         let one = |row: &Row| {
             let (mut wait, mut blame, mut time) = (0_u64, 0_u64, 0_u64);
             for location in row.parts.iter().cloned().flatten() {
@@ -414,6 +420,7 @@ impl View<'_> {
                 open: row.is_open,
                 name: match (names.0 == names.1, is_whole) {
                     (true, _) => names.0,
+                    (false, false) if row.group.is_some() && is_rest(row) => REST.into(),
                     (false, false) if row.nodes.is_none() && row.group.is_none() => {
                         format!("{} of {}", row.count(), between(&names.0, &names.1))
                     }
@@ -422,6 +429,10 @@ impl View<'_> {
                 seconds: time as f64 / 1e9,
                 wait: wait as f64 / 1e9,
                 blame: blame as f64 / 1e9,
+                waited_for: self
+                    .index
+                    .waited_for(row.parts.iter().cloned().flatten().map(Location))
+                    .is_some(),
             }
         };
         Ok(TimelineRows { rows: rows.iter().map(one).collect(), of: of as u32 })

@@ -65,6 +65,8 @@ crossing! {
         seconds: f64,
         wait: f64,
         blame: f64,
+        /// True if others waited for the locations of the row more than for others.
+        waited_for: bool,
     }
 
     /// When rows were in which instance of a phase, as parallel lists.
@@ -264,6 +266,32 @@ crossing! {
         dense_location: Vec<u32>,
         dense_column: Vec<u32>,
         dense_share: Vec<u8>,
+    }
+
+    /// All slices of all locations up to a time, as parallel lists, for a page without a server.
+    #[derive(Default)]
+    struct TimelineWhole {
+        /// Time up to which slices are listed: the end of the run, unless there are too many.
+        until: f64,
+        /// Names of the locations.
+        names: Vec<String>,
+        /// Ids of the waits and what they mean, by their numbers.
+        patterns: Vec<String>,
+        meanings: Vec<String>,
+        /// For each location, the begin of its first slice, and the number of all slices up to its last one.
+        starts: Vec<f64>,
+        ends: Vec<u32>,
+        /// Ends of the slices. Each begins where the one before ends.
+        to: Vec<f64>,
+        /// Call path, or -1 outside of all regions.
+        call: Vec<i32>,
+        class: Vec<u32>,
+        /// Number of the wait, or -1 if it is none; and the location that ended it.
+        wait: Vec<i32>,
+        culprit: Vec<i32>,
+        critical_location: Vec<u32>,
+        critical_from: Vec<f64>,
+        critical_to: Vec<f64>,
     }
 
     /// What the rows of a view did, by call path and class.

@@ -64,7 +64,7 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(crate) fn of(files: &[&Path]) -> Self {
-        let runs = files.iter().map(|file| Run::open(file).unwrap()).collect();
+        let runs: Vec<Run> = files.iter().map(|file| Run::open(file).unwrap()).collect();
         let server = Server::bind(runs, &Listen::Loopback).unwrap();
         let host = server.address().strip_prefix("http://").unwrap().to_owned();
         let addresses = server.addresses();
