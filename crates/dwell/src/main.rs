@@ -14,6 +14,7 @@ mod fortran;
 mod library;
 mod listing;
 mod machine;
+mod many;
 mod output;
 mod page;
 mod profile;

@@ -2,6 +2,7 @@
 //! integration.
 
 mod document;
+pub(crate) mod history;
 mod scaling;
 mod text;
 
@@ -13,6 +14,7 @@ use dwell_model::waits::Wait;
 use dwell_report::Run;
 
 use crate::damage;
+use crate::many;
 use crate::ready;
 use crate::terminal;
 
@@ -32,7 +34,8 @@ Exit code: 0 if the runs are not slower, 1 if they are or if one of them is dama
 Examples:
   dwell compare before after
   dwell compare --before a1 a2 a3 a4 a5 --after b1 b2 b3 b4 b5 --junit > dwell.xml
-  dwell compare --series run4 run8 run16 run32")]
+  dwell compare --series run4 run8 run16 run32
+  dwell compare --series results         which version of many became slower, and how it scales")]
 pub(crate) struct Args {
     /// The run before the change and the run after it: experiment directories, or their `.cubex` files.
     #[arg(num_args = 0..=2, value_names = ["BEFORE", "AFTER"], conflicts_with_all = ["before", "after", "series"])]
@@ -43,8 +46,8 @@ pub(crate) struct Args {
     /// Several runs after the change.
     #[arg(long, num_args = 1.., value_name = "RUN", requires = "before")]
     after: Vec<PathBuf>,
-    /// Runs of the same work with more and more processes.
-    #[arg(long, num_args = 2.., value_name = "RUN", conflicts_with_all = ["before", "after", "junit"])]
+    /// Runs of the same work with more and more processes; or a directory of runs, of several versions as well.
+    #[arg(long, num_args = 1.., value_name = "RUN", conflicts_with_all = ["before", "after", "junit"])]
     series: Vec<PathBuf>,
     /// Metrics to compare besides time; all waits by default.
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
@@ -83,8 +86,10 @@ fn share(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if !args.series.is_empty() {
-        let mut runs = open_all(&args.series)?;
-        let series = dwell_report::series(&mut runs, args.threshold)?;
+        if let [directory] = args.series.as_slice() {
+            return many(directory, args);
+        }
+        let series = dwell_report::series(&open_all(&args.series)?, args.threshold)?;
         match (args.json, args.markdown) {
             (true, _) => terminal::print_json(&scaling::document(&series))?,
             (_, true) => terminal::print(scaling::markdown(&series))?,
@@ -111,6 +116,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         terminal::print(text::text(&comparison, fails, firsts, args.top))?;
     }
     Ok(ExitCode::from(u8::from(fails)))
+}
+
+/// Prints what the runs in a directory say together.
+fn many(directory: &Path, args: &Args) -> anyhow::Result<ExitCode> {
+    if !many::is_directory(directory) {
+        bail!("{}: not a directory of runs; name two runs or more", directory.display());
+    }
+    let runs = many::read(directory, args.threshold)?;
+    many::report_damage(&runs);
+    match (args.json, args.markdown) {
+        (true, _) => terminal::print_json(&history::document(&runs))?,
+        (_, true) => terminal::print(history::markdown(&runs))?,
+        _ => terminal::print(history::text(&runs, args.threshold, args.top))?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Compares two sets of runs by time and all waits, and returns the document that `--json` prints.

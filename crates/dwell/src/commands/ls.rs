@@ -8,7 +8,6 @@ use std::time::UNIX_EPOCH;
 use anyhow::Context;
 use dwell_model::units::utc;
 use dwell_report::Query;
-use dwell_report::findings::Findings;
 use dwell_unify::lease;
 use otf2::{Archive, Definition};
 
@@ -36,19 +35,19 @@ pub(crate) struct Args {
 
 /// Facts about a run.
 #[derive(Debug, Default)]
-struct Run {
+pub(crate) struct Run {
     path: PathBuf,
     /// Time of the recording in nanoseconds since 1970, or that of its files.
-    when: u64,
-    program: String,
-    processes: Option<u64>,
+    pub(crate) when: u64,
+    pub(crate) program: String,
+    pub(crate) processes: Option<u64>,
     /// Seconds from the first to the last event.
     length: Option<f64>,
     /// Share of the run that waits take.
     waits: Option<f64>,
-    label: String,
+    pub(crate) label: String,
     /// A remark about the state of the run.
-    note: String,
+    pub(crate) note: String,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -85,14 +84,13 @@ fn candidates(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Returns the facts about a directory if it is a run. A run that cannot be read is listed too, with the reason.
-fn examine(path: &Path) -> Option<Run> {
+pub(crate) fn examine(path: &Path) -> Option<Run> {
     let mut run = Run { path: path.to_owned(), ..Run::default() };
     let modified = |name: &str| {
         let time = fs::metadata(path.join(name)).ok()?.modified().ok()?;
         Some(time.duration_since(UNIX_EPOCH).ok()?.as_nanos() as u64)
     };
-    let findings = fs::read(path.join("findings.json")).ok();
-    let findings = findings.and_then(|json| Findings::read(&json).ok());
+    let findings = damage::findings_in(path);
     if let Some(it) = &findings {
         run.length = Some(it.length_seconds);
         run.processes = Some(it.processes);

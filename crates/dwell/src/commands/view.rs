@@ -10,15 +10,16 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use std::{env, thread};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use dwell_report::findings::Findings;
-use dwell_serve::{Addresses, Ended, Listen, Run, Server};
+use dwell_serve::{Addresses, Ended, Listen, Run, Runs, Server};
 use otf2::Archive;
 
 use super::timeline::time;
 use super::{analyze, whatif};
 use crate::damage;
 use crate::dependencies;
+use crate::many;
 use crate::ready;
 use crate::runs;
 use crate::terminal::{self, line};
@@ -38,9 +39,10 @@ Examples:
   dwell view                             the latest run here
   dwell view run                         its waits, trees, matrix, bars
   dwell view before --compare after      two runs side by side in every view
+  dwell view results                     the runs in a directory: history and scaling
   dwell view scorep_run/profile.cubex    a report of Score-P or Scalasca")]
 pub(crate) struct Args {
-    /// The report: a `.cubex` file, or a directory that contains one. Without it, the newest run here.
+    /// The report: a `.cubex` file, or a directory that contains one; or a directory of runs. Without it, the newest run here.
     report: Option<PathBuf>,
     /// Show another report for comparison; may be given several times.
     #[arg(long, value_name = "REPORT")]
@@ -65,11 +67,14 @@ pub(crate) struct Args {
     idle: u64,
 }
 
+/// Least change from version to version that counts, as a part of the run: that of `dwell compare`.
+pub(crate) const THRESHOLD: f64 = 0.02;
+
 /// Time without a request after which the server ends, unless the user says otherwise.
 const IDLE: &str = "4h";
 
 /// Directories whose source files may be shown.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Sources {
     /// Show source files below this directory only; may be given several times. The default is the directory of the
     /// report, and the parent of the experiment directory.
@@ -86,10 +91,13 @@ impl Sources {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let first = runs::ended_or_latest(args.report.as_deref())?;
-    let mut runs = Vec::new();
-    for path in std::iter::once(&first).chain(&args.compare) {
-        runs.push(open(path, &args.sources)?);
-    }
+    let runs: Runs = if many::is_directory(&first) {
+        ensure!(args.compare.is_empty(), "the page of a directory compares any two of its runs");
+        of_directory(&first, &args.sources)?
+    } else {
+        let all = std::iter::once(&first).chain(&args.compare);
+        all.map(|path| open(path, &args.sources)).collect::<anyhow::Result<Vec<_>>>()?.into()
+    };
     let listen = match args {
         Args { socket: Some(path), .. } => Listen::Socket(path.clone()),
         Args { expose_unencrypted_to_network: Some(address), .. } => Listen::Network(*address),
@@ -99,15 +107,25 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     serve(runs, &listen, args.no_browser, Duration::from_nanos(args.idle))
 }
 
+/// Returns the runs of a directory, which are opened when the page asks for them.
+pub(crate) fn of_directory(path: &Path, sources: &Sources) -> anyhow::Result<Runs> {
+    let directory = many::read(path, THRESHOLD)?;
+    many::report_damage(&directory);
+    let sources = sources.clone();
+    Ok(Runs::of_directory(directory, move |run| {
+        open(&run.path, &sources).map_err(|error| terminal::explained(&error))
+    }))
+}
+
 /// Shows a run as `dwell view` does without options, for other commands.
 pub(crate) fn show(run: &Path, no_browser: bool) -> anyhow::Result<ExitCode> {
     let idle = Duration::from_nanos(time(IDLE).unwrap_or(0));
-    serve(vec![open(run, &Sources::default())?], &Listen::Loopback, no_browser, idle)
+    serve(vec![open(run, &Sources::default())?].into(), &Listen::Loopback, no_browser, idle)
 }
 
 /// Serves runs until a signal arrives, or until nothing was asked for as long as `idle`, unless that is 0.
 fn serve(
-    runs: Vec<Run>,
+    runs: Runs,
     listen: &Listen,
     no_browser: bool,
     idle: Duration,

@@ -8,6 +8,7 @@ mod doors;
 mod earlier;
 mod export;
 mod findings;
+mod many;
 mod mcp;
 #[allow(dead_code)] // Other tests use all of it.
 #[path = "../../../../tests/needs.rs"]

@@ -78,7 +78,8 @@ const COLUMNS: [&str; 9] = [
 
 /// Returns the cells of a run.
 fn cells(it: &Scaling) -> [String; COLUMNS.len()] {
-    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    // Sums and differences may leave a little less than nothing.
+    let percent = |share: f64| format!("{:.0} %", (100.0 * share).round() + 0.0);
     let of = |value: Option<f64>| value.map_or_else(|| "-".into(), percent);
     let efficiency = it.efficiencies;
     [

@@ -4,12 +4,15 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use dwell_report::format;
+use dwell_serve::{Directory, Runs};
 
 use super::Page;
+use crate::commands::compare::history;
 use crate::commands::view;
 use crate::damage;
+use crate::many;
 use crate::output;
 use crate::terminal::{line, visible};
 
@@ -17,9 +20,18 @@ use crate::terminal::{line, visible};
 const MOST: u64 = 32 << 20;
 
 pub(super) fn run(first: &Path, file_name: &Path, args: &Page) -> anyhow::Result<ExitCode> {
-    let mut runs = Vec::new();
-    for path in std::iter::once(first).chain(args.compare.iter().map(AsRef::as_ref)) {
-        runs.push(view::open(path, &args.sources)?);
+    let runs: Runs = if many::is_directory(first) {
+        ensure!(
+            args.compare.is_empty(),
+            "--compare is for single runs, not for a directory of runs"
+        );
+        view::of_directory(first, &args.sources)?
+    } else {
+        let all = std::iter::once(first).chain(args.compare.iter().map(AsRef::as_ref));
+        all.map(|path| view::open(path, &args.sources)).collect::<anyhow::Result<Vec<_>>>()?.into()
+    };
+    if let Some(directory) = runs.directory() {
+        beside(file_name, directory)?;
     }
     let place = || output::cannot(file_name);
     let new = output::create(file_name)?;
@@ -45,4 +57,17 @@ pub(super) fn run(first: &Path, file_name: &Path, args: &Page) -> anyhow::Result
     }
     damage::report(&exported.damage);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the badge and the summary of a directory of runs, which have the name of the page but for its extension.
+fn beside(page: &Path, directory: &Directory) -> anyhow::Result<()> {
+    for (extension, text) in
+        [("svg", history::badge(directory)), ("md", history::markdown(directory))]
+    {
+        let file = page.with_extension(extension);
+        output::check(&file)?;
+        dwell_files::write(&file, text).with_context(|| output::cannot(&file))?;
+        line!("{}", file.display())?;
+    }
+    Ok(())
 }

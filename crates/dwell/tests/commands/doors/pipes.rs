@@ -54,6 +54,8 @@ fn a_pipe_in_place_of_any_file_of_an_archive_is_no_wait() {
             &["analyze", "run"][..],
             &["print", "run", "--all"],
             &["info", "run"],
+            &["ls", "."],
+            &["compare", "run", "run"],
             &["report", "run"],
             &["export", "run", "--format=html", "-o", "out.html"],
         ] {
