@@ -8,11 +8,12 @@ import { admit, admitted, ended, enter, pending, refusal } from "./data";
 import { hit } from "./canvas";
 import { isForControl } from "./keys";
 import { runName, type Shown, useRuns } from "./runs";
-import { go, isDark, isFirst, link, said, theme, view, type View, VIEWS } from "./state";
+import { go, isDark, isFirst, isMany, link, said, theme, view, type View, VIEWS } from "./state";
 import { CopyLink, saveView } from "./save";
 import { Search } from "./search";
 import { Glossary, TermBox } from "./term";
 import { Findings } from "./views/findings";
+import { ManyView } from "./views/many";
 import { Panes } from "./views/panes";
 import { CallTable } from "./views/calls";
 import { MatrixView } from "./views/matrix";
@@ -21,6 +22,7 @@ import { SpreadView } from "./views/spread";
 import { TimelineView } from "./views/timeline/view";
 
 const TITLES: Record<View, string> = {
+  runs: "Runs",
   findings: "Findings",
   panes: "Panes",
   calls: "Call paths",
@@ -38,7 +40,7 @@ function Head({ shown }: { shown: Shown }): JSX.Element {
   const title = (id: string | undefined) => runs.find((run) => run.id === id)?.title ?? "";
   return (
     <header class="head">
-      <a class="brand" href={link({ view: "findings" })} aria-label="Dwell, first screen">
+      <a class="brand" href={link({ view: isMany.value ? "runs" : "findings" })} aria-label="Dwell, first screen">
         <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
           <rect x="1" y="3" width="12" height="4" rx="1" class="brand-a" />
           <rect x="1" y="8" width="5" height="4" rx="1" class="brand-a" />
@@ -47,7 +49,7 @@ function Head({ shown }: { shown: Shown }): JSX.Element {
         </svg>
         <span>Dwell</span>
       </a>
-      {runs.length > 1 ? (
+      {view.value === "runs" ? null : runs.length > 1 ? (
         <div class="runs">
           <select aria-label="Run" value={shown.first} onChange={(event) => go({ run: event.currentTarget.value })}>
             {runs.map((run) => <option key={run.id} value={run.id}>{runName(shown.runs, run.id)}</option>)}
@@ -64,6 +66,7 @@ function Head({ shown }: { shown: Shown }): JSX.Element {
         <div class="runs"><span class="run-title" title={runs[0]?.path}>{title(shown.first)}</span></div>
       )}
       <nav aria-label="Views">
+        {isMany.value && <a href={link({ view: "runs" })} aria-current={view.value === "runs" ? "page" : undefined}>{TITLES.runs}</a>}
         {VIEWS.map((name, at) => (
           <a key={name} href={link({ view: name })} aria-current={view.value === name ? "page" : undefined}
             title={`${TITLES[name]} (${at + 1})`}>
@@ -214,7 +217,7 @@ function App(): JSX.Element | null {
   }, [shown?.second]);
   useEffect(() => {
     const run = shown?.runs.runs.find((it) => it.id === shown.first);
-    document.title = run ? `${run.title} · ${TITLES[view.value]} · Dwell` : "Dwell";
+    document.title = view.value === "runs" ? "Runs · Dwell" : run ? `${run.title} · ${TITLES[view.value]} · Dwell` : "Dwell";
   }, [shown, view.value]);
   if (!shown) return error ? <main class="gate"><h1>No answer</h1><p>{error}</p></main> : null;
   const props = { shown };
@@ -228,6 +231,7 @@ function App(): JSX.Element | null {
       )}
       <main class={`view view-${view.value}`} key={view.value}>
         {view.value !== "findings" && <h1 class="hidden">{TITLES[view.value]}</h1>}
+        {view.value === "runs" && <ManyView />}
         {view.value === "findings" && <Findings {...props} />}
         {view.value === "panes" && <Panes {...props} />}
         {view.value === "calls" && <CallTable {...props} />}

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { type Asked, useAnswer } from "./data";
 import { type CallModel, callModel, type MetricModel, metricModel, systemTree, type Tree } from "./model";
 import { chosenSpan } from "./span";
-import { isFirst, state } from "./state";
+import { isFirst, isMany, state } from "./state";
 import type { Calls, Compared, Metrics, Runs, SystemTree } from "./types";
 
 export interface Shown {
@@ -30,10 +30,11 @@ export function useRuns(): { shown: Shown | undefined; error: string | undefined
   const { value: runs, error } = useAnswer<Runs>("runs");
   const wanted = state.value["run"] ?? "0";
   if (!runs) return { shown: undefined, error };
+  isMany.value = runs.many;
   const has = (id: string | undefined) => runs.runs.some((run) => run.id === id);
   const first = has(wanted) ? wanted : "0";
   // Who names two runs wants to see both.
-  const beside = state.value["with"] ?? (isFirst() ? runs.runs.find((run) => run.id !== first)?.id : undefined);
+  const beside = state.value["with"] ?? (isFirst() && !runs.many ? runs.runs.find((run) => run.id !== first)?.id : undefined);
   const second = has(beside) && beside !== first ? beside : undefined;
   const names: [string, string] = [runName(runs, first), runName(runs, second)];
   return { shown: { runs, first, second, names }, error };

@@ -4,7 +4,8 @@
 import { computed, effect, signal } from "@preact/signals";
 
 export const VIEWS = ["findings", "panes", "calls", "matrix", "processes", "spread", "timeline"] as const;
-export type View = (typeof VIEWS)[number];
+/** Views of a run, and the one of all runs of a directory. */
+export type View = (typeof VIEWS)[number] | "runs";
 
 /** Version of addresses. */
 const VERSION = "1";
@@ -26,9 +27,12 @@ export function isFirst(): boolean {
   return state.value["v"] === undefined;
 }
 
+/** Whether the runs are those of a directory, which have a view of their own. */
+export const isMany = signal(false);
+
 export const view = computed<View>(() => {
-  const wanted = state.value["view"] as View;
-  return VIEWS.includes(wanted) ? wanted : "findings";
+  const wanted = state.value["view"];
+  return VIEWS.find((it) => it === wanted) ?? (isMany.value ? "runs" : "findings");
 });
 
 /** The address of a state that differs in some parts; what is empty is left out. */
