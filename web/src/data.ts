@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { fromWhole, wholeOf } from "./offline";
 import type { Refused, Session } from "./types";
 
 export class Refusal extends Error {
@@ -45,7 +46,8 @@ async function call(path: string, options: RequestInit): Promise<Response> {
     const answer = await fetch(path, options);
     ended.value = false;
     return answer;
-  } catch {
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
     ended.value = true;
     throw new Refusal(0, ENDED);
   }
@@ -158,11 +160,20 @@ export function question(path: string, parameters: Parameters = {}): string {
 }
 
 const KEPT = 400;
-const kept = new Map<string, Promise<unknown>>();
 
-async function fetchAnswer(what: string): Promise<unknown> {
+interface Kept {
+  answer: Promise<unknown>;
+  /** How many wait for it. An answer that nobody waits for any more is not read to its end. */
+  wanted: number;
+  drop: AbortController;
+  isThere: boolean;
+}
+
+const kept = new Map<string, Kept>();
+
+async function fetchAnswer(what: string, signal: AbortSignal): Promise<unknown> {
   if (embedded) {
-    const answer = embedded.get(what);
+    const answer = embedded.get(what) ?? fromWhole(embedded, what);
     if (answer === undefined) {
       throw new Refusal(404, "This is not part of the file; open the run with `dwell view`.");
     }
@@ -175,7 +186,7 @@ async function fetchAnswer(what: string): Promise<unknown> {
     }
     return answer;
   }
-  const answer = await call(`/api/v1/${what}`, { headers: { authorization: `Bearer ${secret}` } });
+  const answer = await call(`/api/v1/${what}`, { headers: { authorization: `Bearer ${secret}` }, signal });
   if (!answer.ok) {
     const body = (await answer.json().catch(() => ({}))) as Partial<Refused>;
     if (answer.status === 401) admitted.value = "no";
@@ -190,30 +201,61 @@ async function fetchAnswer(what: string): Promise<unknown> {
   return answer.json();
 }
 
+/** Up to which time the file has the timeline of a run; nothing if it has pictures of some of its parts only, or if this is no file. */
+export function timelineUntil(run: string): number | undefined {
+  return wholeOf(embedded, run)?.until;
+}
+
 /** Whether answers come from the file that this page is in, which has some only. */
 export function isFile(): boolean {
   return embedded !== undefined;
 }
 
-/** Asks, and remembers the answer. */
-export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
+/** Asks, and remembers the answer. Whoever does not need it any more calls `release`, which may be done twice. */
+export function want<T>(path: string, parameters: Parameters = {}): { answer: Promise<T>; release: () => void } {
   const what = question(path, parameters);
-  let answer = kept.get(what);
-  if (answer) {
+  let it = kept.get(what);
+  if (it) {
     // Used last, forgotten last.
     kept.delete(what);
   } else {
     awaited += 1;
-    answer = fetchAnswer(what)
+    const made: Kept = { answer: Promise.resolve(), wanted: 0, drop: new AbortController(), isThere: false };
+    made.answer = fetchAnswer(what, made.drop.signal)
       .catch((error: unknown) => {
-        kept.delete(what);
+        if (kept.get(what) === made) kept.delete(what);
         throw error;
       })
-      .finally(() => (awaited -= 1));
+      .finally(() => {
+        made.isThere = true;
+        awaited -= 1;
+      });
+    it = made;
   }
-  kept.set(what, answer);
+  const own = it;
+  own.wanted += 1;
+  kept.set(what, own);
   if (kept.size > KEPT) kept.delete(kept.keys().next().value as string);
-  return answer as Promise<T>;
+  let isReleased = false;
+  const release = () => {
+    if (isReleased) return;
+    isReleased = true;
+    own.wanted -= 1;
+    if (own.wanted > 0 || own.isThere) return;
+    if (kept.get(what) === own) kept.delete(what);
+    own.drop.abort();
+  };
+  return { answer: own.answer as Promise<T>, release };
+}
+
+/** Asks, and remembers the answer. */
+export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
+  return want<T>(path, parameters).answer;
+}
+
+/** Whether an answer is missing because nobody waited for it any more. */
+export function isDropped(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
 }
 
 /** Pictures that are awaited, and what waits for them. */
@@ -259,16 +301,20 @@ export function useAnswer<T>(path: string | undefined, parameters: Parameters = 
   useLayoutEffect(() => {
     wanted.current = what;
     if (path === undefined || what === undefined) return;
-    const put = () =>
-      ask<T>(path, parameters).then(
+    let release = () => undefined as void;
+    const put = () => {
+      const asked = want<T>(path, parameters);
+      release = asked.release;
+      return asked.answer.then(
         (value) => wanted.current === what && setState({ what, value }),
         (error: unknown) =>
-          wanted.current === what &&
+          wanted.current === what && !isDropped(error) &&
           setState({ what, error: error instanceof Error ? error.message : String(error) }),
       );
+    };
     if (!late) {
       void put();
-      return;
+      return () => release();
     }
     // It is awaited from now on, although it is asked for later; and not at all if another question has come by then.
     awaited += 1;
@@ -276,6 +322,7 @@ export function useAnswer<T>(path: string | undefined, parameters: Parameters = 
       awaited -= 1;
       if (wanted.current === what) void put();
     });
+    return () => release();
   }, [what]);
   if (what === undefined) return { value: undefined, error: undefined, stale: false };
   return { value: state.value, error: state.error, stale: state.what !== what };

@@ -145,6 +145,46 @@ for (let n = 0; n < 8; n++) {
   next.push(await reaction(page, key, isNext));
 }
 toldBoth("from one instance of a finding to the next", next, 200);
+
+/** Moves and zooms in each frame for a while, and returns the times between frames and how many requests were made and dropped. */
+async function frames(seconds) {
+  return page.evaluate(`(async () => {
+    performance.clearResourceTimings();
+    performance.setResourceTimingBufferSize(10000);
+    const canvas = document.querySelector("canvas");
+    const box = canvas.getBoundingClientRect();
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    const times = [];
+    const white = [];
+    const turn = (options) => canvas.dispatchEvent(new WheelEvent("wheel", { clientX: box.left + box.width / 2, clientY: box.top + 200, bubbles: true, cancelable: true, ...options }));
+    let last = await frame();
+    const end = last + ${1000 * seconds};
+    for (let n = 0; last < end; n++) {
+      // Two seconds in, two back and forth, two out.
+      const part = Math.floor(n / 120) % 4;
+      if (part === 0 || part === 3) turn({ ctrlKey: true, deltaY: (part === 0) === (n % 8 !== 7) ? -1 : 1 });
+      else turn({ shiftKey: true, deltaY: part === 1 ? 1 : -1 });
+      const now = await frame();
+      times.push(now - last);
+      last = now;
+      if (n % 10 === 0) {
+        const line = canvas.getContext("2d").getImageData(200 * devicePixelRatio, 80 * devicePixelRatio, canvas.width - 220 * devicePixelRatio, 1).data;
+        let empty = 0;
+        for (let at = 3; at < line.length; at += 4) if (line[at] === 0) empty += 1;
+        white.push(empty / (line.length / 4));
+      }
+    }
+    return { times, white: Math.max(...white), asked: performance.getEntriesByType("resource").filter((it) => it.name.includes("/api/")).length };
+  })()`);
+}
+
+await go(page, { view: "timeline" });
+const { times, white, asked } = await frames(10);
+times.sort((a, b) => a - b);
+const within = times.filter((it) => it <= 20).length / times.length;
+const at = (part) => times[Math.floor(part * (times.length - 1))].toFixed(1);
+console.log(`${times.length} frames of 10 s of zooming and moving: median ${at(0.5)} ms, 95 % within ${at(0.95)} ms, ${(100 * within).toFixed(1)} % within 20 ms, goal 95; at most ${(100 * white).toFixed(1)} % of the first row without a picture; ${asked} answers`);
+if (within < 0.95) missed += 1;
 const status = readFileSync(`/proc/${pid}/status`, "utf8");
 const [now, most] = ["VmRSS", "VmHWM"].map((it) => Number(new RegExp(`${it}:\\s+(\\d+)`).exec(status)[1]) / 1000);
 console.log(`server: resident ${now.toFixed(0)} MB, at most ${most.toFixed(0)} MB, goal 300`);

@@ -15,6 +15,7 @@ import { sharing } from "./sharing.mjs";
 import { tables } from "./tables.mjs";
 import { truths } from "./truths.mjs";
 import { many } from "./many.mjs";
+import { runsOfDirectories } from "./runs.mjs";
 import { timelines } from "./timeline.mjs";
 import { analysed, asked, dwell, go, hostile, open, others, root, serve, settled } from "./setup.mjs";
 
@@ -319,6 +320,7 @@ export const tests = {
 
   ...timelines(() => runs()[0], tab, accessible),
   ...many(tab, accessible),
+  ...runsOfDirectories(tab, accessible),
   ...sharing(tab),
 
   async "search, help, themes, deep links and Back"(browser, { sample }) {

@@ -3,8 +3,8 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isFile, useAnswer } from "../../data";
-import { CLASS_NAMES } from "../../colours";
-import { grouped, percent } from "../../format";
+import { CLASS_COLOURS, CLASS_NAMES } from "../../colours";
+import { grouped, percent, seconds } from "../../format";
 import { colour, findable, type Hit } from "../../canvas";
 import { isForControl } from "../../keys";
 import { type Models, of } from "../../runs";
@@ -33,6 +33,9 @@ interface CanvasProps {
   models: Models;
   rows: TimelineRow[];
   span: Span;
+  /** The span that answers are about. While keys or the wheel move the picture, it follows a little later. */
+  settled: Span;
+  isMoving?: boolean;
   all: Span;
   /** Span of the strip of the whole run, if it is not that of the run. */
   axis?: Span | undefined;
@@ -81,19 +84,26 @@ export function Canvas(props: CanvasProps): JSX.Element {
   const ratio = devicePixelRatio || 1;
   const room = Math.max(0, size.width - LABELS);
   const columns = isFile() ? FILE_COLUMNS : Math.min(4096, Math.round(room * ratio));
-  const asked = clamped(span, all);
+  const asked = clamped(props.settled, all);
   const { tile, isSharp: isExact } = useTile(run, size.width > 0 && asked ? rows : undefined, asked ?? all, columns);
+  // Behind it is the whole run, so that nothing is white where the picture moves to; but nobody waits for that.
+  const seen = useRef<TimelineRow[] | undefined>(undefined);
+  if (isExact && tile?.rows === rows) seen.current = rows;
+  const behind = useTile(run, seen.current === rows ? rows : undefined, all, isFile() ? FILE_COLUMNS : 1024, { isCoarse: !isFile() }).tile;
   const ofCalls = useTile(run, props.only && size.width > 0 && asked ? rows : undefined, asked ?? all, columns, { only: props.only?.text ?? "" });
   const isSharp = (isExact && (!props.only || ofCalls.isSharp)) || !asked;
   const isMain = props.goInstance !== undefined;
   const whole: TimelineRow[] = [{
-    key: "", first: 0, end: about.locations, count: about.locations, parts: [], node: null, nodes: 0, differ: null, open: null, name: "", seconds: 0, wait: 0, blame: 0,
+    key: "", first: 0, end: about.locations, count: about.locations, parts: [], node: null, nodes: 0, differ: null, open: null, name: "", seconds: 0, wait: 0, blame: 0, waited_for: false,
   }];
   // Bins of the pyramid are narrower than the pixels of the strip. Exact sums of the whole run would read all of the index for it.
   const strip = useTile(run, size.width > 0 ? whole : undefined, all, isFile() ? FILE_COLUMNS : 512, { isCoarse: !isFile() }).tile;
   const single = rows.some(isSingle);
   const slices = useAnswer<TimelineSlices>(single && asked ? of(run, "timeline/slices") : undefined, { ...rowParameters(rows), ...asked });
-  const listed = slices.stale ? undefined : slices.value;
+  // Those of the span before have the right times, too.
+  const known = useRef<{ rows: TimelineRow[]; value: TimelineSlices } | undefined>(undefined);
+  if (slices.value && !slices.stale) known.current = { rows, value: slices.value };
+  const listed = single && known.current?.rows === rows ? known.current.value : undefined;
   // What stands below the rows.
   const phasesHeight = props.phases ? PHASES : 0;
   const below = phasesHeight + (props.counter ? COUNTER : 0);
@@ -178,6 +188,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
   const pictureOf = (of: Drawn | undefined) =>
     useMemo(() => (of && of.rows === rows ? image(of, about.classes, heights, heights.reduce((sum, it) => sum + it, 0), heat) : undefined), [of, rows, heights[0], heat, painted.value]);
   const picture = pictureOf(tile);
+  const pictureBehind = pictureOf(behind);
   const pictureOfCalls = pictureOf(ofCalls.isFailed || !props.only ? undefined : ofCalls.tile);
 
   const paint = painted.value;
@@ -190,7 +201,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
     element.height = Math.round(size.height * ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, size.width, size.height);
-    const [text, dim, line, accent] = ["--text", "--text-dim", "--line", "--accent"].map(colour) as [string, string, string, string];
+    const [text, dim, line, accent, wait] = ["--text", "--text-dim", "--line", "--accent", "--bad"].map(colour) as [string, string, string, string, string];
     const family = getComputedStyle(element).fontFamily;
     context.font = `12px ${family}`;
     context.textBaseline = "middle";
@@ -208,7 +219,18 @@ export function Canvas(props: CanvasProps): JSX.Element {
       context.fillText(tick.text, Math.max(LABELS + 24, Math.min(size.width - 26, at)), STRIP + 10);
     }
     context.textAlign = "right";
+    const isGrouped = rows.some((it) => it.differ !== null);
     rows.forEach((row, at) => {
+      // Who is waited for is seen before those who wait.
+      if (isGrouped && row.waited_for) {
+        context.fillStyle = CLASS_COLOURS["wait"] as string;
+        context.fillRect(LABELS - 5, TOP + at * height, 5, height - (height > 8 ? 2 : 1));
+        if (height >= 56) {
+          context.font = `bold 12px ${family}`;
+          context.fillStyle = wait;
+          context.fillText(`others wait ${seconds(row.blame)}`, LABELS - 10, TOP + at * height + height / 2 + 24);
+        }
+      }
       if (height >= 11 || at % Math.ceil(13 / height) === 0) {
         context.fillStyle = text;
         const mark = row.node === null ? "" : row.open === true ? "\u25be " : "\u25b8 ";
@@ -244,6 +266,16 @@ export function Canvas(props: CanvasProps): JSX.Element {
       const put = (it: OffscreenCanvas | undefined, of: Span) =>
         it && context.drawImage(it, x(of.from), TOP, x(of.to) - x(of.from), rows.length * height);
       context.globalAlpha = props.only ? 0.16 : finding ? 0.32 : 1;
+      if (behind && pictureBehind && !props.only) {
+        // Only where the other does not lie, which is translucent where a finding is shown.
+        context.save();
+        context.beginPath();
+        context.rect(LABELS, TOP, x(tile.span.from) - LABELS, rows.length * height);
+        context.rect(x(tile.span.to), TOP, LABELS + room - x(tile.span.to), rows.length * height);
+        context.clip();
+        put(pictureBehind, behind.span);
+        context.restore();
+      }
       put(picture, tile.span);
       context.globalAlpha = finding ? 0.32 : 1;
       if (ofCalls.tile) put(pictureOfCalls, ofCalls.tile.span);
@@ -389,7 +421,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
   };
   const inStrip = (px: number) => axis.from + ((px - LABELS) / Math.max(1, room)) * (axis.to - axis.from);
   return (
-    <div class="picture timeline-picture" aria-busy={isSharp ? undefined : "true"}>
+    <div class="picture timeline-picture" aria-busy={isSharp && !props.isMoving && span.from === props.settled.from && span.to === props.settled.to ? undefined : "true"}>
       <canvas
         ref={canvas}
         tabIndex={0}

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ask, hurry, isFile, question } from "../../data";
+import { hurry, isFile, question, want } from "../../data";
 import { seconds, site } from "../../format";
 import { type Models, of } from "../../runs";
 import type { TimelineInstance, TimelineRow } from "../../types";
@@ -80,8 +80,11 @@ export function useTile(
     let wanted = true;
     let exact = false;
     const done = hurry();
-    const get = (sharp: boolean) =>
-      ask<Uint8Array>(of(run, "timeline/tile"), { ...query, ...span, columns, sharp, only }).then(
+    const releases: (() => void)[] = [];
+    const get = (sharp: boolean) => {
+      const asked = want<Uint8Array>(of(run, "timeline/tile"), { ...query, ...span, columns, sharp, only });
+      releases.push(asked.release);
+      return asked.answer.then(
         (bytes) => {
           // What is exact may come first, and stays.
           if (!wanted || (exact && !sharp)) return;
@@ -94,12 +97,14 @@ export function useTile(
           if (wanted) setFailed(what);
         },
       );
+    };
     // Some calls are told from others by single slices only.
     if (!isFile() && only === undefined) void get(false);
     if (isCoarse) {
       return () => {
         wanted = false;
         done();
+        releases.forEach((it) => it());
       };
     }
     // Whoever zooms on quickly is not waited for.
@@ -110,6 +115,7 @@ export function useTile(
       wanted = false;
       clearTimeout(timer);
       done();
+      releases.forEach((it) => it());
     };
   }, [what, run]);
   const isFailed = failed === what;

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { amountColour, CLASS_COLOURS, CLASS_NAMES, CLASS_TERMS } from "../../colours";
-import { isFile, useAnswer } from "../../data";
+import { isFile, timelineUntil, useAnswer } from "../../data";
 import { bytes, grouped, percent, seconds, share } from "../../format";
 import { type Models, of } from "../../runs";
 import { go, link } from "../../state";
@@ -133,7 +133,7 @@ export function Totals({ run, rows, span, about, models, only }: {
   models: Models;
   only: ChosenCalls | undefined;
 }): JSX.Element {
-  const { value: totals } = useAnswer<TimelineTotals>(rows && !isFile() ? of(run, "timeline/totals") : undefined, { ...(rows && rowParameters(rows)), ...span, only: only?.text }, { late: true });
+  const { value: totals } = useAnswer<TimelineTotals>(rows && (!isFile() || timelineUntil(run) !== undefined) ? of(run, "timeline/totals") : undefined, { ...(rows && rowParameters(rows)), ...span, only: only?.text }, { late: true });
   const whole = totals?.totals.reduce((sum, it) => sum + it.seconds, 0) ?? 0;
   return (
     <>

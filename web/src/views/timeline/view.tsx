@@ -3,7 +3,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { isFile, useAnswer } from "../../data";
+import { isFile, timelineUntil, useAnswer } from "../../data";
 import { grouped, percent, seconds, site } from "../../format";
 import { type Models, of, type Shown, useModels } from "../../runs";
 import { go, said, state } from "../../state";
@@ -18,6 +18,13 @@ import {
 } from "./common";
 import { arrangementOf, CallFilter, RowControls, rowQuestion, useChosenCalls } from "./controls";
 import { Details, Legend, Totals, WaitTable } from "./panels";
+
+/** More processes than this are shown before it is known which of them behave alike. */
+const MANY = 4096;
+/** Time without movement after which the picture stands still, in milliseconds. */
+const CALM = 250;
+/** Time between two addresses while the picture moves, in milliseconds. */
+const SETTLE = 150;
 
 export function TimelineView({ shown }: { shown: Shown }): JSX.Element {
   const [again, setAgain] = useState(0);
@@ -38,11 +45,13 @@ export function TimelineView({ shown }: { shown: Shown }): JSX.Element {
 }
 
 /** The timeline of another run, over the axis of the first: both have ended their start-up at the same place. */
-function Beside({ run, about, models, span, axis, shift, title, show, critical: isCritical, operations: isOperations }: {
+function Beside({ run, about, models, span, live, axis, shift, title, show, critical: isCritical, operations: isOperations }: {
   run: string;
   about: TimelineAbout;
   models: Models;
+  /** The span that answers are about, and the one that is drawn. */
   span: Span;
+  live: Span;
   /** Span of both runs, in times of the first. */
   axis: Span;
   /** Time of this run minus that of the first. */
@@ -69,7 +78,7 @@ function Beside({ run, about, models, span, axis, shift, title, show, critical: 
   }, [models]);
   if (!rows) return null;
   return (
-    <Canvas run={run} about={about} models={swapped} rows={rows} span={own} all={all} axis={{ from: axis.from + shift, to: axis.to + shift }} waits={waits?.waits ?? []} finding={undefined}
+    <Canvas run={run} about={about} models={swapped} rows={rows} span={{ from: live.from + shift, to: live.to + shift }} settled={own} all={all} axis={{ from: axis.from + shift, to: axis.to + shift }} waits={waits?.waits ?? []} finding={undefined}
       critical={path} operations={operations} only={undefined} detail={undefined} phases={undefined} counter={undefined} pins={[]} title={title} shift={shift}
       show={(next, replace) => show({ from: next.from - shift, to: next.to - shift }, replace)} />
   );
@@ -102,7 +111,11 @@ function Timeline({ shown, run, about, models, beside }: {
   const arranged = arrangementOf(locations);
   const only = useChosenCalls(models);
   const band = end - first <= MOST_ROWS ? 1 : bandOf(end - first);
-  const answers = useAnswer<TimelineRows>(of(run, "timeline/rows"), rowQuestion(arranged, only?.text, { first, end, band }));
+  const grouping = useAnswer<TimelineRows>(of(run, "timeline/rows"), rowQuestion(arranged, only?.text, { first, end, band }));
+  // Groups of many take a while to find: until then, rows of neighbours.
+  const isFinding = !isFile() && arranged.sort === "alike" && locations > MANY && grouping.value === undefined;
+  const bands = useAnswer<TimelineRows>(isFinding ? of(run, "timeline/rows") : undefined, { first, end, band });
+  const answers = isFinding ? bands : grouping;
   const pins = (state.value["pin"] ?? "").split(".").filter((it) => /^n?[\d+-]+$/.test(it));
   const pinnedAnswers = useAnswer<TimelineRows>(pins.length > 0 ? of(run, "timeline/rows") : undefined, { rows: pins.join(".") });
   const [selected, isSelected] = parseSelected(state.value["sel"]);
@@ -110,7 +123,9 @@ function Timeline({ shown, run, about, models, beside }: {
   const isWait = isSelected && detail?.wait && detail.location === selected[0];
   const partners: [number, number] | undefined = isWait && detail.wait ? [detail.location, detail.wait.culprit] : undefined;
   const isGrouped = locations > MOST_ROWS || arranged.sort === "alike";
-  const needed = !isGrouped || isFile() && !instance ? [] : partners && !isFile() ? partners : instance ? [instance.location, instance.culprit] : [];
+  // A file without the whole timeline has the rows of instances only.
+  const isWhole = !isFile() || timelineUntil(run) !== undefined;
+  const needed = !isGrouped || !isWhole && !instance ? [] : partners && isWhole ? partners : instance ? [instance.location, instance.culprit] : [];
   const extraAnswers = useAnswer<TimelineRows>(needed.length > 0 ? of(run, "timeline/rows") : undefined, { rows: needed.join(".") });
   const [answered, pinned, extra] = [answers.value, pinnedAnswers.value, extraAnswers.value];
   // Another instance has other rows: as long as they are not there, what was shown stays, so that nothing is asked about the old ones.
@@ -118,6 +133,18 @@ function Timeline({ shown, run, about, models, beside }: {
   const shownSpan = useRef(wantedSpan);
   if (!isOld) shownSpan.current = wantedSpan;
   const span = shownSpan.current;
+  // What is on the screen while keys or the wheel move it: browsers bound how often the address may change, and answers need not be asked for
+  // each frame.
+  const [moved, setMoved] = useState<Span | undefined>();
+  const target = useRef<Span | undefined>(undefined);
+  const settling = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  // Shares follow the movement; what is drawn over them is asked for when it is over.
+  const [isMoving, setMoving] = useState(false);
+  const calming = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const calm = useRef(span);
+  if (!isMoving) calm.current = span;
+  useEffect(() => () => [settling, calming].forEach((it) => clearTimeout(it.current)), []);
+  const live = moved ?? span;
   const rows = useMemo(() => {
     if (!answered || (pins.length > 0 && !pinned) || (needed.length > 0 && !extra)) return undefined;
     const top = [...(needed.length > 0 ? (extra?.rows ?? []) : []), ...(pins.length > 0 ? (pinned?.rows ?? []) : [])];
@@ -129,7 +156,24 @@ function Timeline({ shown, run, about, models, beside }: {
     let from = Math.max(0, Math.round(next.from));
     let to = Math.min(length, Math.round(next.to));
     if (to - from < least) [from, to] = [Math.max(0, from - least), Math.min(length, from + least)];
-    go({ t: from === opened.from && to === opened.to && !finding ? undefined : `${from}-${to}` }, replace);
+    target.current = { from, to };
+    const settle = () => {
+      const it = target.current;
+      [target.current, settling.current] = [undefined, undefined];
+      setMoved(undefined);
+      if (it) go({ t: it.from === opened.from && it.to === opened.to && !finding ? undefined : `${it.from}-${it.to}` }, replace);
+    };
+    clearTimeout(calming.current);
+    if (!replace) {
+      clearTimeout(settling.current);
+      settle();
+      setMoving(false);
+      return;
+    }
+    setMoving(true);
+    calming.current = setTimeout(() => setMoving(false), CALM);
+    setMoved(target.current);
+    settling.current ??= setTimeout(settle, SETTLE);
   };
   const goInstance = (next: number) => {
     const count = instances?.worst.length ?? 0;
@@ -145,30 +189,31 @@ function Timeline({ shown, run, about, models, beside }: {
   useEffect(() => {
     if (state.value["sel"] !== "worst" || !instances) return;
     if (!instance) return go({ sel: undefined }, true);
-    const pin = isFile() ? undefined : [...new Set([instance.location, instance.culprit])].join(".");
+    const pin = !isWhole ? undefined : [...new Set([instance.location, instance.culprit])].join(".");
     go({ sel: `${instance.location}@${Math.floor((instance.from + instance.to) / 2)}`, pin }, true);
   }, [instances, state.value["sel"]]);
   const [table, setTable] = useState(false);
+  const until = timelineUntil(run);
   const critical = state.value["critical"] !== "0";
   const waits = useAnswer<TimelineWaits>(rows && of(run, "timeline/waits"), {
-    ...(rows && rowParameters(rows)), ...span, ...named, only: only?.text, most: named ? MOST_ARROWS : FEW_ARROWS,
+    ...(rows && rowParameters(rows)), ...calm.current, ...named, only: only?.text, most: named ? MOST_ARROWS : FEW_ARROWS,
   }).value;
   // Arrows between rows of many processes hide what these do.
   const isOperations = !isFile() && (state.value["operations"] ?? (isGrouped ? "0" : "1")) !== "0";
   const isHot = state.value["heat"] === "1";
   const operations = useAnswer<TimelineOperations>(rows && isOperations ? of(run, "timeline/operations") : undefined, {
-    ...(rows && rowParameters(rows)), ...span, only: only?.text, most: mostOperations(),
+    ...(rows && rowParameters(rows)), ...calm.current, only: only?.text, most: mostOperations(),
   }, { late: true }).value;
   const wantedPhase = state.value["phase"];
   const phases = useAnswer<TimelinePhases>(rows && !isFile() ? of(run, "timeline/phases") : undefined, {
-    ...(rows && rowParameters(rows)), ...span, phase: wantedPhase === "0" ? undefined : wantedPhase,
+    ...(rows && rowParameters(rows)), ...calm.current, phase: wantedPhase === "0" ? undefined : wantedPhase,
   }).value;
   const counters = useAnswer<TimelineCounters>(isFile() ? undefined : of(run, "timeline/counters")).value?.counters ?? [];
   const counter = counters.findIndex((it) => it.name === state.value["counter"]);
   const samples = useAnswer<TimelineSamples>(rows && counter >= 0 ? of(run, "timeline/samples") : undefined, {
-    ...(rows && rowParameters(rows)), ...span, counter,
+    ...(rows && rowParameters(rows)), ...calm.current, counter,
   }).value;
-  const path = useAnswer<TimelineCritical>(critical ? of(run, "timeline/critical") : undefined, { ...span }).value;
+  const path = useAnswer<TimelineCritical>(critical ? of(run, "timeline/critical") : undefined, { ...calm.current }).value;
   return (
     <>
       <div class="toolbar">
@@ -230,23 +275,23 @@ function Timeline({ shown, run, about, models, beside }: {
           {table
             ? <WaitTable waits={waits} models={models} rows={rows} />
             : rows && (
-              <Canvas run={run} about={about} models={models} rows={rows} span={span} all={all} axis={axis} waits={waits?.waits ?? []}
+              <Canvas run={run} about={about} models={models} rows={rows} span={live} settled={span} isMoving={isMoving} all={all} axis={axis} waits={waits?.waits ?? []}
                 finding={finding && named ? finding : undefined} critical={critical ? path : undefined} operations={isOperations ? operations : undefined} detail={isSelected ? detail : undefined} only={only}
                 phases={wantedPhase !== "0" && phases?.name ? phases : undefined} pins={pins} heat={isHot} partners={partners}
                 counter={counter >= 0 && samples ? { counter: counters[counter] as TimelineCounter, samples } : undefined}
                 title={beside && titleOf(shown, run)} show={show} goInstance={(by) => goInstance(at + by)} />
             )}
           {!table && beside && shown.second && (
-            <Beside run={shown.second} about={beside} models={models} span={span} axis={axis ?? all} shift={beside.started - about.started}
+            <Beside run={shown.second} about={beside} models={models} span={span} live={live} axis={axis ?? all} shift={beside.started - about.started}
               title={titleOf(shown, shown.second)} show={show} critical={critical} operations={isOperations} />
           )}
           <Legend run={run} about={about} critical={critical} hasHeld={isOperations && (operations?.held.location.length ?? 0) > 0}
-            missing={[isOperations ? operations?.missing : "", wantedPhase !== "0" ? phases?.missing : "", counter >= 0 ? samples?.missing : ""].filter((it) => it) as string[]} />
+            missing={[until !== undefined && until < length ? `This file has the timeline up to ${seconds(until / 1e9)}.` : "", isOperations ? operations?.missing : "", wantedPhase !== "0" ? phases?.missing : "", counter >= 0 ? samples?.missing : ""].filter((it) => it) as string[]} />
         </section>
         <section class="pane timeline-side" aria-label="Details" tabIndex={0}>
           {isSelected && detail
             ? <Details run={run} at={detail} models={models} length={length} pins={pins} />
-            : <Totals run={run} rows={rows} span={span} about={about} models={models} only={only} />}
+            : <Totals run={run} rows={rows} span={calm.current} about={about} models={models} only={only} />}
         </section>
       </div>
     </>
