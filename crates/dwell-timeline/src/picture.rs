@@ -29,6 +29,9 @@ pub use text::{columns, text};
 /// into a window and a terminal.
 pub const MOST_ROWS: u32 = 64;
 
+/// Slices of a run up to which its pictures are exact, whatever they show.
+const MOST_EXACT: u64 = 4_000_000;
+
 /// Name of the locations of two groups that are not in the smaller one, if they are not consecutive.
 pub const REST: &str = "All others";
 
@@ -144,7 +147,8 @@ impl Scene {
         // All events of a long run in one row take too long to look at, and bins are sharp enough there.
         let locations: u64 = rows.iter().map(|it| u64::from(it.count())).sum();
         let bins = u128::from(index.span().length()) * columns as u128;
-        let is_coarse = locations > 4096 && bins < u128::from(span.length()) * MOST_BINS as u128;
+        let is_many = locations > 4096 && index.count() > MOST_EXACT;
+        let is_coarse = is_many && bins < u128::from(span.length()) * MOST_BINS as u128;
         let sharpness = if is_coarse { Sharpness::Coarse } else { Sharpness::Exact };
         let wanted = |slice: &Slice| {
             finding.is_none_or(|(path, what)| {

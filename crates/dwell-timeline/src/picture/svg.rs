@@ -139,7 +139,8 @@ pub fn svg(scene: &Scene, names: &dyn Names) -> String {
                 (Some(_), Some((_, label))) => label,
                 _ => &label,
             };
-            let letters = LETTERS.min(2 * (LABELS - 10) / label.chars().count().max(1));
+            // The widest of common fonts takes five eighths of its size for a letter.
+            let letters = LETTERS.min(8 * (LABELS - 10) / (5 * label.chars().count().max(1)));
             let label = escaped(label);
             let up = if differ.is_some() { SMALL / 2 } else { 0 };
             let _ = writeln!(

@@ -236,6 +236,7 @@ function Timeline({ shown, run, about, models, beside }: {
           </span>
         )}
         {!isFile() && <RowControls about={about} rows={answered} arrangement={arranged} hasCall={only !== undefined} />}
+        {isFinding && <span class="dim">Finding those that behave alike …</span>}
         {!isFile() && <CallFilter run={run} models={models} chosen={only} />}
         {only && <button type="button" class="small" onClick={() => go({ only: undefined, ...(arranged.sort === "call" && { rowsort: undefined }) })}>All calls</button>}
         {(first > 0 || end < locations) && <button type="button" class="small" onClick={() => go({ rows: undefined })}>All {grouped(locations)} rows</button>}
