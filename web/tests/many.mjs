@@ -48,6 +48,9 @@ export function many(tab, accessible) {
       assert.deepEqual(more, []);
       assert.match(slow.text, /^node0009 at /);
       assert.match(others.text, /120 alike/);
+      // Who is waited for, and not only who waits.
+      const { rows } = await asked(page, "runs/0/timeline/rows?sort=alike");
+      assert.deepEqual(rows.map((it) => [it.name, it.waited_for]), [["node0009", true], ["All others", false]]);
       assert.ok(slow.time > about.opens, "after the start-up");
       assert.ok((await waiting(page, 0)) < 0.05 && (await waiting(page, 1)) > 0.15);
       // Opened by a click on its name, and folded again.
