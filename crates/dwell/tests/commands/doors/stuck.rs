@@ -2,11 +2,12 @@
 //! and changes none of them.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use dwell_unify::facts::{EVENTS, Fact};
 use dwell_unify::stream::{BLOCK, Headed, RunId};
@@ -50,7 +51,31 @@ fn process(folder: &Path, rank: u64, size: u64) {
         encoder.write(Time(1), event).unwrap();
     }
     fs::write(folder.join(format!("{rank}.facts")), stream).unwrap();
-    fs::write(folder.join(format!("{rank}.0.evt")), encoder.memory()).unwrap();
+    // Most of the chunk is a hole, so that many take little space.
+    let mut file = fs::File::create(folder.join(format!("{rank}.0.evt"))).unwrap();
+    file.write_all(&encoder.memory()[..4096]).unwrap();
+    file.set_len(CHUNK as u64).unwrap();
+}
+
+/// All but one of very many processes are in a barrier. The answer takes at most 500 MB and fits on a screen.
+#[test]
+#[ignore = "slow: cargo xtask proofs"]
+fn proof_that_many_processes_are_answered_in_one_screen() {
+    const MANY: u64 = 10_000;
+    let home = Home::new();
+    let open = home.path("run/open");
+    fs::create_dir_all(&open).unwrap();
+    (0..MANY).filter(|it| *it != 17).for_each(|rank| process(&open, rank, MANY));
+    let began = Instant::now();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -v 500000; exec \"$0\" where run", env!("CARGO_BIN_EXE_dwell")]);
+    let output = limited.current_dir(home.path("")).output().unwrap();
+    let (text, took) = (said(&output), began.elapsed().as_secs_f64());
+    println!("{MANY} processes: answered in {took:.2} s");
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("9,999 processes wait for PE 17, which left no files here"), "{text}");
+    assert!(text.lines().count() <= 24, "{text}");
+    assert!(cfg!(debug_assertions) || took < 5.0, "{took}");
 }
 
 #[test]
