@@ -33,6 +33,7 @@ mod history;
 mod origin;
 mod pass;
 mod queue;
+mod reader;
 mod share;
 mod walk;
 

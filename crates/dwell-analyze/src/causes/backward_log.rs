@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 
 use dwell_log::piece::Piece;
-use dwell_log::read::{LocationLog, LogError, Records, Segment};
+use dwell_log::read::{LocationLog, LogError, Segment};
 use dwell_trace::time::{Duration, Time};
 
+use crate::causes::reader::Reader;
 use crate::engine::paths::Path;
 
 /// Call path for time outside of all regions: before the first event, and where the archive lacks what the location did.
@@ -14,18 +15,14 @@ const FIRST_PATH: Path = Path(1);
 /// Waits and segments of a location that lie before all those that the path has passed. Times in the arguments of its
 /// methods must not increase from call to call.
 pub(crate) struct BackwardLog {
-    waits: Box<dyn Records<Piece>>,
-    segments: Box<dyn Records<Segment>>,
-    /// Records that have been read and not been passed.
-    wait: Option<Piece>,
-    segment: Option<Segment>,
+    waits: Reader<Piece>,
+    segments: Reader<Segment>,
 }
 
 impl BackwardLog {
     pub(crate) fn new(log: &LocationLog) -> Self {
-        let waits = Box::new(log.wait_records());
-        let segments = Box::new(log.segment_records());
-        Self { waits, segments, wait: None, segment: None }
+        let (waits, segments) = (log.wait_records(), log.segment_records());
+        Self { waits: Reader::new(waits), segments: Reader::new(segments) }
     }
 
     /// Returns the wait that ended last before a time, and forgets it and everything that ended with it or later. Waits
@@ -34,16 +31,16 @@ impl BackwardLog {
     pub(crate) fn last_wait(&mut self, before: Time) -> Result<Option<Piece>, LogError> {
         let order = |it: &Piece| (it.low, Reverse(it.culprit));
         let mut last: Option<Piece> = None;
-        self.waits.pass(before);
-        while let Some(wait) = next(&mut self.wait, &mut *self.waits)? {
+        self.waits.pass(before, |it| it.to)?;
+        while let Some(wait) = self.waits.peek()? {
             if last.is_some_and(|it| it.to > wait.to) {
                 break;
             }
-            self.wait = None;
-            let counts = wait.to < before && wait.low > Duration::ZERO;
-            if counts && last.is_none_or(|it| order(&wait) > order(&it)) {
-                last = Some(wait);
+            let counts = wait.low > Duration::ZERO;
+            if counts && last.is_none_or(|it| order(wait) > order(&it)) {
+                last = Some(*wait);
             }
+            self.waits.next()?;
         }
         Ok(last)
     }
@@ -55,9 +52,9 @@ impl BackwardLog {
         mut book: impl FnMut(Path, Duration),
     ) -> Result<(), LogError> {
         let mut reached = to;
-        self.segments.pass(to);
+        self.segments.pass(to, |it| it.begin)?;
         while reached > from
-            && let Some(segment) = next(&mut self.segment, &mut *self.segments)?
+            && let Some(&segment) = self.segments.peek()?
         {
             if segment.begin < reached {
                 let (begin, end) = (segment.begin.max(from), segment.end.clamp(from, reached));
@@ -66,7 +63,7 @@ impl BackwardLog {
                 reached = begin;
             }
             if segment.begin >= from {
-                self.segment = None;
+                self.segments.next()?;
             }
         }
         book(FIRST_PATH, reached.since(from));
@@ -74,20 +71,10 @@ impl BackwardLog {
     }
 }
 
-/// Returns the next record without passing it.
-fn next<T: Copy>(
-    record: &mut Option<T>,
-    records: &mut dyn Records<T>,
-) -> Result<Option<T>, LogError> {
-    if record.is_none() {
-        *record = records.next().transpose()?;
-    }
-    Ok(*record)
-}
-
 #[cfg(test)]
 mod tests {
     use super::{BackwardLog, FIRST_PATH};
+    use crate::causes::reader::Reader;
     use crate::engine::paths::Path;
     use dwell_log::piece::Piece;
     use dwell_log::quantity::Quantity;
@@ -134,9 +121,9 @@ mod tests {
         };
         let waits: Vec<Piece> = waits.iter().map(wait).collect();
         let segments: Vec<Segment> = segments.iter().map(segment).collect();
-        let waits = Box::new(Listed(waits.into_iter()));
-        let segments = Box::new(Listed(segments.into_iter()));
-        BackwardLog { waits, segments, wait: None, segment: None }
+        let waits = Reader::new(Listed(waits.into_iter()));
+        let segments = Reader::new(Listed(segments.into_iter()));
+        BackwardLog { waits, segments }
     }
 
     #[test]

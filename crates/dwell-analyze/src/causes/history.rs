@@ -6,12 +6,13 @@
 use std::collections::{HashMap, VecDeque};
 
 use dwell_log::piece::Piece;
-use dwell_log::read::{LocationLog, LogError, Records, Segment};
+use dwell_log::read::{LocationLog, LogError, Segment};
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::time::Time;
 
 use crate::causes::activity::{Activity, KnownPaths, Stretch};
 use crate::causes::origin::Costs;
+use crate::causes::reader::Reader;
 use crate::causes::{MOST_COMPUTING, MOST_STRETCHES};
 use crate::engine::hash::Mixed;
 use crate::engine::paths::Path;
@@ -69,26 +70,6 @@ impl Profile {
 
 /// Number of waits that are read at once to find the last synchronisation.
 const NEAR: usize = 16;
-
-/// Records of a location, the last first, of which one block is in memory.
-struct Reader<T> {
-    list: Vec<T>,
-    blocks: Box<dyn Records<T>>,
-}
-
-impl<T> Reader<T> {
-    fn new(blocks: impl Records<T> + 'static) -> Self {
-        Self { list: Vec::new(), blocks: Box::new(blocks) }
-    }
-
-    #[inline]
-    fn next(&mut self) -> Result<Option<T>, LogError> {
-        if self.list.is_empty() && !self.blocks.refill(&mut self.list)? {
-            return Ok(None);
-        }
-        Ok(self.list.pop())
-    }
-}
 
 /// Waits and releases of the first thread of a process, for its other threads.
 struct FirstThread([(Reader<Piece>, VecDeque<Piece>); 2]);
