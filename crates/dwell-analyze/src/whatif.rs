@@ -18,7 +18,7 @@ mod simulate;
 
 use std::path::Path as FilePath;
 
-use dwell_log::read::{DependencyLog, LogError};
+use dwell_log::read::{DependencyLog, LocationLog, LogError};
 use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
 use dwell_trace::ids::LocationNumber;
@@ -89,7 +89,8 @@ impl<'a> WhatIf<'a> {
         for number in (0..log.locations()).map(LocationNumber) {
             let location = log.location(number).map_err(|error| failure(&error))?;
             if let Some(location) = location {
-                customs.learn(&location, program.world.process(number), program.world);
+                let me = program.world.process(number);
+                customs.learn(&location, me, program.world).map_err(|error| failure(&error))?;
             }
         }
         let one = |customs: &Customs, upper: bool, locks_as_recorded: bool| {
@@ -265,7 +266,7 @@ impl<'a> WhatIf<'a> {
         if compiled.balanced.is_empty() {
             return Ok(compiled);
         }
-        let open = |number| open(&self.program, &self.log, &compiled, number);
+        let open = |number| open(&self.program, (&self.log, &self.customs), &compiled, number);
         compiled.shares = Shares::find(self.program.world, &compiled, self.log.locations(), open)?;
         Ok(compiled)
     }
@@ -324,26 +325,34 @@ pub(crate) fn open_unchanged(
     log: &DependencyLog,
     location: LocationNumber,
 ) -> Result<(ForwardLog, Vec<PathRule>), LogError> {
-    open(program, log, &Compiled::default(), location.place())
+    let of = log.location(location)?.ok_or_else(|| log.incomplete())?;
+    let rules = unchanged(program, &of);
+    Ok((ForwardLog::new(&of, program.world.process(location), true)?, rules))
 }
 
 /// Opens the log of a location, with the rules for its call paths.
 fn open(
     program: &ProgramTotals<'_>,
-    log: &DependencyLog,
+    (log, customs): (&DependencyLog, &Customs),
     compiled: &Compiled,
     number: u32,
 ) -> Result<(ForwardLog, Vec<PathRule>), LogError> {
     let location = LocationNumber(number);
     let of = log.location(location)?.ok_or_else(|| log.incomplete())?;
+    let mut rules = unchanged(program, &of);
+    rules.iter_mut().for_each(|rule| compiled.apply(rule));
+    let me = program.world.process(location);
+    Ok((ForwardLog::new(&of, me, customs.has_loops(location))?, rules))
+}
+
+/// Returns rules that change nothing for the call paths of a location.
+pub(crate) fn unchanged(program: &ProgramTotals<'_>, log: &LocationLog) -> Vec<PathRule> {
     let roles = &program.world.roles;
     let is_outside = |region| {
         let operation = roles.get(region).meaning.map(|it| it.operation);
         matches!(operation, Some(Operation::Initialise | Operation::Finalise))
     };
-    let mut rules = PathRule::list(of.paths(), is_outside, |site| program.in_source(site));
-    rules.iter_mut().for_each(|rule| compiled.apply(rule));
-    Ok((ForwardLog::new(&of, program.world.process(location))?, rules))
+    PathRule::list(log.paths(), is_outside, |site| program.in_source(site))
 }
 
 /// Plays the run once.
@@ -354,7 +363,8 @@ fn play(
     assumptions: Assumptions,
     shortest: Option<&Shortest>,
 ) -> Result<Played, LogError> {
-    let locations = (0..log.locations()).map(|number| open(program, log, compiled, number));
+    let locations = 0..log.locations();
+    let locations = locations.map(|number| open(program, (log, customs), compiled, number));
     let names = Names::fetches(program);
     let is_fetch = |signature: u64| names.contains(&signature);
     let known = (shortest, customs);

@@ -1,6 +1,6 @@
 //! Reads the log of one location forward: its activities, and the events that each of its calls depended on.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use dwell_log::class::Class;
 use dwell_log::edge::{Edge, Verdict};
@@ -43,17 +43,36 @@ pub(crate) struct Stretch {
 pub(crate) struct Customs {
     needs: HashMap<(Class, bool), Option<bool>, Mixed>,
     entries: HashMap<(Class, bool), u32, Mixed>,
+    /// Locations with polling loops.
+    with_loops: HashSet<LocationNumber, Mixed>,
 }
 
 impl Customs {
-    /// Adds the rulings on operations of the process of a location.
-    pub(crate) fn learn(&mut self, log: &LocationLog, me: ProcessNumber, world: &World) {
+    /// Adds the rulings on operations of the process of a location, and whether it has polling loops.
+    pub(crate) fn learn(
+        &mut self,
+        log: &LocationLog,
+        me: ProcessNumber,
+        world: &World,
+    ) -> Result<(), LogError> {
         for ruling in log.rulings().iter().filter(|it| it.origin == me) {
             let key = (ruling.class, world.are_near(me, ruling.target));
             let needs = always(ruling.verdict);
             let known = self.needs.entry(key).or_insert(Some(needs));
             *known = known.filter(|it| *it == needs);
         }
+        for piece in log.waits() {
+            if is_loop(&piece?) {
+                self.with_loops.insert(log.number());
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if a location has polling loops.
+    pub(crate) fn has_loops(&self, location: LocationNumber) -> bool {
+        self.with_loops.contains(&location)
     }
 
     /// Learns how many calls of their targets operations need: what most of them needed. Returns `true` if it is more than
@@ -129,17 +148,14 @@ pub(crate) struct ForwardLog {
 }
 
 impl ForwardLog {
-    pub(crate) fn new(log: &LocationLog, me: ProcessNumber) -> Result<Self, LogError> {
-        let mut loops = VecDeque::new();
-        let mut all = log.links_forward()?;
-        while let Some(link) = all.next()? {
-            if let Link::Waited(piece) = link
-                && is_loop(&piece)
-                && loops.len() < MOST_LOOPS
-            {
-                loops.push_back(piece);
-            }
-        }
+    /// Opens the log of a location. Its polling loops are looked for first, which takes a pass over its waits, unless it is
+    /// known that it has none.
+    pub(crate) fn new(
+        log: &LocationLog,
+        me: ProcessNumber,
+        may_have_loops: bool,
+    ) -> Result<Self, LogError> {
+        let loops = if may_have_loops { loops(log)? } else { VecDeque::new() };
         let mut forward = Self {
             segments: Box::new(log.segments_forward()?),
             ahead: VecDeque::new(),
@@ -223,6 +239,21 @@ impl ForwardLog {
             self.loops.pop_front();
         }
     }
+}
+
+/// Returns the polling loops of a location in the order of their ends.
+fn loops(log: &LocationLog) -> Result<VecDeque<Piece>, LogError> {
+    let mut loops = VecDeque::new();
+    let mut all = log.links_forward()?;
+    while let Some(link) = all.next()?
+        && loops.len() < MOST_LOOPS
+    {
+        loops.extend(match link {
+            Link::Waited(piece) => Some(piece).filter(is_loop),
+            Link::Early(_) => None,
+        });
+    }
+    Ok(loops)
 }
 
 /// Returns `true` if a piece is a polling loop.

@@ -16,8 +16,9 @@ pub(super) struct Forwards<T, F> {
     /// Ends of the blocks that are left, the last first.
     ends: Vec<u64>,
     read: F,
-    /// Records of the current block that are left, the last first.
+    /// Records of the current block, and the place of the next.
     list: Vec<T>,
+    next: usize,
 }
 
 impl<T, F> Forwards<T, F>
@@ -32,30 +33,34 @@ where
             ends.push(left.end);
             left.skip()?;
         }
-        Ok(Self { stream, ends, read, list: Vec::new() })
+        Ok(Self { stream, ends, read, list: Vec::new(), next: 0 })
     }
 }
 
 impl<T, F> Forward<T> for Forwards<T, F>
 where
-    T: Send,
+    T: Copy + Send,
     F: Fn(&mut &[u8], &mut Vec<T>) -> Option<()> + Send,
 {
     fn next(&mut self) -> Result<Option<T>, LogError> {
         loop {
-            if let Some(record) = self.list.pop() {
-                return Ok(Some(record));
+            if let Some(record) = self.list.get(self.next) {
+                self.next += 1;
+                return Ok(Some(*record));
             }
-            let Some(end) = self.ends.pop() else { return Ok(None) };
-            self.stream.end = end;
-            let Some(numbers) = self.stream.last()? else { return Ok(None) };
-            if (self.read)(&mut numbers.as_slice(), &mut self.list).is_none() {
-                return Err(self
-                    .stream
-                    .group
-                    .damaged(end, "a block has numbers that make no sense"));
+            let Self { stream, ends, read, list, next } = self;
+            let Some(end) = ends.pop() else { return Ok(None) };
+            stream.end = end;
+            list.clear();
+            *next = 0;
+            match stream.with_last(|mut numbers| read(&mut numbers, list))? {
+                Some(Some(())) => {}
+                Some(None) => {
+                    let reason = "a block has numbers that make no sense";
+                    return Err(stream.group.damaged(end, reason));
+                }
+                None => return Ok(None),
             }
-            self.list.reverse();
         }
     }
 }
