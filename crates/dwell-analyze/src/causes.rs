@@ -43,6 +43,7 @@ pub use critical::{CriticalPath, CriticalStep};
 pub use delay::Delay;
 pub(crate) use origin::Origin;
 pub(crate) use pass::{failure, find};
+pub(crate) use reader::Reader;
 pub(crate) use walk::Done;
 
 /// Number of stretches of a location before a wait in which its last synchronisation with the culprit is searched.

@@ -24,7 +24,7 @@ use crate::causes::failure;
 use crate::engine::workers::map_on;
 use crate::error::Error;
 use crate::output::findings::{ProgramTotals, Step};
-use crate::whatif::{Stretch, meets, open_unchanged, signatures};
+use crate::whatif::{Stretch, meets, open_unchanged, signatures, unchanged};
 
 /// Least part of the run, without start-up and shutdown, that iterations must cover.
 const LEAST_PART: f64 = 0.5;
@@ -191,7 +191,8 @@ impl Found {
         // A few processes at a time, because each has a list of times until it is added.
         for some in numbers.chunks(threads.max(1) * 4) {
             let lists = map_on(threads, some.iter().copied(), &|location: LocationNumber| {
-                series::times(open_unchanged(program, log, location)?, marker)
+                let of = log.location(location)?.ok_or_else(|| log.incomplete())?;
+                series::times(&of, &unchanged(program, &of), marker)
             });
             for list in lists {
                 let Some(list) = list? else { return Ok(None) };
@@ -209,7 +210,7 @@ impl Found {
         let process = ProcessNumber(self.computing.len() as u32);
         for (sum, of) in self.times.iter_mut().zip(list) {
             sum.begin = sum.begin.min(of.begin);
-            sum.length += of.length;
+            sum.length += of.end.saturating_sub(of.begin);
             sum.computing += of.computing;
             sum.waiting += of.waiting;
             if of.computing > sum.longest.0 {

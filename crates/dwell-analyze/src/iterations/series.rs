@@ -1,8 +1,10 @@
 //! Times of one process in each iteration.
 
-use dwell_log::read::LogError;
+use dwell_log::piece::Piece;
+use dwell_log::read::{LocationLog, LogError, Segment};
 
-use crate::whatif::{ForwardLog, PathRule, Stretch, is_loop};
+use crate::causes::Reader;
+use crate::whatif::{PathRule, is_loop};
 
 /// Greatest number of groups of iterations whose times are kept. In a longer run, a group has several iterations.
 const MOST_GROUPS: usize = 1 << 14;
@@ -33,56 +35,87 @@ impl Marker {
 pub(super) struct Times {
     /// Begin of the first iteration of the group.
     pub(super) begin: u64,
-    /// Time from the end of the iteration before.
-    pub(super) length: u64,
+    /// End of the last iteration of the group.
+    pub(super) end: u64,
     pub(super) computing: u64,
     /// Time in waits, by the middle of their bounds.
     pub(super) waiting: u64,
 }
 
-impl Times {
-    fn count(&mut self, stretch: &Stretch, is_call: bool) {
-        let length = stretch.end - stretch.begin;
-        let polling = stretch.polling.min(length);
-        if is_call {
-            let waits = stretch.waits.iter().filter(|it| !is_loop(it));
-            let waits: u64 = waits.map(|it| it.middle().nanoseconds()).sum();
-            self.waiting += polling.max(waits.min(length));
-        } else {
-            self.waiting += polling;
-            self.computing += length - polling;
+/// Waits and polling loops of a process, read backwards along its stretches of time.
+struct Waiting {
+    waits: Reader<Piece>,
+    /// Polling loops that may have begun before the last stretch.
+    loops: Vec<Piece>,
+}
+
+impl Waiting {
+    /// Adds a stretch of time to the sums. It ends where the one before began, or earlier.
+    fn count(
+        &mut self,
+        sums: &mut Times,
+        stretch: &Segment,
+        is_call: bool,
+    ) -> Result<(), LogError> {
+        let Segment { begin, end, .. } = *stretch;
+        let length = end.since(begin).0;
+        let mut waiting = 0;
+        while let Some(piece) = self.waits.peek()?.filter(|it| it.to > begin) {
+            if is_loop(piece) {
+                self.loops.push(*piece);
+            } else if is_call && piece.to <= end {
+                waiting += piece.middle().nanoseconds();
+            }
+            self.waits.next()?;
         }
+        let mut polling = 0;
+        if !self.loops.is_empty() {
+            let part = |it: &Piece| it.to.min(end).since(it.from.max(begin)).0;
+            polling = self.loops.iter().map(part).sum::<u64>().min(length);
+            self.loops.retain(|it| it.from < begin);
+        }
+        if is_call {
+            sums.waiting += polling.max(waiting.min(length));
+        } else {
+            sums.waiting += polling;
+            sums.computing += length - polling;
+        }
+        Ok(())
     }
 }
 
 /// Returns the times of a process in each group of iterations, or `None` if it does not make the call as often as the
 /// first process does. The first iteration begins when all runtimes have started.
+///
+/// The log is read backwards, so that a polling loop is known before the stretches that it spans.
 pub(super) fn times(
-    (mut log, rules): (ForwardLog, Vec<PathRule>),
+    log: &LocationLog,
+    rules: &[PathRule],
     marker: Marker,
 ) -> Result<Option<Vec<Times>>, LogError> {
-    let mut groups = Vec::with_capacity(marker.groups());
-    let (mut times, mut ended, mut begin) = (Times::default(), 0, None);
-    let mut stretch = Stretch::default();
-    let rule = |path: usize| rules.get(path);
-    while log.next(|path| rule(path).is_some_and(|it| it.is_call), &mut stretch)? {
-        let Some(rule) = rule(stretch.path) else { continue };
-        if rule.is_outside {
-            if ended == 0 {
-                (times, begin) = (Times::default(), Some(stretch.end));
-            }
+    let mut groups = vec![Times::default(); marker.groups()];
+    let mut waiting = Waiting { waits: Reader::new(log.wait_records()), loops: Vec::new() };
+    // Number of the calls that are left, and whether all runtimes start after the stretch.
+    let (mut calls, mut is_starting) = (marker.calls, false);
+    let mut segments = Reader::new(log.segment_records());
+    while let Some(segment) = segments.next()? {
+        let Some(rule) = rules.get(segment.path) else { continue };
+        let is_end = rule.is_call && !rule.is_outside && rule.signature == marker.signature;
+        if is_end {
+            let Some(left) = calls.checked_sub(1) else { return Ok(None) };
+            calls = left;
+        }
+        let sums = groups.get_mut(calls / marker.group());
+        let Some(sums) = sums.filter(|_| calls < marker.calls && !is_starting) else { continue };
+        is_starting = rule.is_outside && calls == 0;
+        if is_starting {
             continue;
         }
-        let since = *begin.get_or_insert(stretch.begin);
-        times.count(&stretch, rule.is_call);
-        if rule.is_call && rule.signature == marker.signature {
-            ended += 1;
-            if ended % marker.group() == 0 || ended == marker.calls {
-                (times.begin, times.length) = (since, stretch.end.saturating_sub(since));
-                groups.push(std::mem::take(&mut times));
-                begin = Some(stretch.end);
-            }
+        sums.begin = segment.begin.0;
+        sums.end = sums.end.max(segment.end.0);
+        if !rule.is_outside {
+            waiting.count(sums, &segment, rule.is_call)?;
         }
     }
-    Ok((ended == marker.calls).then_some(groups))
+    Ok((calls == 0).then_some(groups))
 }
