@@ -11,14 +11,18 @@ use dwell_trace::time::Duration;
 /// searching a longer list would take longer than a histogram does.
 const MOST: usize = 192;
 
+/// Number of times that are compared at once. The compiler does it with four in one register.
+const LANES: usize = 16;
+
 /// Memory in bytes that a list takes at most.
-pub(crate) const BYTES: u64 = (MOST * size_of::<u64>()) as u64;
+pub(crate) const BYTES: u64 = (MOST * 2 * size_of::<u32>()) as u64;
 
 /// Calls of a location: the number of the account of each, and its time.
 #[derive(Debug, Default)]
 pub(crate) struct RecentCalls {
-    /// Account and time of each call, in one number that is quick to compare.
-    calls: Vec<u64>,
+    /// Time of each call in nanoseconds, and its account in the other list: times alone are quicker to search.
+    times: Vec<u32>,
+    accounts: Vec<u32>,
     /// Set once a window had more than [`MOST`] calls: later windows will, too.
     is_off: bool,
 }
@@ -30,21 +34,24 @@ impl RecentCalls {
         if self.is_off {
             return false;
         }
-        let Some(call) = packed(account, time) else { return false };
-        if self.calls.len() == self.calls.capacity() {
-            return self.grow(call);
+        let Ok(time) = u32::try_from(time.0) else { return false };
+        if self.times.len() == self.times.capacity() {
+            return self.grow(account, time);
         }
-        self.calls.push(call);
+        self.times.push(time);
+        self.accounts.push(account);
         true
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, call: u64) -> bool {
-        self.is_off = self.calls.len() >= MOST;
+    fn grow(&mut self, account: u32, time: u32) -> bool {
+        self.is_off = self.times.len() >= MOST;
         if !self.is_off {
-            self.calls.reserve_exact(MOST - self.calls.len());
-            self.calls.push(call);
+            self.times.reserve_exact(MOST - self.times.len());
+            self.accounts.reserve_exact(MOST - self.accounts.len());
+            self.times.push(time);
+            self.accounts.push(account);
         }
         !self.is_off
     }
@@ -53,28 +60,35 @@ impl RecentCalls {
     /// `false` if there is none.
     #[inline]
     pub(crate) fn take(&mut self, account: u32, time: Duration) -> bool {
-        let wanted = packed(account, time);
-        let found = self.calls.iter().position(|&call| Some(call) == wanted);
-        if let Some(at) = found {
-            self.calls.swap_remove(at);
+        let Some(at) = u32::try_from(time.0).ok().and_then(|time| self.place(account, time)) else {
+            return false;
+        };
+        self.times.swap_remove(at);
+        self.accounts.swap_remove(at);
+        true
+    }
+
+    fn place(&self, account: u32, time: u32) -> Option<usize> {
+        let is = |at: &usize| {
+            self.times.get(*at) == Some(&time) && self.accounts.get(*at) == Some(&account)
+        };
+        let (lanes, rest) = self.times.as_chunks::<LANES>();
+        // Without a branch for each, so that they are compared together.
+        let has = |some: &[u32; LANES]| some.iter().fold(false, |any, it| any | (*it == time));
+        for (number, _) in lanes.iter().enumerate().filter(|it| has(it.1)) {
+            if let Some(at) = (number * LANES..(number + 1) * LANES).find(is) {
+                return Some(at);
+            }
         }
-        found.is_some()
+        (self.times.len() - rest.len()..self.times.len()).find(is)
     }
 
     /// Takes all calls off the list, and keeps its memory.
     #[inline]
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = (u32, Duration)> {
-        self.calls.drain(..).map(|call| ((call >> 32) as u32, Duration(call & LONGEST)))
+        let times = self.times.drain(..).map(|time| Duration(time.into()));
+        self.accounts.drain(..).zip(times)
     }
-}
-
-/// Longest time in nanoseconds that fits into one number together with an account.
-const LONGEST: u64 = u32::MAX as u64;
-
-/// Returns an account and a time in one number, if the time is short enough.
-#[inline(always)]
-fn packed(account: u32, time: Duration) -> Option<u64> {
-    (time.0 <= LONGEST).then_some(u64::from(account) << 32 | time.0)
 }
 
 #[cfg(test)]
@@ -94,8 +108,20 @@ mod tests {
         let expected = [(1, 5), (1, 7), (2, 5)].map(|(at, time)| (at, Duration(time)));
         assert_eq!(left, expected);
         assert!(!recent.take(2, Duration(5)));
-        assert!(!recent.keep(2, Duration(LONGEST + 1)));
-        assert!(!recent.take(2, Duration(LONGEST + 1)));
+        assert!(!recent.keep(2, Duration(u64::from(u32::MAX) + 1)));
+        assert!(!recent.take(2, Duration(u64::from(u32::MAX) + 1)));
+    }
+
+    #[test]
+    fn each_place_of_a_long_list_is_found() {
+        for wanted in 0..100 {
+            let mut recent = RecentCalls::default();
+            // Two accounts with the same times.
+            (0..100).for_each(|it| assert!(recent.keep(it % 2, Duration(u64::from(it / 2)))));
+            assert!(recent.take(wanted % 2, Duration(u64::from(wanted / 2))));
+            assert!(!recent.take(wanted % 2, Duration(u64::from(wanted / 2))));
+            assert_eq!(recent.drain().count(), 99);
+        }
     }
 
     #[test]

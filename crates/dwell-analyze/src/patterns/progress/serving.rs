@@ -47,7 +47,7 @@ impl Serving {
             self.calls.retain(|it| it.0.end > floor);
             return;
         }
-        self.others.sort_unstable_by_key(|it| (it.begin, it.end));
+        self.others.sort_unstable_by_key(|it| it.begin);
         self.others.dedup_by(|next, before| {
             let joined = next.begin <= before.end;
             if joined {
