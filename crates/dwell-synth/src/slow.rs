@@ -11,6 +11,7 @@
 //! # The answer
 //!
 //! * `nxn_wait`: the last enter of each all-reduce less the own. `nxn_completion`: 0, all leave it at once.
+//! * Causes: all waits of an all-reduce are for what the rank that entered it last computed. See [`Options::costs`].
 
 use std::path::Path;
 
@@ -88,6 +89,24 @@ impl Options {
             What::Phase => 0,
         };
         COMPUTE + COMPUTE * more / 100 + rng::at(self.seed, [rank, step, 0]) % SPREAD
+    }
+
+    /// Returns the waits, over all ranks and in nanoseconds, that the computing of each rank causes. `None` if several ranks
+    /// enter an all-reduce last at the same time, so that there is no single answer.
+    pub fn costs(&self) -> Option<Vec<u64>> {
+        let mut costs = vec![0; self.ranks as usize];
+        for step in 0..self.steps {
+            let computed: Vec<u64> =
+                (0..self.ranks).into_par_iter().map(|it| self.compute(it, step)).collect();
+            let longest = computed.iter().copied().max()?;
+            let mut last = costs.iter_mut().zip(&computed).filter(|it| *it.1 == longest);
+            let (cost, _) = last.next()?;
+            *cost += computed.iter().map(|it| longest - it).sum::<u64>();
+            if last.next().is_some() {
+                return None;
+            }
+        }
+        Some(costs)
     }
 
     /// Returns the end of the start-up, which takes half of the time of the steps.

@@ -4,6 +4,7 @@
 
 use dwell_analyze::{Analysis, Cut, Inefficiency, Options, Quantity};
 use dwell_model::waits::Wait;
+use dwell_synth::slow::{self, What};
 use dwell_synth::{Severities, Truth, halo, ring, sor, srumma};
 use otf2::Archive;
 
@@ -120,5 +121,28 @@ fn ring_for_any_window_and_any_threads() {
         assert!(sum.late_sender > sum.late_sender_wrong_order && sum.late_sender_wrong_order > 0);
         assert!(sum.late_receiver > 0 && sum.barrier_wait > 0 && sum.barrier_completion > 0);
         check(&run(directory.path(), &Options::default()), &truth);
+    }
+}
+
+#[test]
+fn causes_are_what_the_last_rank_computed() {
+    for (what, ranks) in [(What::Node, 48), (What::Drift, 7), (What::Phase, 20)] {
+        let (directory, log) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let slow = slow::Options { ranks, steps: 60, what, seed: 3 };
+        let truth = slow::generate(&slow, directory.path(), &|_| {}).unwrap();
+        let costs = slow.costs().expect("no all-reduce is entered last by two ranks");
+        assert_eq!(costs.iter().sum::<u64>(), truth.severities_ns.unwrap().nxn_wait);
+        for threads in [1, 3] {
+            let mut options = Options::default();
+            (options.log, options.threads) = (Some(log.path().into()), threads);
+            let analysis = run(directory.path(), &options);
+            check(&analysis, &truth);
+            let mut found = vec![0; ranks as usize];
+            for delay in analysis.delays().unwrap() {
+                found[delay.location.0 as usize] += delay.direct;
+                assert_eq!((delay.propagated, delay.margin), (0, 0), "{delay:?}");
+            }
+            assert_eq!(found, costs, "{what:?}");
+        }
     }
 }
