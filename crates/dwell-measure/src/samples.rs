@@ -99,6 +99,14 @@ impl Timer {
         }
     }
 
+    /// Begins another interval, if there is a timer. Its number in a signal would not do: emulators state their own.
+    pub(crate) fn go_on(&self) {
+        let number = self.number.load(Ordering::Relaxed);
+        if let Some(mean) = INTERVAL.get().filter(|_| number != NO_TIMER) {
+            begin_interval(number, *mean);
+        }
+    }
+
     /// Deletes the timer, if there is one.
     pub(crate) fn stop(&self) {
         let number = self.number.swap(NO_TIMER, Ordering::Relaxed);
@@ -304,8 +312,8 @@ struct FromTimer {
     error: c_int,
     code: c_int,
     _padding: c_int,
-    timer: c_int,
-    overrun: c_int,
+    _timer: c_int,
+    _overrun: c_int,
     value: libc::sigval,
 }
 
@@ -325,9 +333,7 @@ extern "C" fn interrupted(_: c_int, info: *mut libc::siginfo_t, context: *mut c_
         let place = Some(place).filter(|it| !OWN.get().is_some_and(|own| own.contains(it.address)));
         thread::tick(place);
         // Also if nothing was written: the thread communicates for the recorder, say.
-        if let Some(mean) = INTERVAL.get() {
-            begin_interval(info.timer as u32, *mean);
-        }
+        thread::begin_interval();
     });
     entry::set_errno(errno);
 }

@@ -98,7 +98,7 @@ pub use location::Closed;
 use location::{FilePath, register};
 pub(crate) use operations::AtTarget;
 use samples::Computing;
-pub(crate) use samples::{stop_timer, stop_timers, tick};
+pub(crate) use samples::{begin_interval, stop_timer, stop_timers, tick};
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
     enter_reported, handler_event, leave_function, leave_named, leave_phase, leave_reported, set,

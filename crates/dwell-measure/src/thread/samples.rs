@@ -111,6 +111,15 @@ pub(crate) fn tick(place: Option<Place>) {
     }
 }
 
+/// Begins another interval of the timer of the calling thread.
+pub(crate) fn begin_interval() {
+    let location = words().location.get();
+    if location.addr() > NOT_RECORDED.addr() {
+        // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
+        unsafe { Location::of(location) }.timer.go_on();
+    }
+}
+
 /// Stops the timer of the calling thread. Returns `true` if the thread has a location.
 pub(crate) fn stop_timer() -> bool {
     let location = words().location.get();
