@@ -118,14 +118,17 @@ impl Cause {
             let why = sampled.why_off_core(off);
             format!("{} of the {}{kind} are not on a core{why}", seconds(off), seconds(whole))
         });
-        let is_rough = off.is_some() && !sampled.exact;
+        // A process without a core of its own computes for less time than passes, so a part can be more than the whole.
+        let takes_more = |it: &Computed| it.seconds > whole + it.margin_seconds;
+        let is_rough =
+            off.is_some() && !sampled.exact || sampled.parts.first().is_some_and(takes_more);
         let mut said: Vec<String> = Vec::new();
         match sampled.parts.first() {
             // Without a core of its own, a thread has most intervals of its timer ended by calls, which hides the beginnings of
             // stretches.
             Some(first) if first.margin_seconds > ROUGH * whole || is_rough => {
                 let samples = super::words::counted(first.samples, "sample", "samples");
-                let there = if is_rough { "on a core, most of it" } else { "most of it" };
+                let there = if off.is_some() { "on a core, most of it" } else { "most of it" };
                 said.push(format!("{there} in {} ({samples})", first.place()));
             }
             Some(first) => {
@@ -246,6 +249,9 @@ mod tests {
         );
         let rough = Sampled { parts: vec![part("relax", 0.370, 0.130)], ..sampled.clone() };
         let said = cause(rough).inside().unwrap();
+        assert_eq!(said, "most of it in relax at heat.c:88 (40 samples)");
+        let more = Sampled { parts: vec![part("relax", 0.430, 0.030)], ..sampled.clone() };
+        let said = cause(more).inside().unwrap();
         assert_eq!(said, "most of it in relax at heat.c:88 (40 samples)");
         let few = Sampled { samples: 1, ..sampled.clone() };
         assert!(cause(few).inside().unwrap().starts_with("1 sample there: too few"));
