@@ -16,8 +16,8 @@
  *   balanced  nobody is late
  *   period MS one round, in which rank 1 computes in relax and flux in turn, each for half of this period
  *
- * Each process prints the seconds of each function that it called, and those in which it was ready to compute but had no
- * core, and in which it slept. */
+ * Each process prints the seconds of each function that it called, those in which it was ready to compute but had no core and
+ * in which it slept, and those that it was on a core. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -143,7 +143,7 @@ KEPT static void touch(double end)
 }
 
 static int rank;
-static double spent[8], ready, asleep;
+static double spent[8], ready, asleep, on_core;
 static const char *const names[] = {"relax", "flux", "smooth", "stencil", "pack", "touch"};
 
 #define TIMED(number, call)                                                                                            \
@@ -193,9 +193,10 @@ static void compute_and_count(const char *mode)
 {
     double began = seconds(CLOCK_MONOTONIC), used = cpu(), waited = without_core();
     compute(mode);
-    double without = without_core() - waited;
+    double without = without_core() - waited, with = cpu() - used;
     ready += without;
-    asleep += seconds(CLOCK_MONOTONIC) - began - (cpu() - used) - without;
+    on_core += with;
+    asleep += seconds(CLOCK_MONOTONIC) - began - with - without;
 }
 
 static void in_turn(double milliseconds)
@@ -274,7 +275,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 6; i++)
         if (spent[i] > 0)
             printf("%d %s %.6f\n", rank, names[i], spent[i]);
-    printf("%d ready %.6f asleep %.6f\n", rank, ready, asleep);
+    printf("%d ready %.6f asleep %.6f on core %.6f\n", rank, ready, asleep, on_core);
     fflush(stdout);
     end();
     return 0;
