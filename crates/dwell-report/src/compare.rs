@@ -28,6 +28,9 @@ pub use run::{Efficiencies, Extent, Run};
 pub use series::{Growth, Scaling, Series, series};
 pub use spread::{Judgement, Spread};
 
+/// Least change of the length of a run that counts, as a part of it, where a user does not say another.
+pub const THRESHOLD: f64 = 0.02;
+
 /// Values of one metric at one call path in two sets of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {

@@ -44,8 +44,9 @@ pub use base::{Base, outside, share};
 pub use classes::{Class, Classes};
 pub use compare::{
     Comparison, Difference, Efficiencies, Extent, FunctionBeside, Growth, History,
-    IterationsBeside, Judgement, MatchedCall, Member, Run, Scaling, Series, Set, Spread, Total,
-    Version, VersionSeries, compare, iterations_beside, matched_calls, series, speedup, verdict,
+    IterationsBeside, Judgement, MatchedCall, Member, Run, Scaling, Series, Set, Spread, THRESHOLD,
+    Total, Version, VersionSeries, compare, iterations_beside, matched_calls, series, speedup,
+    verdict,
 };
 pub use cubex::{
     CnodeId, Error, GroupId, LocationId, Meta, MetricId, Owner, Place, Result, SystemNodeId,

@@ -7,16 +7,13 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use dwell_report::format::seconds;
 use dwell_report::{
-    CnodeId, Extent, Item, LocationId, Result, Spread, iterations_beside, matched_calls, speedup,
-    verdict,
+    CnodeId, Extent, Item, LocationId, Result, Spread, THRESHOLD, iterations_beside, matched_calls,
+    speedup, verdict,
 };
 
 use crate::overview;
 use crate::run::Run;
 use crate::types::{Compared, FoundBeside, Overview};
-
-/// Greatest change of the length, as a part of it, that counts as none: the default of `dwell compare`.
-const THRESHOLD: f64 = 0.02;
 
 /// Least change that the summary mentions, as a part of the time of the run.
 const LEAST_CHANGE: f64 = 0.001;

@@ -141,7 +141,7 @@ pub(super) fn as_json(
     let (before, after) = (open_all(before)?, open_all(after)?);
     let mut metrics = vec!["time".to_owned()];
     metrics.extend(waits(before.iter().chain(&after)));
-    let comparison = dwell_report::compare(&before, &after, &metrics, 0.02)?;
+    let comparison = dwell_report::compare(&before, &after, &metrics, dwell_report::THRESHOLD)?;
     let fails = comparison.is_slower();
     Ok(serde_json::to_value(document::of(&comparison, fails, &before, &after))?)
 }
@@ -199,6 +199,7 @@ mod tests {
 
     #[test]
     fn shares_are_numbers_or_percent() {
+        assert_eq!(share("2%"), Ok(dwell_report::THRESHOLD), "the default of --threshold");
         assert_eq!(share("0.25"), Ok(0.25));
         assert_eq!(share("5%"), Ok(0.05));
         assert_eq!(share("0"), Ok(0.0));

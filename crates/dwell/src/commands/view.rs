@@ -67,9 +67,6 @@ pub(crate) struct Args {
     idle: u64,
 }
 
-/// Least change from version to version that counts, as a part of the run: that of `dwell compare`.
-pub(crate) const THRESHOLD: f64 = 0.02;
-
 /// Time without a request after which the server ends, unless the user says otherwise.
 const IDLE: &str = "4h";
 
@@ -109,7 +106,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Returns the runs of a directory, which are opened when the page asks for them.
 pub(crate) fn of_directory(path: &Path, sources: &Sources) -> anyhow::Result<Runs> {
-    let directory = many::read(path, THRESHOLD)?;
+    let directory = many::read(path, dwell_report::THRESHOLD)?;
     many::report_damage(&directory);
     let sources = sources.clone();
     Ok(Runs::of_directory(directory, move |run| {
