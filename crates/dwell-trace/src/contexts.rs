@@ -131,14 +131,19 @@ impl Contexts {
         !self.of.is_empty()
     }
 
-    /// Returns the functions that a context is in, the innermost first, each with its position there.
+    /// Returns the functions that a context is in, the innermost first, each with its position there. What runs before the
+    /// program is left out, unless nothing else is known.
     pub fn frames(
         &self,
         context: CallingContextRef,
     ) -> impl Iterator<Item = (RegionRef, SourceCodeLocationRef)> {
         let above = |it: &Context| self.get(it.parent);
-        let frames = std::iter::successors(self.get(context), above).take(LONGEST);
-        frames.map(|it| (it.region, it.place))
+        let mut frames: Vec<Context> =
+            std::iter::successors(self.get(context), above).take(LONGEST).collect();
+        if let Some(outermost) = frames.iter().rposition(|it| it.kind != Kind::Before) {
+            frames.truncate(outermost + 1);
+        }
+        frames.into_iter().map(|it| (it.region, it.place))
     }
 
     /// Returns the functions that lead to a call from this site, the outermost first, each with the site it was called

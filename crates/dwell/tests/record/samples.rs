@@ -25,9 +25,13 @@ fn line(mark: &str) -> u64 {
 }
 
 fn compile(mpi: &Mpi, lab: &Lab) -> PathBuf {
+    compiled(mpi, lab, &["-g"])
+}
+
+fn compiled(mpi: &Mpi, lab: &Lab, options: &[&str]) -> PathBuf {
     let program = lab.path("samples");
     let mut command = Command::new(mpi.compiler());
-    command.args(["-O1", "-g", "-w"]).arg(source()).arg("-o").arg(&program);
+    command.args(["-O1", "-w"]).args(options).arg(source()).arg("-o").arg(&program);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
@@ -111,6 +115,17 @@ fn the_line_that_computes_longer_is_named() {
     let findings = of_late_rank(&mpi, &lab, &program, "sleeps");
     let said = of_computing(&findings)["inside"].as_str().unwrap();
     assert!(said.contains("not on a core"), "{said}");
+}
+
+/// The C library may have lines where the program has none, but what starts the program is not what computes.
+#[test]
+fn a_function_without_lines_is_named() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let program = compiled(&mpi, &lab, &[]);
+    let findings = of_late_rank(&mpi, &lab, &program, "late");
+    let found = parts(&findings);
+    assert_eq!(found.first().map(|it| it.0.as_str()), Some("relax"), "{findings:#}");
 }
 
 #[test]
