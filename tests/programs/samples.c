@@ -8,6 +8,7 @@
  *   sleeps    rank 1 sleeps instead of computing more
  *   handler   as late; then rank 1 handles SIGURG itself, and counts signals for as long again
  *   dies      computes in relax for half a second, and is killed there
+ *   gaps      looks at the clock for 6 seconds, and prints in how many places and for how long something else ran
  *   stack     as late, with a signal stack of 16 KiB at rank 1, on which it handles SIGUSR1
  *
  * Work is counted in operations, and each function prints nothing, so that runs with and without samples have the same output. */
@@ -52,6 +53,34 @@ KEPT static void pack(int times)
     }
 }
 
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1e6 + time.tv_nsec * 1e-3;
+}
+
+/* Microseconds in which this process was interrupted, in stretches that are too short for another to have its core. */
+KEPT static void gaps(int depth)
+{
+    if (depth > 0) {
+        gaps(depth - 1);
+        sink += 1;
+        return;
+    }
+    double begin = now(), last = begin, sum = 0;
+    int number = 0;
+    while (last < begin + 6e6) {
+        double time = now(), gap = time - last;
+        if (gap > 0.4 && gap < 100) {
+            sum += gap;
+            number++;
+        }
+        last = time;
+    }
+    printf("%d interruptions, %.1f ms in 6 s\n", number, sum / 1e3);
+}
+
 static void count(int signal)
 {
     (void)signal;
@@ -86,6 +115,11 @@ int main(int argc, char **argv)
         sigaltstack(&stack, NULL);
         sigaction(SIGUSR1, &action, NULL);
         raise(SIGUSR1);
+    }
+    if (!strcmp(mode, "gaps")) {
+        gaps(8);
+        MPI_Finalize();
+        return 0;
     }
     if (!strcmp(mode, "dies")) {
         relax(500);

@@ -11,6 +11,7 @@ use dwell_unify::deadline::Deadline;
 use dwell_unify::unify::Upcalls;
 
 use crate::entry::{Anchor, words};
+use crate::thread;
 
 /// Stands for the location of a thread that communicates for the recorder.
 pub(crate) const SILENT: *const Anchor = ptr::without_provenance(1);
@@ -22,6 +23,8 @@ pub(crate) fn silently<T>(action: impl FnOnce() -> T) -> T {
     impl Drop for Before {
         fn drop(&mut self) {
             words().location.set(self.0);
+            // An interval that ended meanwhile found no location, and began no other.
+            thread::begin_interval();
         }
     }
     let _before = Before(words().location.replace(SILENT));
