@@ -138,6 +138,9 @@ impl Cause {
                 let clear = rest.filter(|it| it.margin_seconds < it.seconds / 2.0);
                 said.extend(clear.map(|it| format!("{} in {}", seconds(it.seconds), it.place())));
             }
+            None if off.is_none() && sampled.others_are_blank() => {
+                said.push("the others have no samples there to compare with: record again".into());
+            }
             None if off.is_none() => said.push("no function takes clearly more of it".into()),
             None => {}
         }
@@ -159,6 +162,11 @@ impl Cause {
 }
 
 impl Sampled {
+    /// Returns `true` if the others have no samples where they must have.
+    fn others_are_blank(&self) -> bool {
+        self.others_samples == 0 && self.others_on_core_seconds.is_some_and(|it| it >= LONG)
+    }
+
     /// Says why there are no samples of stretches that take `own` seconds.
     fn without_samples(&self, own: f64) -> &'static str {
         if self.ready_seconds.is_some_and(|it| it > own / 2.0) {
