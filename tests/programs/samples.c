@@ -10,7 +10,6 @@
  *   dies      computes in relax for half a second, and is killed there
  *   gaps      looks at the clock for 6 seconds, and prints in how many places and for how long something else ran
  *   stack     as late, with a signal stack of 16 KiB at rank 1, on which it handles SIGUSR1
- *
  * Work is counted in operations, and each function prints nothing, so that runs with and without samples have the same output. */
 #define _GNU_SOURCE
 #include <mpi.h>

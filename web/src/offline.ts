@@ -206,7 +206,7 @@ class Whole {
   at(location: number, time: number): TimelineAt {
     const at: TimelineAt = {
       location, name: this.all.names[location] ?? "", from: time, to: time, call: null, class: "none", wait: null, meaning: null, culprit_name: null, meanwhile: [],
-      operations: [], operations_count: 0,
+      computing: [], operations: [], operations_count: 0,
     };
     this.visit(location, time, time + 1, (slice, begin, end) => {
       if (time < begin || time >= end) return;

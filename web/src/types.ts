@@ -553,9 +553,15 @@ meaning: string | null, culprit_name: string | null,
  */
 meanwhile: Array<TimelineDoing>,
 /**
+ * Where samples found the location if it computes, or the one that it waits for meanwhile, most samples first.
+ */
+computing: Array<TimelineComputing>,
+/**
  * Operations of the location in the call, the longest first, and the number of all of them.
  */
 operations: Array<TimelineOperation>, operations_count: number, };
+
+export type TimelineComputing = { place: string, samples: number, };
 
 export type TimelineOperation = { kind: string,
 /**

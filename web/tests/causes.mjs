@@ -145,6 +145,12 @@ export const causes = {
       await rows.nth(1).getByRole("button").click();
       await settled(page);
       assert.match(await all.locator(".code .here").innerText(), /250000L/);
+      // In the middle of a wait for rank 1 the timeline says what that computes.
+      const { waits } = await asked(page, "runs/0/timeline/waits");
+      const { location, from, to } = waits.find((it) => it.culprit === 1);
+      await page.goto(`${page.url().split("#")[0]}#view=timeline&sel=${location}@${Math.floor((from + to) / 2)}`);
+      await settled(page);
+      assert.match(await page.locator(".details").innerText(), /Where Rank 1 computes\s+relax at samples.c:35\s+\d+ samples?/);
       assert.deepEqual(problems, [], theme);
       await context.close();
     }

@@ -35,11 +35,11 @@ pub(crate) use many::{
     GrowingPath, ListedRun, Many, ScalingPoint, ScalingSeries, Version, VersionSet,
 };
 pub(crate) use timeline::{
-    TimelineAbout, TimelineAt, TimelineAxis, TimelineCollective, TimelineCounter, TimelineCounters,
-    TimelineCritical, TimelineDoing, TimelineFindings, TimelineInstance, TimelineInstances,
-    TimelineNode, TimelineOperation, TimelineOperations, TimelinePhases, TimelineRow, TimelineRows,
-    TimelineSampleList, TimelineSamples, TimelineSlices, TimelineTotal, TimelineTotals,
-    TimelineWait, TimelineWaits, TimelineWhole,
+    TimelineAbout, TimelineAt, TimelineAxis, TimelineCollective, TimelineComputing,
+    TimelineCounter, TimelineCounters, TimelineCritical, TimelineDoing, TimelineFindings,
+    TimelineInstance, TimelineInstances, TimelineNode, TimelineOperation, TimelineOperations,
+    TimelinePhases, TimelineRow, TimelineRows, TimelineSampleList, TimelineSamples, TimelineSlices,
+    TimelineTotal, TimelineTotals, TimelineWait, TimelineWaits, TimelineWhole,
 };
 
 /// Returns all types as TypeScript.

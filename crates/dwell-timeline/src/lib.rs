@@ -56,7 +56,7 @@ pub use ids::{CallPath, Location};
 pub use index::{Doing, Index};
 pub use instances::{Instances, MOST_INSTANCES};
 pub use operations::{
-    Arrow, Counter, Held, Joined, Operation, OperationKind, Operations, Sample, Trace,
+    Arrow, Computing, Counter, Held, Joined, Operation, OperationKind, Operations, Sample, Trace,
 };
 pub use paths::Paths;
 pub use pyramid::least_of_code;

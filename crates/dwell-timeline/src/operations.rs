@@ -10,6 +10,7 @@
 //! A record inside of a call whose caller has records of its own belongs to an inner layer, as a message of MPI in a call of
 //! coarrays does. It is left out, as it is where waits are judged.
 
+mod computing;
 mod join;
 mod read;
 mod samples;
@@ -20,6 +21,7 @@ use std::collections::HashMap;
 use crate::ids::Location;
 use crate::span::Span;
 
+pub use computing::Computing;
 pub use samples::{Counter, Sample};
 pub use trace::Trace;
 

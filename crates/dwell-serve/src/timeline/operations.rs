@@ -16,7 +16,7 @@ const MOST_ARROWS: usize = 2000;
 const MOST_MEMBERS: usize = 20_000;
 
 /// Greatest numbers of events and of locations that are read for an answer.
-const MOST_READ: u64 = 1_000_000;
+pub(super) const MOST_READ: u64 = 1_000_000;
 const MOST_READERS: usize = 2048;
 
 /// Greatest number of operations among which those of some calls are looked for.

@@ -1,13 +1,14 @@
 //! Waits of the timeline: the longest of a view, the instances of a finding, and what happened at one point.
 
 use dwell_model::waits::Wait;
-use dwell_timeline::{CallPath, Location, MOST_INSTANCES, Slice, Span};
+use dwell_timeline::{CallPath, Computing, Location, MOST_INSTANCES, Slice, Span};
 
+use super::operations::MOST_READ;
 use super::{Result, View};
 use crate::question::Fault;
 use crate::types::{
-    TimelineAt, TimelineDoing, TimelineInstance, TimelineInstances, TimelineOperation,
-    TimelineWait, TimelineWaits,
+    TimelineAt, TimelineComputing, TimelineDoing, TimelineInstance, TimelineInstances,
+    TimelineOperation, TimelineWait, TimelineWaits,
 };
 
 /// Greatest number of waits in an answer.
@@ -15,6 +16,9 @@ const MOST_WAITS: u32 = 2000;
 
 /// Greatest number of instances in an answer.
 const LISTED_INSTANCES: usize = 200;
+
+/// Number of functions that are listed for a stretch.
+const LISTED_FUNCTIONS: usize = 6;
 
 /// Number of operations that are listed for a call.
 const LISTED_OPERATIONS: usize = 12;
@@ -89,6 +93,7 @@ impl View<'_> {
             meaning: None,
             culprit_name: None,
             meanwhile: Vec::new(),
+            computing: Vec::new(),
             operations: Vec::new(),
             operations_count: 0,
         };
@@ -112,6 +117,10 @@ impl View<'_> {
                 })
                 .collect();
         }
+        let computes = slice.wait.map_or(location, |it| it.culprit);
+        if slice.wait.is_some() || at.class == "compute" {
+            at.computing = self.computing(computes, slice.span)?;
+        }
         if slice.wait.is_some() || at.class != "compute" {
             let call = Span { from: self.index.since(location, slice.span.from)?, ..slice.span };
             let own = location..Location(location.0 + 1);
@@ -132,6 +141,14 @@ impl View<'_> {
             at.operations = list.into_iter().map(one).collect();
         }
         Ok(at)
+    }
+
+    /// Returns where samples found a location.
+    fn computing(&self, location: Location, span: Span) -> Result<Vec<TimelineComputing>> {
+        let Some(trace) = self.trace() else { return Ok(Vec::new()) };
+        let list = trace.computing(location, span, MOST_READ)?.into_iter().take(LISTED_FUNCTIONS);
+        let one = |it: Computing| TimelineComputing { place: it.place, samples: it.samples as u32 };
+        Ok(list.map(one).collect())
     }
 
     pub(super) fn instances(&self) -> Result<TimelineInstances> {

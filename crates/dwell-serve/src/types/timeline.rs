@@ -170,9 +170,17 @@ crossing! {
         culprit_name: Option<String>,
         /// What the location that was waited for did meanwhile, what took longest first.
         meanwhile: Vec<TimelineDoing>,
+        /// Where samples found the location if it computes, or the one that it waits for meanwhile, most samples first.
+        computing: Vec<TimelineComputing>,
         /// Operations of the location in the call, the longest first, and the number of all of them.
         operations: Vec<TimelineOperation>,
         operations_count: u32,
+    }
+
+    /// A function in which a location computes, by samples.
+    struct TimelineComputing {
+        place: String,
+        samples: u32,
     }
 
     /// An operation of a call.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dwell_trace::ids::LocationNumber;
 use dwell_trace::layout::Layout;
@@ -14,6 +14,7 @@ use otf2::read::EventReader;
 use otf2::{Archive, Definition};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
+use super::computing::Names;
 use super::join::{held, join_locks};
 use super::read::{Counting, Counts, Found, Reading};
 use super::samples::{self, Counter};
@@ -28,7 +29,7 @@ const KEPT: usize = 16;
 /// Trace of a run, from which operations are read. It can be used from several threads at once.
 #[derive(Debug)]
 pub struct Trace {
-    archive: Archive,
+    pub(super) archive: Archive,
     path: PathBuf,
     pub(super) layout: Layout,
     pub(super) counters: Vec<Counter>,
@@ -36,6 +37,8 @@ pub struct Trace {
     events: u64,
     /// Counts of each location up to some of its events.
     counts: Mutex<HashMap<Location, BTreeMap<u64, Arc<Counts>>>>,
+    /// What contexts of samples mean, once it was asked for; `None` without samples.
+    pub(super) sampled: OnceLock<Option<Names>>,
 }
 
 impl Trace {
@@ -55,7 +58,8 @@ impl Trace {
         });
         let events = events.fold(0, u64::saturating_add);
         let path = directory.to_owned();
-        Ok(Self { archive, path, layout, counters, events, counts: Mutex::default() })
+        let (counts, sampled) = (Mutex::default(), OnceLock::new());
+        Ok(Self { archive, path, layout, counters, events, counts, sampled })
     }
 
     /// Returns the number of locations, which is that of the index of the same run.

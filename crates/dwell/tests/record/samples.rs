@@ -83,6 +83,22 @@ fn parts(findings: &Value) -> Vec<(String, u64, f64)> {
     parts.map(part).collect()
 }
 
+/// Holds what the timeline says of the late rank against the records of its samples.
+fn is_found_in_the_timeline(lab: &Lab) {
+    let trace = dwell_timeline::Trace::open(&lab.experiment(), 4).unwrap();
+    let rank = dwell_timeline::Location(1);
+    let of = |from, to| {
+        let span =
+            dwell_timeline::Span { from: dwell_timeline::Time(from), to: dwell_timeline::Time(to) };
+        trace.computing(rank, span, u64::MAX).unwrap()
+    };
+    let all = of(0, u64::MAX);
+    let count = harm::locations_of_samples(lab).iter().filter(|it| *it == "1").count() as u64;
+    assert_eq!(all.iter().map(|it| it.samples).sum::<u64>(), count, "{all:?}");
+    assert!(all[0].place.starts_with("relax at samples.c:"), "{all:?}");
+    assert!(of(0, 1).is_empty());
+}
+
 #[test]
 fn the_line_that_computes_longer_is_named() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
@@ -103,6 +119,8 @@ fn the_line_that_computes_longer_is_named() {
     assert!(first["most_seconds"].as_f64().unwrap() <= seconds(first), "{functions:#}");
     let sum: f64 = list.iter().map(seconds).sum();
     assert!((sum - seconds(functions)).abs() < 1e-6, "{functions:#}");
+
+    is_found_in_the_timeline(&lab);
 
     // Memory is copied by the C library, which the program called.
     let findings = of_late_rank(&mpi, &lab, &program, "copies");

@@ -8,7 +8,7 @@ import { type Models, of } from "../../runs";
 import { go, link } from "../../state";
 import { Term } from "../../term";
 import type {
-  Bars, TimelineAbout, TimelineAt, TimelineDoing, TimelineRow, TimelineTotals, TimelineWaits,
+  Bars, TimelineAbout, TimelineAt, TimelineComputing, TimelineDoing, TimelineRow, TimelineTotals, TimelineWaits,
 } from "../../types";
 import { type ChosenCalls, pinned } from "./controls";
 import { callName, callSite, isHeat, rowParameters, type Span, time } from "./common";
@@ -94,6 +94,7 @@ export function Details({ run, at, models, length, pins }: { run: string; at: Ti
             <DoingList list={at.meanwhile} whole={whole} models={models} />
           </>
         )}
+        {at.computing.length > 0 && <ComputingList list={at.computing} of={at.wait ? at.culprit_name : null} />}
         <p class="finding-links">
           <a href={link({ t: near })}>Zoom to it</a>
           {key && <a href={link({ view: "calls", call: key, run })}>Call path and source</a>}
@@ -101,6 +102,28 @@ export function Details({ run, at, models, length, pins }: { run: string; at: Ti
           <a href={link({ pin: pinned(pins, String(at.location)) })}>{isPinned ? "Unpin the row" : "Pin the row"}</a>
         </p>
       </div>
+    </>
+  );
+}
+
+/** Least number of samples whose shares are told. */
+const FEWEST = 20;
+
+/** Where samples found a process, with its name unless it is the one that is selected. */
+function ComputingList({ list, of }: { list: TimelineComputing[]; of: string | null }): JSX.Element {
+  const whole = list.reduce((sum, it) => sum + it.samples, 0);
+  return (
+    <>
+      <h3>{of ? `Where ${of} computes` : "Where it computes"}</h3>
+      <ul class="doings">
+        {list.map((it, n) => (
+          <li key={n}>
+            <span class="swatch" style={{ backgroundColor: CLASS_COLOURS["compute"] ?? "" }} aria-hidden="true" />
+            <span class="doing-what"><code>{it.place}</code></span>
+            <span class="num">{grouped(it.samples)} {it.samples === 1 ? "sample" : "samples"}{whole >= FEWEST && <><br /><span class="dim">{percent(share(it.samples, whole))}</span></>}</span>
+          </li>
+        ))}
+      </ul>
     </>
   );
 }

@@ -29,7 +29,7 @@ fn samples(lab: &Lab) -> usize {
 }
 
 /// Returns the location of each sample that has a place.
-fn locations_of_samples(lab: &Lab) -> Vec<String> {
+pub(super) fn locations_of_samples(lab: &Lab) -> Vec<String> {
     let print = lab.dwell(&[OsStr::new("print"), lab.experiment().as_os_str()]);
     let text = String::from_utf8_lossy(&print.stdout).into_owned();
     let samples = text.lines().filter(|it| it.starts_with("CALLING_CONTEXT_SAMPLE"));

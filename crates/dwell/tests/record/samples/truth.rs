@@ -142,7 +142,12 @@ impl Named {
             let greatest = of.iter().max_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds));
             greatest.map(|it| it.0.clone())
         };
-        assert_eq!(greatest(&self.functions), greatest(truth), "{about}");
+        if self.functions.is_empty() {
+            // A small difference may be chance.
+            assert!(truth.values().all(|it| it.seconds < 0.2 * spent), "{about}");
+        } else {
+            assert_eq!(greatest(&self.functions), greatest(truth), "{about}");
+        }
         for (function, found) in &self.functions {
             let line = truth.get(function).map_or(0, |it| it.line);
             assert!(line == 0 || found.line.abs_diff(line) <= 1, "{about}");
