@@ -1,4 +1,4 @@
-//! Settings of `dwell run`, from flags, the environment and a file, in that order of precedence.
+//! Settings of `dwell run`, from flags, the environment, a file of the user and one of the site, in that order of precedence.
 //!
 //! The flags are generated from the recorder's table of settings, so a setting is described once.
 
@@ -123,13 +123,14 @@ enum Source {
     Flag,
     Environment,
     File,
+    Site,
     Default,
 }
 
 /// Values of all settings, and their origins.
 #[derive(Debug)]
 pub(crate) struct Config {
-    file: Option<PathBuf>,
+    files: Vec<PathBuf>,
     values: Vec<(&'static Setting, String, Source)>,
 }
 
@@ -139,12 +140,20 @@ impl Config {
         let named =
             file.map(Path::to_path_buf).or_else(|| env::var_os(VARIABLE).map(PathBuf::from));
         let file = named.or_else(|| Path::new(FILE).is_file().then(|| FILE.into()));
-        let written = match &file {
-            Some(file) => read(file).with_context(|| file.display().to_string())?,
-            None => Vec::new(),
-        };
+        let layers = [(file, Source::File), (of_site(), Source::Site)];
+        let layers = layers.into_iter().filter_map(|(file, source)| Some((file?, source)));
+        let written = layers.map(|(file, source)| {
+            let values = read(&file).with_context(|| file.display().to_string())?;
+            Ok((file, source, values))
+        });
+        let written: Vec<_> = written.collect::<Result<_>>()?;
         let said = |list: &[(&'static Setting, String)], setting: &Setting| {
             list.iter().find(|(known, _)| *known == setting).map(|(_, value)| value.clone())
+        };
+        let in_files = |setting: &Setting| {
+            let mut found =
+                written.iter().map(|(file, source, list)| (file, source, said(list, setting)));
+            found.find_map(|(file, source, value)| Some((file, *source, value?)))
         };
         let one = |setting: &'static Setting| -> Result<_> {
             let in_environment = env::var(setting.variable()).ok().filter(|text| !text.is_empty());
@@ -152,15 +161,15 @@ impl Config {
                 (absolute(setting, value, None)?, Source::Flag)
             } else if let Some(value) = in_environment {
                 (value, Source::Environment)
-            } else if let Some(value) = said(&written, setting) {
-                (absolute(setting, value, file.as_deref())?, Source::File)
+            } else if let Some((file, source, value)) = in_files(setting) {
+                (absolute(setting, value, Some(file))?, source)
             } else {
                 (setting.default.to_owned(), Source::Default)
             };
             Ok((setting, value, source))
         };
         let values = TABLE.iter().map(one).collect::<Result<_>>()?;
-        Ok(Self { file, values })
+        Ok(Self { files: written.into_iter().map(|(file, ..)| file).collect(), values })
     }
 
     /// Returns the value of a setting; empty if it has none.
@@ -198,9 +207,10 @@ impl Config {
     /// Returns all settings as the text of a configuration file.
     pub(crate) fn list(&self) -> String {
         let mut text = String::from(
-            "# Settings of dwell run. Flags override the environment, which overrides the file.\n",
+            "# Settings of dwell run. Flags override the environment, which overrides the file of the user, which overrides that \
+             of the site.\n",
         );
-        if let Some(file) = &self.file {
+        for file in &self.files {
             text += &format!("# File: {}\n", file.display());
         }
         for (setting, value, source) in &self.values {
@@ -208,6 +218,7 @@ impl Config {
                 Source::Flag => "set by a flag",
                 Source::Environment => "set by the environment",
                 Source::File => "set by the file",
+                Source::Site => "set by the site",
                 Source::Default => "default",
             };
             let Setting { name, help, kind, .. } = setting;
@@ -248,6 +259,14 @@ pub(crate) fn misspelt_variables() -> Vec<String> {
             .then(|| format!("{name} is set, and there is no such setting; did you mean {near}?"))
     };
     unknown.into_iter().filter_map(likely).collect()
+}
+
+/// Returns the file with the defaults of the site, if there is one: in `etc` of the installation, or else in that of the system.
+fn of_site() -> Option<PathBuf> {
+    let program = env::current_exe().and_then(|program| program.canonicalize());
+    let prefix = program.ok().and_then(|it| Some(it.parent()?.parent()?.to_owned()));
+    let places = prefix.into_iter().chain([PathBuf::from("/")]);
+    places.map(|prefix| prefix.join("etc").join(FILE)).find(|file| file.is_file())
 }
 
 /// Makes paths absolute, because the program may change its directory. Paths in a file are relative to that file.

@@ -33,8 +33,9 @@ use crate::terminal::nearest;
     The program is neither changed nor relinked: a library is preloaded that intercepts its calls. Its \
     output and exit code are its own. At the end one line on standard error says where the trace is.\n\n\
     Every setting can be given by a flag, by the environment (DWELL_MAX_SIZE for --max-size) and in a \
-    file. Flags override the environment, which overrides the file. DWELL_LIBRARY is the path of \
-    libdwell.so, if it is not beside the program dwell."
+    file. Flags override the environment, which overrides the file, which overrides the defaults of the site in \
+    etc/dwell.toml of the installation or in /etc/dwell.toml. DWELL_LIBRARY is the path of libdwell.so, if it is \
+    not beside the program dwell."
 )]
 pub(crate) struct Args {
     #[command(flatten)]

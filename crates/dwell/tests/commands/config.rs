@@ -5,7 +5,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn dwell(folder: &Path, variables: &[(&str, &str)], args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));
+    dwell_at(env!("CARGO_BIN_EXE_dwell").as_ref(), folder, variables, args)
+}
+
+fn dwell_at(program: &Path, folder: &Path, variables: &[(&str, &str)], args: &[&str]) -> Output {
+    let mut command = Command::new(program);
     command.env_clear().envs(variables.iter().copied()).current_dir(folder).args(args);
     command.output().unwrap()
 }
@@ -40,6 +44,34 @@ fn flags_before_environment_before_file() {
     let variable = [("DWELL_MAX_SIZE", "2G")];
     assert_eq!(list(&variable, &[]), "max-size = \"2G\"");
     assert_eq!(list(&variable, &["--max-size", "3G"]), "max-size = \"3G\"");
+}
+
+/// A site sets defaults in `etc` of its installation, one setting at a time.
+#[test]
+fn the_site_comes_last() {
+    let program = Path::new(env!("CARGO_BIN_EXE_dwell"));
+    // Beside the program, so that it need not be copied.
+    let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
+    let folder = folder.path();
+    for name in ["bin", "etc"] {
+        std::fs::create_dir(folder.join(name)).unwrap();
+    }
+    let installed = folder.join("bin/dwell");
+    std::fs::hard_link(program, &installed).unwrap();
+    let site = "max-size = \"1G\"\nmemory = \"64M\"\nfilter = \"site.filter\"\n";
+    std::fs::write(folder.join("etc/dwell.toml"), site).unwrap();
+    std::fs::write(folder.join("dwell.toml"), "max-size = \"2G\"\n").unwrap();
+    let output = dwell_at(&installed, folder, &[], &["run", "--list-config"]);
+    assert_eq!(listed(&output, "max-size"), "max-size = \"2G\"");
+    assert_eq!(listed(&output, "memory"), "memory = \"64M\"");
+    let filter = format!("filter = \"{}/etc/site.filter\"", folder.display());
+    assert_eq!(listed(&output, "filter"), filter);
+    let said = text(&output.stdout);
+    assert!(said.contains("DWELL_MEMORY; set by the site\n"), "{said}");
+    assert!(said.contains(&format!("# File: {}/etc/dwell.toml\n", folder.display())), "{said}");
+    let variable = [("DWELL_MEMORY", "32M")];
+    let output = dwell_at(&installed, folder, &variable, &["run", "--list-config"]);
+    assert_eq!(listed(&output, "memory"), "memory = \"32M\"");
 }
 
 /// Options that are given several times add up, and settings without an option have one together.
