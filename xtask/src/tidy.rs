@@ -10,6 +10,7 @@ mod fuzz_targets;
 mod layers;
 mod layout;
 mod links;
+mod mentions;
 mod modules;
 pub(crate) mod sources;
 mod weights;
@@ -35,6 +36,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         layers::check(&files),
         modules::check(&files),
         links::check(&files),
+        mentions::check(&files),
         prose::check(&files),
         fuzz_targets::check(workspace)?,
         sources::check_lengths(&files),

@@ -44,7 +44,7 @@ pub(crate) fn check(files: &[SourceFile]) -> Check {
 }
 
 /// Yields the lines of a text that are not in a fenced block, counted from 1.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
     text.lines().enumerate().filter_map(move |(number, line)| {
         let is_fence = line.trim_start().starts_with("```");
