@@ -66,6 +66,8 @@ pub(crate) fn installation(
         let name = format!("include/{name}");
         files.push(File::read(&name, 0o644, &root.join(&name))?);
     }
+    let skill = root.join("crates/dwell/skill/SKILL.md");
+    files.push(File::read("share/dwell/skill/SKILL.md", 0o644, &skill)?);
     for name in FROM_ROOT {
         files.push(File::read(&format!("{DOCUMENTS}/{name}"), 0o644, &root.join(name))?);
     }

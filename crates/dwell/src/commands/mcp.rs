@@ -2,7 +2,8 @@
 //!
 //! The protocol is the Model Context Protocol. The server reads the reports of the runs that were named when it was
 //! started, and nothing else: questions name runs, not files. It opens no connection and writes no file. Every answer is
-//! bounded, and figures carry their unit in their name.
+//! bounded, and figures carry their unit in their name. What an assistant should do with the answers is in `skill/SKILL.md`, which
+//! the server sends as its instructions.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use dwell_report::Query;
 use dwell_report::findings::Findings;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{CallToolResult, ContentBlock, ServerCapabilities, ServerConfig};
+use rmcp::model::{CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig};
 use rmcp::schemars::JsonSchema;
 use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
 use serde::Deserialize;
@@ -39,6 +40,9 @@ pub(crate) struct Args {
     #[arg(required = true)]
     runs: Vec<PathBuf>,
 }
+
+/// How to find a wait by these answers: a skill for assistants, with a head that says when to use it.
+const SKILL: &str = include_str!("../../skill/SKILL.md");
 
 /// Largest number of rows of a table or of children in a tree.
 const MOST_ROWS: usize = 100;
@@ -115,12 +119,32 @@ fn rows(top: Option<usize>) -> usize {
 /// Turns the answer to a question into that of the protocol. A mistake is an answer too, which the assistant can read.
 fn answered(answer: Result<Value>) -> CallToolResult {
     let told = |text: String| CallToolResult::error(vec![ContentBlock::text(text)]);
-    match answer {
+    match answer.map(brief) {
         Ok(value) if value.to_string().len() > MOST_BYTES => {
             told("the answer is too long; ask for fewer rows or levels".into())
         }
         Ok(value) => CallToolResult::structured(value),
         Err(error) => told(crate::terminal::explained(&error)),
+    }
+}
+
+/// Leaves out what says nothing, nulls and empty texts, and rounds numbers to three significant digits, but times of events,
+/// which name a moment of a long run, to microseconds.
+fn brief(answer: Value) -> Value {
+    let rounded = |number: f64| format!("{number:.2e}").parse().unwrap_or(number);
+    match answer {
+        Value::Object(fields) => {
+            let says = |value: &Value| !value.is_null() && value.as_str() != Some("");
+            let fields = fields.into_iter().filter(|(_, value)| says(value));
+            let brief_field = |(name, value): (String, Value)| match value.as_f64() {
+                Some(at) if name == "begin_seconds" => (name, json!((at * 1e6).round() / 1e6)),
+                _ => (name, brief(value)),
+            };
+            fields.map(brief_field).collect()
+        }
+        Value::Array(list) => list.into_iter().map(brief).collect(),
+        Value::Number(number) if number.is_f64() => json!(number.as_f64().map(rounded)),
+        other => other,
     }
 }
 
@@ -313,11 +337,10 @@ fn read_findings(path: &std::path::Path) -> Result<Value> {
 #[tool_handler(router = self.tool_router)]
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_instructions(
-            "Measurements of parallel programs: where processes wait, why, and what changed between runs. Ask for `runs` \
-             first. Times are in seconds over all locations unless a name says otherwise. An answer with `damage` is \
-             made from what is left of damaged files.",
-        )
+        let (_, skill) = SKILL.trim_start_matches("---").split_once("---").unwrap_or_default();
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("dwell", env!("CARGO_PKG_VERSION")))
+            .with_instructions(skill.trim())
     }
 }
 

@@ -12,7 +12,7 @@ use dwell_model::waits::Wait;
 use dwell_report::findings::{Entry, Finding, Findings, Named};
 use serde_json::{Value, json};
 
-use crate::mcp::Assistant;
+use crate::mcp::{Assistant, brief};
 use crate::support::{self, copy, path, text};
 
 /// Runs a command with very long lines, so that none is broken, and returns what it prints.
@@ -195,12 +195,12 @@ impl Analysed {
         }
     }
 
-    /// An assistant gets the same ids and numbers, and can ask for one of them.
+    /// An assistant gets the same ids and rounded numbers, and can ask for one of them.
     fn is_answered(&self) {
         let mut assistant = Assistant::start(&[&self.directory]);
         let run = self.directory.file_name().unwrap().to_str().unwrap();
         let all = assistant.call("findings", &json!({ "run": run, "top": 100 }));
-        let written = serde_json::to_value(&self.findings).unwrap();
+        let written = brief(&serde_json::to_value(&self.findings).unwrap());
         let first =
             |list: &Value| list.as_array().unwrap().iter().take(100).cloned().collect::<Value>();
         assert_eq!(all["findings"], first(&written["findings"]));
@@ -209,7 +209,7 @@ impl Analysed {
         assert_eq!(causes["causes"], first(&written["causes"]));
         if let Some(last) = self.findings.causes.last() {
             let one = assistant.call("causes", &json!({ "run": run, "id": last.id }));
-            assert_eq!(one["causes"][0]["seconds"], last.seconds);
+            assert_eq!(one["causes"][0]["seconds"], brief(&json!(last.seconds)));
         }
         if let Some(last) = self.findings.entries.last() {
             let one = assistant.call("findings", &json!({ "run": run, "id": last.id.to_string() }));
