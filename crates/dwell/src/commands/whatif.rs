@@ -64,10 +64,10 @@ pub(crate) struct Args {
     /// With this work spread evenly over the processes that do it.
     #[arg(long, value_name = "WHAT")]
     balance: Vec<String>,
-    /// With so many operations joined to one: exchange.c:40=8.
+    /// With N operations of these calls joined into one: exchange.c:40=8.
     #[arg(long, value_name = "WHAT=N", value_parser = count)]
     join: Vec<(String, u64)>,
-    /// With the lock that these calls acquire split into so many, which processes use in turn.
+    /// With the lock that these calls acquire split into N, which processes use in turn.
     #[arg(long, value_name = "WHAT=N", value_parser = count)]
     split_lock: Vec<(String, u64)>,
     /// On another network: ideal, on which calls take no time but for waits, or one on which one-sided operations
