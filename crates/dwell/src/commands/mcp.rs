@@ -1,7 +1,8 @@
 //! `dwell mcp`: answers questions of an assistant about runs, over standard input and output.
 //!
 //! The protocol is the Model Context Protocol. The server reads the reports of the runs that were named when it was
-//! started, and nothing else: questions name runs, not files. It opens no connection and writes no file. Every answer is
+//! started, and nothing else: questions name runs, not files. It opens no connection, and writes no file but the caches that
+//! predictions and timelines need, in the directory of the run. Every answer is
 //! bounded, and figures carry their unit in their name. What an assistant should do with the answers is in `skill/SKILL.md`, which
 //! the server sends as its instructions.
 
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 use cubex::CnodeId;
 use dwell_report::Query;
 use dwell_report::findings::Findings;
@@ -22,7 +23,8 @@ use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{compare, report, stuck};
+use super::analyze::MOST_PLAYED;
+use super::{compare, report, stuck, timeline, whatif};
 use crate::damage;
 use crate::profile;
 use crate::runs::{ANCHOR, UNFINISHED};
@@ -49,6 +51,9 @@ const MOST_ROWS: usize = 100;
 
 /// Largest number of levels of a tree.
 const MOST_LEVELS: usize = 12;
+
+/// Width of a timeline, in characters.
+const PICTURE: usize = 100;
 
 /// Largest number of bytes of an answer.
 const MOST_BYTES: usize = 200_000;
@@ -98,6 +103,31 @@ struct OfTree {
     top: Option<usize>,
     /// Number of levels, 1 to 12; 6 if it is left out.
     depth: Option<usize>,
+}
+
+/// A question about the loss that a cause or finding is.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+struct OfOne {
+    /// Name of the run, as `runs` lists it.
+    run: String,
+    /// Id of a cause, such as A, or of a finding, such as 2.
+    id: String,
+}
+
+/// A question about a span of a run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+struct OfSpan {
+    /// Name of the run, as `runs` lists it.
+    run: String,
+    /// Id of a finding or cause, whose worst wait is shown; 2:3 is the third longest of finding 2. If it is left out, the
+    /// run after its start-up.
+    id: Option<String>,
+    /// Begin of the span, in seconds after the first event.
+    from_seconds: Option<f64>,
+    /// End of the span, in seconds after the first event.
+    to_seconds: Option<f64>,
 }
 
 /// A question about two sets of runs.
@@ -229,6 +259,49 @@ impl Server {
             Ok(json!({ "unit": "sec", "lines": listing.to_json() }))
         };
         self.answered(&question.0.run, answer())
+    }
+
+    #[tool(
+        description = "Predicts how long a run would have taken without one of its causes or findings, with the least and the greatest length over everything that the trace leaves open."
+    )]
+    fn what_if(&self, question: Parameters<OfOne>) -> CallToolResult {
+        let OfOne { run, id } = &question.0;
+        let answer = || -> Result<Value> {
+            let path = self.path(run)?;
+            let findings: Findings = serde_json::from_value(read_findings(path)?)?;
+            let is_short = findings.events <= MOST_PLAYED;
+            ensure!(
+                is_short,
+                "the run is long; ask the user for: dwell whatif {run} --without {id}"
+            );
+            let played = whatif::play(path, &findings, id)?;
+            let mut answer =
+                json!({ "change": played.change, "recorded_seconds": played.recorded });
+            match played.predicted {
+                Ok([expected, least, most]) => {
+                    answer["predicted_seconds"] = expected.into();
+                    answer["predicted_seconds_at_least"] = least.into();
+                    answer["predicted_seconds_at_most"] = most.into();
+                }
+                Err(reason) => answer["not_predicted"] = reason.into(),
+            }
+            Ok(answer)
+        };
+        self.answered(run, answer())
+    }
+
+    #[tool(
+        description = "Draws a timeline as text, one row a process: # waits, + waits for a tenth or more, . computes, letters are calls. Below are the longest waits, and what the process that was waited for did meanwhile."
+    )]
+    fn timeline(&self, question: Parameters<OfSpan>) -> CallToolResult {
+        let OfSpan { run, id, from_seconds, to_seconds } = &question.0;
+        let time = |seconds: &Option<f64>| seconds.map(|it| (it * 1e9) as u64);
+        let span = [time(from_seconds), time(to_seconds)];
+        let answer = || -> Result<Value> {
+            let args = timeline::Args::of(id.as_deref(), span).map_err(Error::msg)?;
+            Ok(json!({ "picture": timeline::text(&args, self.path(run)?, PICTURE)? }))
+        };
+        self.answered(run, answer())
     }
 
     #[tool(

@@ -23,7 +23,7 @@ use crate::output;
 use crate::progress;
 use crate::ready;
 use crate::runs;
-use crate::terminal::{line, visible};
+use crate::terminal::visible;
 
 /// Arguments of `dwell timeline`.
 #[derive(Debug, clap::Args)]
@@ -104,13 +104,51 @@ const TEXT_WAITS: usize = 200;
 /// Greatest number of arrows in an SVG picture.
 const SVG_WAITS: usize = 200;
 
+impl Args {
+    /// Returns arguments for a span of a run, or for the worst instance of a finding or cause, if one is named.
+    pub(super) fn of(finding: Option<&str>, span: [Option<u64>; 2]) -> Result<Self, String> {
+        let [from, to] = span;
+        let finding = finding.map(instance).transpose()?;
+        Ok(Self { archive: None, finding, from, to, locations: Vec::new(), top: 3, output: None })
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let path = runs::ended_or_latest(args.archive.as_deref())?;
-    let (index, query) = open(&path)?;
+    let Some(file) = &args.output else {
+        let width = listing::terminal_width().unwrap_or(80).clamp(60, 200);
+        crate::terminal::print(text(args, &path, width)?)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let Shown { index, query, scene, .. } = shown(args, &path, None)?;
+    // Operations come from the events, everything else from the analysis.
+    damage::report_events(&Archive::open(directory(&path))?);
+    let names = ReportNames { query: &query };
+    let text = picture::svg(&with_operations(scene, &path, &index), &names);
+    output::check(file)?;
+    let bytes = match file.extension().is_some_and(|it| it == "png") {
+        true => png::from_svg(&text)?,
+        false => text.into_bytes(),
+    };
+    dwell_files::write(file, bytes).with_context(|| output::cannot(file))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a picture shows, and where it comes from.
+struct Shown {
+    index: Index,
+    query: Query,
+    found: Option<Found>,
+    scene: Scene,
+}
+
+/// Returns what arguments ask for: for a picture of characters of this width, or for one of pixels.
+fn shown(args: &Args, path: &Path, width: Option<usize>) -> anyhow::Result<Shown> {
+    let (index, query) = open(path)?;
     let names = ReportNames { query: &query };
     let begin = index.span().from.0;
     let found =
-        args.finding.as_ref().map(|(id, number)| find(&path, &index, id, *number)).transpose()?;
+        args.finding.as_ref().map(|(id, number)| find(path, &index, id, *number)).transpose()?;
     let near = found.as_ref().map(|it| around(&index, it.instance.call));
     let starts = |it: CallPath| is_start(&query.call_name(CnodeId(it.0)));
     let opened = index.opened(index.started(&starts));
@@ -124,41 +162,34 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         bail!("the span is empty; the run ends at {end}");
     }
     let rows = chosen_rows(args, &index, opened, found.as_ref())?;
-    let width = listing::terminal_width().unwrap_or(80).clamp(60, 200);
-    let (columns, waits) = match args.output {
-        Some(_) => (SVG_COLUMNS, SVG_WAITS),
-        None => (picture::columns(width, &rows, &names), TEXT_WAITS),
+    let (columns, waits) = match width {
+        None => (SVG_COLUMNS, SVG_WAITS),
+        Some(width) => (picture::columns(width, &rows, &names), TEXT_WAITS),
     };
     let finding = found.as_ref().map(|it| (it.path, it.what));
     let scene = Scene::of(&index, rows, span, columns, finding, waits)?;
-    if let Some(file) = &args.output {
-        // Operations come from the events, everything else from the analysis.
-        damage::report_events(&Archive::open(directory(&path))?);
-        let text = picture::svg(&with_operations(scene, &path, &index), &names);
-        output::check(file)?;
-        let bytes = match file.extension().is_some_and(|it| it == "png") {
-            true => png::from_svg(&text)?,
-            false => text.into_bytes(),
-        };
-        dwell_files::write(file, bytes).with_context(|| output::cannot(file))?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    Ok(Shown { index, query, found, scene })
+}
+
+/// Returns a picture of characters, with the longest waits in words.
+pub(super) fn text(args: &Args, path: &Path, width: usize) -> anyhow::Result<String> {
+    let Shown { index, query, found, scene } = shown(args, path, Some(width))?;
+    let names = ReportNames { query: &query };
+    let mut text = String::new();
     if let Some((found, (id, number))) = found.as_ref().zip(args.finding.as_ref()) {
         let instance = format!("instance {number} of {}", found.count);
         let (title, call) = (found.what.about().title, names.call(found.path));
         let head = format!("{id}. {title} at {call}: {instance}");
-        for part in wrap(&head, width) {
-            line!("{part}")?;
-        }
+        wrap(&head, width).iter().for_each(|part| text += &format!("{part}\n"));
     }
-    crate::terminal::print(picture::text(&scene, &names))?;
+    text += &picture::text(&scene, &names);
     let top = scene.waits.get(..args.top.min(scene.waits.len())).unwrap_or_default();
-    for text in picture::explained(&index, &names, top)? {
-        for (at, part) in wrap(&text, width.saturating_sub(2)).iter().enumerate() {
-            line!("{}{part}", if at == 0 { "- " } else { "  " })?;
+    for wait in picture::explained(&index, &names, top)? {
+        for (at, part) in wrap(&wait, width.saturating_sub(2)).iter().enumerate() {
+            text += &format!("{}{part}\n", if at == 0 { "- " } else { "  " });
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(text)
 }
 
 /// Greatest numbers of arrows of operations, and of events that are read for them.

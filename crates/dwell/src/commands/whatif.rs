@@ -244,13 +244,15 @@ fn analysed(
     Ok((dwell_analyze::analyze(archive, &options, progress)?, log))
 }
 
-/// Predicts how long an analysed run would have taken without a cause, for the button of the page.
-pub(super) fn play(directory: &Path, findings: &Findings, cause: &str) -> anyhow::Result<Played> {
+/// Predicts how long an analysed run would have taken without a cause or finding, for the button of the page and for assistants.
+pub(super) fn play(directory: &Path, findings: &Findings, id: &str) -> anyhow::Result<Played> {
+    let asked = findings.named(id).and_then(|named| match named {
+        Named::Cause(place) => without_cause(findings, place),
+        named => without_finding(findings, id, named),
+    });
+    let asked = asked.context("nothing is known that would remove this")?;
     let input = Input::open(directory.to_owned())?;
     let (analysis, log) = analysed(&input, false, &|_| ())?;
-    let place = findings.causes.iter().position(|it| it.id == cause);
-    let asked = place.and_then(|place| without_cause(findings, place));
-    let asked = asked.context("nothing is known that would remove this cause")?;
     let prediction = predict(&analysis.what_if(log.path())?, &asked)?;
     let of = |nanoseconds: u64| nanoseconds as f64 * 1e-9;
     let range = |it: PredictedLength| [of(it.expected), of(it.low), of(it.high)];

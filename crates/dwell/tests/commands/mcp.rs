@@ -173,6 +173,36 @@ fn the_skill_finds_ten_known_causes() {
     assert!(bytes < 10 * 8_000, "{bytes} bytes");
 }
 
+/// PE 1 computes for 30 ms in each of six rounds, and PE 0 for 10: balanced, each round is 10 ms shorter.
+#[test]
+fn an_assistant_asks_what_a_change_would_gain_and_sees_the_wait() {
+    let home = tempfile::tempdir().unwrap();
+    let run = home.path().join("run");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kinds/imbalance");
+    support::copy(&data, &run);
+    assert!(dwell(&["analyze", path(&run)]).status.success());
+    let mut assistant = Assistant::start(&[&run]);
+    let played = assistant.call("what_if", &json!({ "run": "run", "id": "A" }));
+    assert_eq!(played["change"], "with cause A balanced");
+    let seconds = |key: &str| played[key].as_f64().unwrap();
+    let gain = seconds("recorded_seconds") - seconds("predicted_seconds");
+    assert!((gain - 0.06).abs() < 0.002, "{played}");
+    let why = assistant.fail("what_if", &json!({ "run": "run", "id": "Z" }));
+    assert_eq!(why, "nothing is known that would remove this");
+    let shown = assistant.call("timeline", &json!({ "run": "run", "id": "A" }));
+    let picture = shown["picture"].as_str().unwrap();
+    let row = |name: &str| picture.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(row("PE 0").contains("#####") && !row("PE 1").contains('#'), "{picture}");
+    assert!(picture.contains("PE 0 waits") && picture.contains("for PE 1"), "{picture}");
+    let [all, part] = [json!({ "run": "run" }), json!({ "run": "run", "to_seconds": 0.1 })]
+        .map(|question| assistant.call("timeline", &question));
+    assert_ne!(all, part);
+    let why = assistant.fail("timeline", &json!({ "run": "run", "id": "9" }));
+    assert!(why.starts_with("there is no finding 9"), "{why}");
+    drop(assistant.questions.take());
+    assert!(assistant.server.wait().is_ok());
+}
+
 #[test]
 fn an_assistant_asks_about_two_runs() {
     let folder = tempfile::tempdir().unwrap();
@@ -195,6 +225,8 @@ fn an_assistant_asks_about_two_runs() {
         "metrics",
         "runs",
         "source_lines",
+        "timeline",
+        "what_if",
         "where_is_it",
     ];
     assert_eq!(names, known);
