@@ -6,6 +6,7 @@
 //! | `dwell-VERSION-ARCH-linux-debug.tar.gz` | the same directory: debug information |
 //! | `dwell-VERSION-py3-none-manylinux2014_ARCH.whl` | pip and other installers of Python packages |
 //! | `dwell_VERSION_ARCH.deb` | Debian, Ubuntu |
+//! | `dwell-VERSION-1.ARCH.rpm` | Red Hat, Alma, Rocky, SUSE |
 //! | `recipes/` | Spack, `EasyBuild` and Apptainer; they install the tarball |
 //! | `dwell.cdx.json` | bill of materials (`CycloneDX`) |
 //! | `SHA256SUMS` | checksums of all of them |
@@ -23,6 +24,7 @@ mod elf;
 mod licences;
 mod module;
 mod roots;
+mod rpm;
 mod sample;
 mod sums;
 mod tree;
@@ -172,6 +174,7 @@ fn pack(product: &Product<'_>, built: &build::Built, runs: &Path) -> Result<()> 
     add(&product.debug_tarball(), packed(&debug)?);
     add(&wheel::name(product), wheel::write(product, &files)?);
     add(&debian::name(product), debian::write(product, &files, build::GLIBC)?);
+    add(&rpm::name(product), rpm::write(product, &files, build::GLIBC)?);
     let bill = files.iter().find(|file| file.path.ends_with(bom::NAME));
     add(bom::NAME, bill.context("no bill of materials")?.bytes.clone());
     artefacts.sort_by(|a, b| a.path.cmp(&b.path));

@@ -27,7 +27,7 @@ const PACKAGES: &[&str] = &[
     "libmpich-dev", "nwchem-openmpi", "libcoarrays-openmpi-dev", "libarmci-mpi-dev",
     "libglobalarrays-dev", "libscalapack-openmpi-dev", "liblapack-dev", "libblas-dev", "gcc", "g++",
     "gfortran", "binutils", "chromium", "fonts-dejavu-core", "iproute2", "libfabric1", "musl-tools", "clang",
-    "dwz", "autoconf", "automake", "make", "cmake", "ninja-build", "valgrind",
+    "dwz", "autoconf", "automake", "make", "cmake", "ninja-build", "valgrind", "rpm",
 ];
 
 /// Starts to install missing packages while other steps run.

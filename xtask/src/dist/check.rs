@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::build::GLIBC;
 use super::roots::Root;
-use super::{Product, bom, debian, elf, wheel};
+use super::{Product, bom, debian, elf, rpm, wheel};
 use crate::ci::install;
 use crate::process::{self, Folder, cargo};
 
@@ -259,13 +259,13 @@ fn clean(product: &Product<'_>, _: &Path) -> Result<()> {
     let root = Root::new(
         product,
         TODAY,
-        &["environment-modules", "openmpi-bin", "python3-pip", "python3-venv"],
+        &["environment-modules", "openmpi-bin", "python3-pip", "python3-venv", "rpm"],
     )?;
     let compiler = root.as_user("command -v cc gcc clang rustc || true")?;
     ensure!(compiler.is_empty(), "there is a compiler: {compiler}");
     root.copy(&example(product)?)?;
-    let (wheel, package) = (wheel::name(product), debian::name(product));
-    for name in [&product.tarball(), &wheel, &package] {
+    let (wheel, package, rpm) = (wheel::name(product), debian::name(product), rpm::name(product));
+    for name in [&product.tarball(), &wheel, &package, &rpm] {
         root.copy(&product.out.join(name))?;
     }
     println!("--- tarball");
@@ -292,6 +292,12 @@ fn clean(product: &Product<'_>, _: &Path) -> Result<()> {
     first_finding(&root, "dwell")?;
     root.as_user("test -f /usr/share/man/man1/dwell-run.1.gz && test -f /usr/include/dwell.h")?;
     root.as_root("dpkg --purge dwell && test ! -e /usr/bin/dwell && test ! -e /usr/lib/dwell")?;
+    println!("--- RPM package");
+    // Packages that it needs have other names here.
+    root.as_root(&format!("rpm --checksig ./{rpm} && rpm --install --nodeps ./{rpm}"))?;
+    first_finding(&root, "dwell")?;
+    root.as_root("rpm --verify --nodeps dwell && rpm --erase dwell")?;
+    root.as_root("test ! -e /usr/bin/dwell && test ! -e /usr/libexec/dwell")?;
     Ok(())
 }
 

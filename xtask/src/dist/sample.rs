@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::build::Built;
-use super::{Product, debian, module, wheel};
+use super::{Product, debian, module, rpm, wheel};
 use crate::process;
 
 /// Files that must be in the tarball, below its prefix. `VERSION` stands for the version.
@@ -55,6 +55,15 @@ const IN_PACKAGE: &[&str] = &[
     "./usr/share/man/man1/dwell-run.1.gz",
 ];
 
+/// Files that must be in the RPM package.
+const IN_RPM: &[&str] = &[
+    "/usr/bin/dwell",
+    "/usr/include/dwell.h",
+    "/usr/libexec/dwell/libdwell.so",
+    "/usr/share/doc/dwell/LICENSE-MIT",
+    "/usr/share/man/man1/dwell-run.1",
+];
+
 /// Packs stand-ins and lists what was packed.
 pub(crate) fn run(product: &Product<'_>) -> Result<()> {
     fs::create_dir_all(&product.work)?;
@@ -92,6 +101,13 @@ pub(crate) fn run(product: &Product<'_>) -> Result<()> {
         )?;
         let control = process::output(Command::new("dpkg-deb").arg("--field").arg(&package))?;
         ensure!(control.contains("Package: dwell"), "the Debian package has no name:\n{control}");
+    }
+    if process::is_on_path("rpm") {
+        let package = out.join(rpm::name(product));
+        // Fails if a digest is wrong.
+        process::output(Command::new("rpm").arg("-K").arg(&package))?;
+        let listed = process::output(Command::new("rpm").arg("-qpl").arg(&package))?;
+        complete("the RPM package", &listed, IN_RPM.iter().map(|it| (*it).to_owned()))?;
     }
     let mut sums = Command::new("sha256sum");
     process::output(sums.args(["--check", "--strict", "SHA256SUMS"]).current_dir(out))?;
