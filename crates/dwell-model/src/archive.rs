@@ -113,6 +113,10 @@ pub const SAMPLES: &str = "SAMPLES";
 /// as `advance (heat.c:88) < main (heat.c:140)`.
 pub const INLINED_INTO: &str = "DWELL::INLINED_INTO";
 
+/// Property of a calling context (`CallingContextProperty`) from which a [wrapper](crate::wrappers) of the runtime was called,
+/// which made the recorded call: the name of the wrapper, such as `mpi4py`.
+pub const THROUGH: &str = "DWELL::THROUGH";
+
 /// Property of a calling context, an unsigned number: the column of the call, counted from 1. Contexts have it where
 /// other contexts are on the same line of the same function, if debug information has columns. Contexts with the same
 /// column are one call in the source, of which the compiler made several.

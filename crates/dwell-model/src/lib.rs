@@ -12,6 +12,7 @@
 //! * [`pairs`]: the list of pairs that communicate, which reports contain;
 //! * [`cores`]: sets of processor cores;
 //! * [`waits`]: the catalogue of waits;
+//! * [`wrappers`]: libraries that wrap a runtime;
 //! * [`text`]: escapes in names, so that no name can control a terminal.
 //!
 //! This crate has no input or output, no clock and no thread, and allocates only where it is given a `Vec`. All tables are constants that the compiler
@@ -75,3 +76,4 @@ pub mod ucx;
 pub mod units;
 pub mod varint;
 pub mod waits;
+pub mod wrappers;

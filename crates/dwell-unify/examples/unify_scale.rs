@@ -481,7 +481,7 @@ impl Templates {
             // Most calls come from the program itself.
             let at = if mix(i).is_multiple_of(4) { mix(i) / 4 % MODULES } else { 0 };
             let module = modules.get(at as usize).copied().unwrap_or(ModuleId::UNKNOWN);
-            shared.add_site(Site { module, offset: 0x4000 + i * 40 + mix(i) % 37 });
+            shared.add_site(Site::at(module, 0x4000 + i * 40 + mix(i) % 37));
         };
         for i in 0..SITES {
             let i = (i + turn) % SITES;

@@ -3,6 +3,7 @@
 //! Ids of regions, windows and calling contexts are those of the unified lists. Strings are numbered as
 //! they come.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use dwell_model::archive::{self, Meaning};
@@ -23,7 +24,7 @@ use otf2::{Attribute, AttributeValue, List, def};
 
 use crate::facts;
 use crate::statistics::Statistic;
-use crate::unify::{CommId, Global, Group, GroupId, Label};
+use crate::unify::{CommId, Global, Group, GroupId, Label, Site, SiteId};
 
 /// Ids of the attributes, which are the same in every archive: positions in [`ATTRIBUTES`].
 #[allow(missing_docs)] // Their names and descriptions are in the table.
@@ -121,6 +122,12 @@ pub fn write(global: &Global, begin_realtime: u64, defs: &mut DefWriter) -> otf2
     writer.topologies()?;
     writer.parameters()?;
     writer.counters()
+}
+
+/// Call sites in interpreted languages, by their numbers: region and line of each.
+struct Lines {
+    next_region: u32,
+    places: BTreeMap<u32, (RegionRef, SourceCodeLocationRef)>,
 }
 
 pub(crate) struct Writer<'w> {
@@ -306,36 +313,24 @@ impl Writer<'_> {
     }
 
     /// Writes call sites as far as they are known here: by module and offset. Functions and lines are looked up later,
-    /// by a reader that has the files of the program and the time to read them.
+    /// by a reader that has the files of the program and the time to read them. Lines of interpreted languages are known.
     fn sites(&mut self) -> otf2::Result<()> {
         let shared = self.global.shared();
-        let first = shared.regions().len() as u32;
+        let lines = self.lines(shared.regions().len() as u32)?;
+        let mut region = lines.next_region;
+        let mut places = Vec::with_capacity(shared.sites().len());
         for (id, site) in (0..).zip(shared.sites()) {
-            let module = shared.module(site.module);
-            let path = module.map_or("", |module| module.path.as_str());
-            let file = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or("?");
-            let name = self.defs.string(&format!("{file}+{:#x}", site.offset))?;
-            let build_id: String = module
-                .map(|module| module.build_id.iter().map(|byte| format!("{byte:02x}")).collect())
-                .unwrap_or_default();
-            let address =
-                archive::Address { module: path, build_id: &build_id, offset: site.offset };
-            let description = self.defs.string(&address.to_string())?;
-            let region = RegionRef(first + id);
-            self.defs.write(def::Region {
-                id: region,
-                name,
-                canonical_name: name,
-                description,
-                region_role: RegionRole::Function,
-                paradigm: Paradigm::Compiler,
-                region_flags: RegionFlag::NONE,
-                source_file: StringRef::UNDEFINED,
-                begin_line_number: 0,
-                end_line_number: 0,
-            })?;
+            let place = match lines.places.get(&id) {
+                Some(place) => *place,
+                None => {
+                    self.address(RegionRef(region), site)?;
+                    region += 1;
+                    (RegionRef(region - 1), SourceCodeLocationRef::UNDEFINED)
+                }
+            };
+            places.push(place);
             if shared.stacks().is_empty() {
-                self.context(id, region, CallingContextRef::UNDEFINED)?;
+                self.context(id, place, CallingContextRef::UNDEFINED)?;
             }
         }
         // If callers are known, the contexts are call paths instead. Each stack follows the stacks that it begins with.
@@ -344,7 +339,105 @@ impl Writer<'_> {
             let above = shared.stacks().binary_search_by(|it| it.sites.as_slice().cmp(above));
             let parent =
                 above.map_or(CallingContextRef::UNDEFINED, |at| CallingContextRef(at as u32));
-            self.context(id, RegionRef(first + site.0), parent)?;
+            let none = (RegionRef::UNDEFINED, SourceCodeLocationRef::UNDEFINED);
+            let place = places.get(site.0 as usize).copied().unwrap_or(none);
+            self.context(id, place, parent)?;
+        }
+        self.wrappers()
+    }
+
+    /// Writes the region of a call site of which the address is known.
+    fn address(&mut self, id: RegionRef, site: &Site) -> otf2::Result<()> {
+        let module = self.global.shared().module(site.module);
+        let path = module.map_or("", |module| module.path.as_str());
+        let file = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or("?");
+        let name = self.defs.string(&format!("{file}+{:#x}", site.offset))?;
+        let build_id: String = module
+            .map(|module| module.build_id.iter().map(|byte| format!("{byte:02x}")).collect())
+            .unwrap_or_default();
+        let address = archive::Address { module: path, build_id: &build_id, offset: site.offset };
+        let description = self.defs.string(&address.to_string())?;
+        self.function(id, name, description, StringRef::UNDEFINED)
+    }
+
+    fn function(
+        &mut self,
+        id: RegionRef,
+        name: StringRef,
+        description: StringRef,
+        source_file: StringRef,
+    ) -> otf2::Result<()> {
+        self.defs.write(def::Region {
+            id,
+            name,
+            canonical_name: name,
+            description,
+            region_role: RegionRole::Function,
+            paradigm: Paradigm::Compiler,
+            region_flags: RegionFlag::NONE,
+            source_file,
+            begin_line_number: 0,
+            end_line_number: 0,
+        })
+    }
+
+    /// Writes the functions and lines of call sites in interpreted languages: regions from `first` on, and source code
+    /// locations. Regions of addresses follow.
+    fn lines(&mut self, first: u32) -> otf2::Result<Lines> {
+        let shared = self.global.shared();
+        let (mut functions, mut locations) = (BTreeMap::new(), BTreeMap::new());
+        let mut lines = Lines { next_region: first, places: BTreeMap::new() };
+        for (id, site) in (0..).zip(shared.sites()).filter(|(_, it)| !it.function.is_empty()) {
+            let file = shared.module(site.module).map_or("", |module| module.path.as_str());
+            let source = self.defs.string(file)?;
+            let region = match functions.get(&(file, site.function.as_str())) {
+                Some(region) => *region,
+                None => {
+                    let region = RegionRef(lines.next_region);
+                    lines.next_region += 1;
+                    let name = self.defs.string(&site.function)?;
+                    self.function(region, name, self.empty, source)?;
+                    functions.insert((file, site.function.as_str()), region);
+                    region
+                }
+            };
+            let location = match locations.get(&(file, site.offset)) {
+                Some(location) => *location,
+                None => {
+                    let id = SourceCodeLocationRef(locations.len() as u32);
+                    let line_number = u32::try_from(site.offset).unwrap_or(0);
+                    self.defs.write(def::SourceCodeLocation { id, file: source, line_number })?;
+                    locations.insert((file, site.offset), id);
+                    id
+                }
+            };
+            lines.places.insert(id, (region, location));
+        }
+        Ok(lines)
+    }
+
+    /// Writes which calling contexts call a wrapper that made the recorded call.
+    fn wrappers(&mut self) -> otf2::Result<()> {
+        let shared = self.global.shared();
+        let sites = || (0..).map(SiteId).zip(shared.sites());
+        let of_context: Vec<SiteId> = match shared.stacks() {
+            [] => sites().map(|it| it.0).collect(),
+            stacks => stacks
+                .iter()
+                .map(|it| it.sites.last().copied().unwrap_or(SiteId(u32::MAX)))
+                .collect(),
+        };
+        if sites().all(|(_, site)| site.wrapper.is_empty()) {
+            return Ok(());
+        }
+        let name = self.defs.string(archive::THROUGH)?;
+        for (id, site) in (0..).zip(of_context) {
+            let Some(site) = shared.site(site).filter(|it| !it.wrapper.is_empty()) else {
+                continue;
+            };
+            let value = AttributeValue::String(self.defs.string(&site.wrapper)?);
+            let calling_context = CallingContextRef(id);
+            self.defs.write(def::CallingContextProperty { calling_context, name, value })?;
         }
         Ok(())
     }
@@ -352,10 +445,10 @@ impl Writer<'_> {
     fn context(
         &mut self,
         id: u32,
-        region: RegionRef,
+        (region, source_code_location): (RegionRef, SourceCodeLocationRef),
         parent: CallingContextRef,
     ) -> otf2::Result<()> {
-        let (id, source_code_location) = (CallingContextRef(id), SourceCodeLocationRef::UNDEFINED);
+        let id = CallingContextRef(id);
         self.defs.write(def::CallingContext { id, region, source_code_location, parent })
     }
 

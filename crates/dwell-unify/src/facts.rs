@@ -87,6 +87,11 @@ pub enum Fact<'a> {
     /// [`encode_open`] writes them, the outermost first. Archives do not need it: it is for readers of a running process, which
     /// read the last chunks only. A chunk without open calls has none.
     Open { thread: u64, first: u64, calls: &'a [u8] },
+    /// A call site of the program in front of a wrapper library of this name, which made the call. `context` is 0 if the id
+    /// is that of a [`Fact::Site`]; otherwise it is that of a [`Fact::Context`] whose `parent` is one less.
+    Wrapped { id: u64, context: u64, address: u64, wrapper: &'a str },
+    /// A call site as in [`Fact::Wrapped`], in a function of an interpreted language.
+    Line { id: u64, context: u64, line: u64, file: &'a str, function: &'a str, wrapper: &'a str },
 }
 
 /// A call that is open while a chunk of events begins. Ids are those of the events.
@@ -145,6 +150,8 @@ impl<'a> Fact<'a> {
             Self::Topology { .. } => 20,
             Self::Coordinates { .. } => 21,
             Self::Open { .. } => 22,
+            Self::Wrapped { .. } => 23,
+            Self::Line { .. } => 24,
         }
     }
 
@@ -197,6 +204,12 @@ impl<'a> Fact<'a> {
             }
             Self::Coordinates { topology, at } => out.numbers(&[topology]).bytes(at),
             Self::Open { thread, first, calls } => out.numbers(&[thread, first]).bytes(calls),
+            Self::Wrapped { id, context, address, wrapper } => {
+                out.numbers(&[id, context, address]).text(wrapper)
+            }
+            Self::Line { id, context, line, file, function, wrapper } => {
+                out.numbers(&[id, context, line]).text(file).text(function).text(wrapper)
+            }
         };
         let (fits, end) = (out.fits, out.at);
         let length = u16::try_from(end - HEADER).ok()?;
@@ -288,6 +301,15 @@ impl<'a> Fact<'a> {
                 let [thread, first] = i.numbers()?;
                 Self::Open { thread, first, calls: i.bytes()? }
             }
+            23 => {
+                let [id, context, address] = i.numbers()?;
+                Self::Wrapped { id, context, address, wrapper: i.text()? }
+            }
+            24 => {
+                let [id, context, line] = i.numbers()?;
+                let (file, function, wrapper) = (i.text()?, i.text()?, i.text()?);
+                Self::Line { id, context, line, file, function, wrapper }
+            }
             _ => return Err(Damage::Tag(tag)),
         })
     }
@@ -297,7 +319,7 @@ impl<'a> Fact<'a> {
 pub(crate) const HEADER: usize = 8;
 
 /// The highest tag that this version writes.
-const LAST_TAG: u8 = 22;
+const LAST_TAG: u8 = 24;
 
 fn check(tag: u8, length: u16) -> u8 {
     let [low, high] = length.to_le_bytes();
@@ -579,6 +601,8 @@ mod tests {
         Fact::Topology { id: 0, comm: 1, name: "grid", grid: &[9, 8] },
         Fact::Coordinates { topology: 0, at: &[3, 1] },
         Fact::Open { thread: 0, first: 300, calls: &[7, 0, 9, 1] },
+        Fact::Wrapped { id: 4, context: 0, address: 0x2000, wrapper: "halo" },
+        Fact::Line { id: 5, context: 1, line: 12, file: "a.py", function: "f", wrapper: "w" },
     ];
 
     /// Encodes all sample facts into a block.

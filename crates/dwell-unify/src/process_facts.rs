@@ -178,21 +178,23 @@ impl ProcessFacts {
                 self.modules.push(Loaded { start, end, bias, id });
             }
             Fact::Site { id, address } => {
-                let site = self.site(address).0;
+                let site = self.site(address, "").0;
                 put(&mut self.sites, id, site);
             }
             Fact::Context { id, address, parent } => {
-                let site = self.site(address);
-                let above = parent.checked_sub(1).and_then(|id| usize::try_from(id).ok());
-                let above = above.and_then(|id| self.stacks.get(id)).map(|id| StackId(*id));
-                let above = above.and_then(|id| self.shared.stack(id));
-                let mut sites = above.map(|stack| stack.sites.clone()).unwrap_or_default();
-                // A damaged stream has no end of these.
-                if sites.len() <= DEPTH {
-                    sites.push(site);
-                    let stack = self.shared.add_stack(Stack { sites }).0;
-                    put(&mut self.stacks, id, stack);
-                }
+                let site = self.site(address, "");
+                self.context(id, site, parent);
+            }
+            Fact::Wrapped { id, context, address, wrapper } => {
+                let site = self.site(address, wrapper);
+                self.site_or_context(id, site, context);
+            }
+            Fact::Line { id, context, line, file, function, wrapper } => {
+                let module = self.shared.add_module(Module { path: file.into(), build_id: vec![] });
+                let (function, wrapper) = (function.into(), wrapper.into());
+                let site = Site { module, offset: line, function, wrapper };
+                let site = self.shared.add_site(site);
+                self.site_or_context(id, site, context);
             }
             Fact::Window { id, paradigm, start, stride, size, context } => {
                 let window = self.add_window(paradigm as u8, start, stride, size, context as u32);
@@ -296,15 +298,37 @@ impl ProcessFacts {
         }
     }
 
-    /// Adds a call site for a return address and returns its id.
-    fn site(&mut self, address: u64) -> SiteId {
+    /// Adds a call site for a return address, and the wrapper behind it if there is one. Returns its id.
+    fn site(&mut self, address: u64, wrapper: &str) -> SiteId {
         // The module that was loaded there last.
         let mut modules = self.modules.iter().rev();
-        let site = match modules.find(|m| (m.start..m.end).contains(&address)) {
-            Some(m) => Site { module: m.id, offset: address.wrapping_sub(m.bias) },
-            None => Site { module: ModuleId::UNKNOWN, offset: address },
+        let (module, offset) = match modules.find(|m| (m.start..m.end).contains(&address)) {
+            Some(m) => (m.id, address.wrapping_sub(m.bias)),
+            None => (ModuleId::UNKNOWN, address),
         };
-        self.shared.add_site(site)
+        self.shared.add_site(Site { wrapper: wrapper.into(), ..Site::at(module, offset) })
+    }
+
+    /// Defines a site with an id, or a calling context of it whose parent is one less than `context`.
+    fn site_or_context(&mut self, id: u64, site: SiteId, context: u64) {
+        match context.checked_sub(1) {
+            Some(parent) => self.context(id, site, parent),
+            None => put(&mut self.sites, id, site.0),
+        }
+    }
+
+    /// Defines a calling context of a site. `parent` is the context that its function was called from plus one, or 0.
+    fn context(&mut self, id: u64, site: SiteId, parent: u64) {
+        let above = parent.checked_sub(1).and_then(|id| usize::try_from(id).ok());
+        let above = above.and_then(|id| self.stacks.get(id)).map(|id| StackId(*id));
+        let above = above.and_then(|id| self.shared.stack(id));
+        let mut sites = above.map(|stack| stack.sites.clone()).unwrap_or_default();
+        // A damaged stream has no end of these.
+        if sites.len() <= DEPTH {
+            sites.push(site);
+            let stack = self.shared.add_stack(Stack { sites }).0;
+            put(&mut self.stacks, id, stack);
+        }
     }
 
     /// Makes the region of a function of the program of which only the address is known.

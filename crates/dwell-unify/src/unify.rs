@@ -33,12 +33,12 @@
 //!
 //! | bytes of | are |
 //! |---|---|
-//! | [`Shared`] | version (u8 = 6), then of each kind in this order the number of definitions, and these |
+//! | [`Shared`] | version (u8 = 7), then of each kind in this order the number of definitions, and these |
 //! | [`Host`] | name (text) |
 //! | [`Property`] | name, value (texts) |
 //! | [`Region`] | name, meaning (texts), role, paradigm (u8) |
 //! | [`Module`] | path (text), length of the build id, build id |
-//! | [`Site`] | module (step), offset (step) |
+//! | [`Site`] | module (step), offset (step), function, wrapper (texts) |
 //! | [`Group`] | paradigm (u8), number of runs; of each: count, start (step from the run before), and the stride (step from 1) if count > 1 |
 //! | [`Comm`] | group (step), remote group (step), name (text), identity |
 //! | [`Window`] | group (step), communicator (step), name (text), context |
@@ -51,7 +51,7 @@
 //! | [`Maps`] | of each kind, until every id has its image: length of a run of consecutive images, first image (step from the end of the run before) |
 //! | [`Process`] | rank, pid, name (text), begin, end (step from begin), number of words of cores, these, number of numbers, numbers, number of threads, threads |
 //! | [`Thread`] | label (0 main, 1 and a text, 2 + number), events, first (step from begin), last (step from first), lost, number of numbers, numbers |
-//! | head of a message | `dwun`, version (u8 = 4), kind (u8) |
+//! | head of a message | `dwun`, version (u8 = 5), kind (u8) |
 //! | message up | head with kind 2, length of [`Shared`], [`Shared`], number of processes, number of locations, number of runs of hosts, of each: host (step), count; then the processes |
 //! | message down | head with kind 1, first location, number of locations, number of definitions, [`Maps`]; or head with kind 0 and nothing |
 //!

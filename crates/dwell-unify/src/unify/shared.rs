@@ -17,7 +17,7 @@ pub use kinds::{
 };
 
 /// First byte of encoded definitions. To be raised when the layout changes.
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
 
 /// Operations that every kind of definition has: encoding, decoding, and replacing the ids that it refers to.
 trait Definition: Clone + Eq + Ord + Hash {

@@ -238,7 +238,7 @@ pub struct Child {
 /// First four bytes of every message of the tree. Messages that begin with others are damaged.
 pub const MAGIC: [u8; 4] = *b"dwun";
 /// Version of the messages that are written, and the only one that is read. It must be raised when the layout changes.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 
 /// Kinds of messages, in the byte after the version: the parent refuses the definitions of a subtree, the parent
 /// accepts them, or a subtree sends its definitions.

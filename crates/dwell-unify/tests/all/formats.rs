@@ -100,8 +100,12 @@ fn process(rank: u64) -> (Shared, Process) {
         paradigm: 9,
     });
     let module = shared.add_module(Module { path: "/bin/heat".into(), build_id: vec![7; 20] });
-    let outer = shared.add_site(Site { module, offset: 0x1000 });
-    let inner = shared.add_site(Site { module, offset: 0x1080 + rank });
+    let outer = shared.add_site(Site::at(module, 0x1000));
+    let inner = shared.add_site(Site::at(module, 0x1080 + rank));
+    let script =
+        shared.add_module(Module { path: "/home/me/heat.py".into(), build_id: Vec::new() });
+    let (function, wrapper) = (format!("step{rank}"), "mpi4py".into());
+    shared.add_site(Site { module: script, offset: 12, function, wrapper });
     shared.add_stack(Stack { sites: vec![outer, inner] });
     let group = shared.add_group(Group::strided(9, rank % 2, 2, 2));
     let name = String::from("row");
@@ -148,26 +152,26 @@ fn process(rank: u64) -> (Shared, Process) {
 
 /// The message of ranks 2 and 3 of four, and the answers to both.
 #[test]
-fn messages_are_written_as_version_4_says() {
+fn messages_are_written_as_version_5_says() {
     let leaf = |rank| {
         let (shared, process) = process(rank);
         Node::leaf(shared, process).0
     };
     let (mut second, mut first) = (leaf(2), leaf(0));
     second.take(leaf(3));
-    golden::hold("gathered-4.message", &second.encode());
+    golden::hold("gathered-5.message", &second.encode());
     first.take(leaf(1));
     let child = first.take(second);
     let (answer, _) = first.finish(4);
-    golden::hold("accepted-4.message", &answer.of_child(&child).encode());
-    golden::hold("refused-4.message", &Answer::refusal());
+    golden::hold("accepted-5.message", &answer.of_child(&child).encode());
+    golden::hold("refused-5.message", &Answer::refusal());
 }
 
 #[test]
-fn messages_of_version_4_are_read() {
-    let node = Node::decode(&golden::read("gathered-4.message"), 2, 4).unwrap();
-    let answer = Answer::decode(&golden::read("accepted-4.message"), &node.counts()).unwrap();
-    let refused = Answer::decode(&golden::read("refused-4.message"), &node.counts());
+fn messages_of_version_5_are_read() {
+    let node = Node::decode(&golden::read("gathered-5.message"), 2, 4).unwrap();
+    let answer = Answer::decode(&golden::read("accepted-5.message"), &node.counts()).unwrap();
+    let refused = Answer::decode(&golden::read("refused-5.message"), &node.counts());
     let mut text = format!("{refused:?}\n{answer:?}\n");
     let (_, global) = node.finish(4);
     let shared = global.shared();
@@ -188,7 +192,7 @@ fn messages_of_version_4_are_read() {
     for (location, process) in global.processes() {
         writeln!(text, "{location:?} {process:?}").unwrap();
     }
-    golden::hold("messages-4.txt", text.as_bytes());
+    golden::hold("messages-5.txt", text.as_bytes());
 }
 
 /// Adds definitions to a text, one a line.

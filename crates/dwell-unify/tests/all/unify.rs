@@ -44,7 +44,7 @@ fn part(seed: u64, rank: u64, size: u64) -> (Shared, Process) {
             3 => {
                 let at = random.usize(..modules.len() + 1);
                 let module = modules.get(at).copied().unwrap_or(ModuleId::UNKNOWN);
-                let site = shared.add_site(Site { module, offset: 0x1000 + i * 16 });
+                let site = shared.add_site(Site::at(module, 0x1000 + i * 16));
                 shared.add_stack(Stack { sites: vec![site] });
                 shared.add_stack(Stack { sites: vec![SiteId(0), site] });
                 let name = format!("of the program {}", i % 9);
@@ -234,7 +234,7 @@ fn the_result_does_not_depend_on_how_many_share_it() {
         for i in order {
             let module = Module { path: format!("lib{}", i % 3), build_id: Vec::new() };
             let module = shared.add_module(module);
-            shared.add_site(Site { module, offset: i });
+            shared.add_site(Site::at(module, i));
         }
         shared
     };
@@ -359,7 +359,7 @@ fn files_may_be_missing_or_claim_the_same_rank() {
 #[test]
 fn references_to_nothing_become_unknown() {
     let mut shared = Shared::default();
-    let id = shared.add_site(Site { module: ModuleId(0), offset: 1 });
+    let id = shared.add_site(Site::at(ModuleId(0), 1));
     assert_eq!(shared.site(id).map(|site| site.module), Some(ModuleId::UNKNOWN));
     assert_eq!(Shared::decode(&shared.encode()), Ok(shared));
 }
@@ -479,15 +479,16 @@ fn noise_is_an_error_or_harmless() {
 }
 
 #[test]
-fn the_layout_is_version_6() {
+fn the_layout_is_version_7() {
     let mut shared = Shared::default();
     shared.add_host(Host { name: "n1".into() });
     shared.add_host(Host { name: "n2".into() });
     shared.add_property(Property { name: "a".into(), value: "b".into() });
     shared.add_region(Region { name: "put".into(), meaning: "m".into(), role: 2, paradigm: 3 });
     let module = shared.add_module(Module { path: "x".into(), build_id: vec![0xab] });
-    shared.add_site(Site { module: ModuleId::UNKNOWN, offset: 16 });
-    shared.add_site(Site { module, offset: 8 });
+    shared.add_site(Site::at(ModuleId::UNKNOWN, 16));
+    let (function, wrapper) = ("f".into(), "w".into());
+    shared.add_site(Site { module, offset: 8, function, wrapper });
     let group = shared.add_group(Group::strided(9, 4, 2, 300));
     let remote = GroupId::UNKNOWN;
     let comm = shared.add_comm(Comm { group, remote, name: "c".into(), identity: 7 });
@@ -503,12 +504,12 @@ fn the_layout_is_version_6() {
     shared.add_coordinates(Coordinates { topology, rank: 2, at: vec![1] });
     #[rustfmt::skip]
     let golden = [
-        6,
+        7,
         2, 0, 2, b'n', b'1', 1, 1, b'2',
         1, 0, 1, b'a', 0, 1, b'b',
         1, 0, 3, b'p', b'u', b't', 0, 1, b'm', 2, 3,
         1, 0, 1, b'x', 1, 0xab,
-        2, 0, 32, 2, 15,
+        2, 0, 32, 0, 0, 0, 0, 2, 15, 0, 1, b'f', 0, 1, b'w',
         1, 9, 1, 0xac, 0x02, 8, 2,
         1, 2, 0, 0, 1, b'c', 7,
         1, 2, 2, 0, 1, b'w', 5,

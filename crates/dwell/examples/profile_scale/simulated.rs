@@ -148,7 +148,7 @@ impl Simulated {
         let mut sites: Vec<usize> = (0..self.steps.len()).collect();
         sites.sort_by_key(|&step| self.site(rank, step).unwrap_or_else(|| self.unused(rank)));
         for step in sites {
-            shared.add_site(Site { module, offset: 0x4000 + 24 * step as u64 });
+            shared.add_site(Site::at(module, 0x4000 + 24 * step as u64));
         }
         let begin = Time(1_700_000_000_000_000_000 + mix(rank) % 1_000_000);
         let end = Time(begin.0 + 600_000_000_000);

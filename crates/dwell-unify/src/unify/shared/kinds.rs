@@ -50,13 +50,24 @@ pub struct Module {
     pub build_id: Vec<u8>,
 }
 
-/// A call site: the place in a module that a recorded call came from.
+/// A call site: the place in a module that a recorded call came from, or the line of a file of an interpreted language.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site {
-    /// The module that contains the call site, or [`ModuleId::UNKNOWN`].
+    /// The module that contains the call site, or [`ModuleId::UNKNOWN`]. Files of an interpreted language are modules here.
     pub module: ModuleId,
-    /// The return address: relative to the module, or absolute if the module is unknown.
+    /// The return address: relative to the module, or absolute if the module is unknown. In a file it is the line.
     pub offset: u64,
+    /// Name of the function of an interpreted language, or empty for an address.
+    pub function: String,
+    /// Name of the wrapper library that the site calls and that made the recorded call, or empty if there is none.
+    pub wrapper: String,
+}
+
+impl Site {
+    /// Makes a call site without a wrapper.
+    pub fn at(module: ModuleId, offset: u64) -> Self {
+        Self { module, offset, function: String::new(), wrapper: String::new() }
+    }
 }
 
 /// A communicator. Communicators of the same members are told apart by their `identity`.
@@ -468,13 +479,15 @@ impl Definition for Module {
 }
 
 impl Definition for Site {
-    const LEAST: usize = 2;
+    const LEAST: usize = 6;
 
     fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
         let (module, offset) =
             before.map_or((0, 0), |site| (site.module.0.wrapping_add(1), site.offset));
         put_step(out, module.into(), self.module.0.wrapping_add(1).into());
         put_step(out, offset, self.offset);
+        put_text(out, before.map_or("", |site| &site.function), &self.function);
+        put_text(out, before.map_or("", |site| &site.wrapper), &self.wrapper);
     }
 
     fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
@@ -483,11 +496,15 @@ impl Definition for Site {
         let module = input.step(module.into(), "module of a site")?;
         let module = u32::try_from(module).map_err(|_| input.fault("module of a site"))?;
         let offset = input.step(offset, "offset of a site")?;
-        Ok(Self { module: ModuleId(module.wrapping_sub(1)), offset })
+        let module = ModuleId(module.wrapping_sub(1));
+        let function =
+            input.text(before.map_or("", |site| &site.function), "function of a site")?;
+        let wrapper = input.text(before.map_or("", |site| &site.wrapper), "wrapper of a site")?;
+        Ok(Self { module, offset, function, wrapper })
     }
 
     fn relinked(&self, maps: &Maps) -> Cow<'_, Self> {
-        Cow::Owned(Self { module: maps.modules.apply(self.module), ..*self })
+        Cow::Owned(Self { module: maps.modules.apply(self.module), ..self.clone() })
     }
 
     fn is_linked(&self, shared: &Shared) -> bool {
@@ -499,7 +516,7 @@ impl Definition for Site {
     }
 
     fn heap(&self) -> usize {
-        0
+        self.function.capacity() + self.wrapper.capacity()
     }
 }
 
