@@ -46,6 +46,7 @@ fn main() -> std::io::Result<()> {
         profile,
         unwind: 0,
         samples: false,
+        wrappers: "",
         selection: Selection {
             overhead: if mode == "overhead" { 200 } else { 0 },
             ..Selection::default()

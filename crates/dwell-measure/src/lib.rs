@@ -27,6 +27,7 @@
 //! | `silence` | messages of the recorder, of which nothing is recorded | at any layer, whatever a runtime is built on |
 //! | `recorder_collectives` | collective operations of the recorders, made of messages | within a deadline, by polling |
 //! | [`memory`], [`stream`] | files that survive the process | readable at any instant |
+//! | `wrapping` | the user's line for calls that come through wrapper libraries | nothing of it exists in a process without them |
 //! | [`settings`] | the table of everything that can be set | flags, environment, file and properties come from it |
 //! | [`run`] | the beginning and the end of a recording | collective: a process that fails still takes part |
 //!
@@ -86,3 +87,4 @@ pub mod thread;
 mod unwind;
 mod windows;
 pub mod word;
+mod wrapping;

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use dwell_model::layer::Ranks;
+use dwell_model::wrappers::Wrappers;
 use dwell_unify::clock_correction::Distance;
 use dwell_unify::facts::Fact;
 use dwell_unify::stream::{BLOCK, RunId};
@@ -25,13 +26,14 @@ use crate::hook::{Hook, paradigm};
 use crate::locations::Locations;
 use crate::lock::Lock;
 use crate::memory::Filling;
-use crate::modules::{MOST, Range};
+use crate::modules::{self, MOST, Range};
 use crate::settings::TAIL;
 use crate::sites::Sites;
 use crate::stream::{Head, Stream};
 use crate::symmetric::Symmetric;
 use crate::unwind::{self, Rules};
 use crate::windows::{Strided, Window, Windows};
+use crate::wrapping::{Functions, Wrapping};
 
 mod define;
 mod topologies;
@@ -53,6 +55,9 @@ pub struct Process {
     /// Number of frames of the program that are recorded above a call; 0 for none.
     pub(crate) unwind: usize,
     pub(crate) rules: Option<Rules>,
+    /// Libraries that wrap a runtime: those that may be there, and what is known of them once one is.
+    wrappers: Wrappers<'static>,
+    pub(crate) wrapping: OnceLock<Wrapping>,
     /// Selection of the calls to record.
     pub(crate) selection: Selection,
     /// Calls that take less than this, in nanoseconds, may be aggregated; 0 if none are.
@@ -179,6 +184,8 @@ pub struct Plan<'p> {
     pub unwind: usize,
     /// Set if threads are sampled.
     pub samples: bool,
+    /// Libraries that wrap a runtime, in addition to those that are known: patterns separated by commas.
+    pub wrappers: &'p str,
     /// Filter and groups that select the calls to record.
     pub selection: Selection,
     /// Beginning and end of the recording, in nanoseconds after [`Process::begin`].
@@ -227,6 +234,11 @@ impl Process {
             clock: Clock::start(plan.clock),
             unwind: plan.unwind.min(unwind::DEPTH),
             rules: if plan.unwind > 0 || plan.samples { Some(Rules::new()?) } else { None },
+            wrappers: Wrappers::new(match plan.wrappers {
+                "" => "",
+                more => String::from(more).leak(),
+            }),
+            wrapping: OnceLock::new(),
             selection: plan.selection.clone(),
             short: match plan.selection.overhead {
                 0 => 0,
@@ -273,6 +285,21 @@ impl Process {
             role: u8::from(RegionRole::Function).into(),
             paradigm: u8::from(Paradigm::User).into(),
         });
+        let functions = Functions::of_program(&self.program, self.wrappers);
+        // Who wants all callers has no site of its own for a call that comes from a new place.
+        let is_loaded = || {
+            let mut is_loaded = false;
+            modules::each(|module| {
+                is_loaded |= self.wrappers.of_file(module.path()).is_some();
+                is_loaded
+            });
+            is_loaded
+        };
+        if (!functions.are_none() || self.unwind > 0 && is_loaded())
+            && let Ok(found) = Wrapping::new(self.wrappers, functions)
+        {
+            drop(self.wrapping.set(found));
+        }
         self.sample_clock();
         self.began.store(self.clock.now(), Ordering::Relaxed);
         entry::hush(Quiet::Window, self.start_after > 0);
@@ -376,6 +403,7 @@ impl Process {
         let trace = if self.has_trace { 2 * self.chunk } else { 0 };
         let wanted = (bytes + trace) as u64;
         let rules = self.rules.as_ref().map_or(0, Rules::bytes);
+        let rules = rules + self.wrapping.get().map_or(0, Wrapping::bytes);
         let tables = self.sites.bytes() + self.code.bytes() + self.locations.bytes() + rules;
         let shared = (tables + size_of::<Self>() + BLOCK + HEAP) as u64;
         let taken = self.memory_taken.fetch_add(wanted, Ordering::Relaxed);
@@ -553,6 +581,7 @@ pub(crate) mod tests {
             profile: false,
             unwind: 0,
             samples: false,
+            wrappers: "",
             selection: Selection::default(),
             window: (0, u64::MAX),
         }

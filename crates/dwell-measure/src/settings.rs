@@ -13,6 +13,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use dwell_model::units::{parse_duration, parse_size};
+use dwell_model::wrappers::Wrappers;
 
 use crate::clock::{Skew, Source};
 use crate::counters::{self, Wanted};
@@ -56,6 +57,8 @@ pub enum Kind {
     Filter,
     /// A list of groups of calls, as [`Groups::parse`] reads it.
     Groups,
+    /// A list of libraries that wrap a runtime, as [`Wrappers`] reads it.
+    Wrappers,
     /// A list of counters, as [`Wanted::parse`] reads it, or `list`.
     Counters,
     /// A duration, as in `10s`.
@@ -83,7 +86,7 @@ impl Kind {
             Self::Directory => "DIR",
             Self::Filter => "FILE",
             Self::Groups => "GROUPS",
-            Self::Counters => "LIST",
+            Self::Wrappers | Self::Counters => "LIST",
             Self::Duration => "TIME",
             Self::Share => "SHARE",
             Self::Count(_) => "N",
@@ -107,6 +110,7 @@ impl Kind {
             Self::Layers => Layers::parse(text).map(drop),
             Self::Directory | Self::Filter => Ok(()),
             Self::Groups => Groups::parse(text).map(drop),
+            Self::Wrappers => Wrappers::check(text).map_err(str::to_owned),
             Self::Counters if text.trim() == counters::LIST => Ok(()),
             Self::Counters => Wanted::parse(text).map(drop),
             Self::Duration => parse_duration(text)
@@ -198,6 +202,8 @@ pub(crate) struct Settings {
     pub(crate) paused: bool,
     /// Number of frames of the program that are recorded above a call.
     pub(crate) unwind: usize,
+    /// Libraries that wrap a runtime, in addition to those that are known.
+    pub(crate) wrappers: String,
     /// Samples of each thread in a second of processor time, if it is sampled.
     pub(crate) samples: Option<u32>,
     /// Counters to sample.
@@ -320,6 +326,7 @@ impl Settings {
             window: (start, end),
             paused: values.is_on("paused"),
             unwind: values.text("unwind").and_then(|text| text.trim().parse().ok()).unwrap_or(0),
+            wrappers: values.text("wrappers").unwrap_or_default().to_owned(),
             samples: values.text("sample").and_then(parse_rate),
             counters: counters.unwrap_or_default(),
             directory: values.path("output"),

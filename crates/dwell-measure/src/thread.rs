@@ -77,6 +77,7 @@ use crate::samples::Timer;
 use crate::silence::SILENT;
 use crate::spent;
 use crate::unwind::Stack;
+use crate::wrapping::memo::Memo;
 
 pub use aggregate_polls::Found;
 use aggregate_polls::{AggregatedPolls, FoundWords, LastRead};
@@ -236,7 +237,7 @@ struct Flags {
     aside: bool,
     /// Set if the thread is sampled, so that processor time is read where computing ends and begins.
     samples: bool,
-    /// Set if the callers of a call are recorded, as the plan of the process says.
+    /// Set if the stack above a call matters: callers are recorded, as the plan of the process says, or there are wrappers.
     unwinds: bool,
 }
 
@@ -268,6 +269,8 @@ pub(crate) struct Thread {
     pub(crate) process: &'static Process,
     /// The stack that was unwound last.
     stack: Stack,
+    /// Walks of the stack through wrappers.
+    memo: Memo,
     clock: Clock,
     /// Time of the last event.
     time: u64,

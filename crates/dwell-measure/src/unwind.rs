@@ -16,6 +16,7 @@
 //! one: what is found then may be wrong, but nothing else is read than the stack.
 #![allow(unsafe_code)] // The stack and the tables of loaded modules are reached by address.
 
+use std::cell::Cell;
 use std::io;
 
 use gimli::{
@@ -31,6 +32,7 @@ use crate::modules;
 use crate::modulo::Modulo;
 use crate::sites::Sites;
 use crate::stack;
+use crate::wrapping::memo::Seen;
 
 /// Frames that are looked at, at most.
 pub(crate) use dwell_unify::facts::DEPTH;
@@ -69,8 +71,14 @@ impl Stack {
             && at.is_multiple_of(8)
     }
 
+    /// Returns a word of it.
+    #[inline]
+    pub(crate) fn word(&self, at: usize) -> Option<usize> {
+        read(self, at)
+    }
+
     /// Makes sure that it is the stack that an address is on.
-    fn find(&mut self, at: usize) {
+    pub(crate) fn find(&mut self, at: usize) {
         if at < self.start || at >= self.end {
             *self = mapping(at).unwrap_or_default();
         }
@@ -106,6 +114,35 @@ impl Rules {
         count
     }
 
+    /// Leaves a frame, and notes the words of the stack that this depends on.
+    pub(crate) fn leave(&self, place: Place, stack: &Stack, seen: &mut Seen) -> Option<Place> {
+        let rule = self.rule(place.address);
+        if rule.0 & STOP.0 != 0 {
+            return None;
+        }
+        // A rule reads the return address first.
+        let words = Cell::new(([(0, 0); 3], 0));
+        let read = |at| {
+            let value = read(stack, at)?;
+            let (mut list, count) = words.get();
+            if let Some(place) = list.get_mut(count) {
+                *place = (at, value);
+            }
+            words.set((list, count + 1));
+            Some(value)
+        };
+        let next = leave_by(rule, place, read)?;
+        let by_frame = arch::is_from_frame(rule.0);
+        if by_frame {
+            seen.by_frame();
+        }
+        let (list, count) = words.get();
+        for (number, (at, value)) in list.into_iter().take(count).enumerate() {
+            seen.add(at, value, number > 0 && !by_frame);
+        }
+        Some(next)
+    }
+
     fn rule(&self, address: usize) -> Rule {
         if let Some(rule) = self.known.find(address) {
             return Rule(rule);
@@ -123,7 +160,12 @@ fn leave(rule: Rule, place: Place, stack: &Stack) -> Option<Place> {
     if rule.0 & STOP.0 != 0 {
         return None;
     }
-    let next = arch::leave(rule.0, place, |at| read(stack, at))?;
+    leave_by(rule, place, |at| read(stack, at))
+}
+
+#[inline]
+fn leave_by(rule: Rule, place: Place, read: impl Fn(usize) -> Option<usize>) -> Option<Place> {
+    let next = arch::leave(rule.0, place, read)?;
     // Upwards only: whatever is there, the way has an end.
     (next.stack > place.stack && next.address > 4096).then_some(next)
 }

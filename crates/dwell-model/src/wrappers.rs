@@ -33,7 +33,22 @@ const KNOWN: &[Known] = &[
     Known { name: "KaMPIng", patterns: &["include/kamping", "kamping::"] },
     Known {
         name: "Global Arrays",
-        patterns: &["libga", "pnga_*", "wnga_*", "nga_*", "ga_*", "NGA_*", "GA_*"],
+        // The last four are functions of Dwell, which are linked in front of the others.
+        patterns: &[
+            "libga",
+            "pnga_*",
+            "wnga_*",
+            "nga_*",
+            "ngai_*",
+            "ga_*",
+            "gai_*",
+            "NGA_*",
+            "GA_*",
+            "__wrap_nga_*",
+            "__wrap_ga_*",
+            "__wrap_NGA_*",
+            "__wrap_GA_*",
+        ],
     },
 ];
 
@@ -205,6 +220,8 @@ mod tests {
             ("_RINvCsbfOeMLBYzlN_4user5solveNtCsk_3mpi4CommEB2_", None),
             ("halo_exchange", Some("halo")),
             ("pnga_read_inc", Some("Global Arrays")),
+            ("__wrap_NGA_Read_inc", Some("Global Arrays")),
+            ("__wrap_ARMCI_Rmw", None),
             ("main", None),
             ("", None),
         ] {

@@ -296,6 +296,11 @@ where
     Some(from | stored | place << 20 | words_of(length, FURTHEST)?)
 }
 
+/// Returns `true` if a rule counts from the frame pointer.
+pub(crate) fn is_from_frame(rule: u32) -> bool {
+    rule & FROM_FRAME != 0
+}
+
 /// Leaves a frame by its rule. `read` returns a word of the stack, or `None` where it cannot be read.
 #[inline]
 pub(crate) fn leave(

@@ -255,6 +255,11 @@ fn rule_of_expressions(end: &[u8], frame: Option<&[u8]>) -> Option<u32> {
     }
 }
 
+/// Returns `true` if a rule counts from the frame pointer.
+pub(crate) fn is_from_frame(rule: u32) -> bool {
+    rule & FROM_FRAME != 0
+}
+
 /// Leaves a frame by its rule. `read` returns a word of the stack, or `None` where it cannot be read.
 #[inline]
 pub(crate) fn leave(

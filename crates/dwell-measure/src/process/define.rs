@@ -18,7 +18,9 @@ use crate::entry;
 use crate::filter::Decision;
 use crate::hook::{Hook, paradigm};
 use crate::modules;
+use crate::sites::Sites;
 use crate::windows::Window;
+use crate::wrapping::{Functions, Wrapping};
 
 impl Process {
     /// Defines the region of a hooked function, on its first recorded call, and returns its id.
@@ -223,7 +225,7 @@ impl Process {
         if address & LOOKED_UP != 0 {
             return Some((address & !LOOKED_UP) as u32);
         }
-        if self.rules.is_some() {
+        if self.has_contexts() {
             return self.context(None, address);
         }
         if address == 0 {
@@ -251,11 +253,63 @@ impl Process {
         self.define_site(key, address, |id| Fact::Context { id, address: address as u64, parent })
     }
 
-    fn define_site(
+    /// Returns the id of a call site whose call was made by a wrapper, and defines it if it is new. `caller` is the calling
+    /// context of its function, if it is known.
+    pub(crate) fn wrapped_site(
+        &self,
+        caller: Option<u32>,
+        address: usize,
+        wrapper: &str,
+    ) -> Option<u32> {
+        let parent = self.has_contexts().then(|| caller.map_or(0, |it| u64::from(it) + 1));
+        let key = key_of(address as u64 ^ parent.unwrap_or(0).rotate_left(48), &[wrapper]);
+        self.define_site(key, address, |id| {
+            let (context, address) = (parent.map_or(0, |it| it + 1), address as u64);
+            Fact::Wrapped { id, context, address, wrapper }
+        })
+    }
+
+    /// Returns the id of a call site in a file of an interpreted language whose call was made by a wrapper, and defines it if
+    /// it is new.
+    pub(crate) fn line_site(
+        &self,
+        file: &str,
+        line: u32,
+        function: &str,
+        wrapper: &str,
+    ) -> Option<u32> {
+        let key = key_of(6 << 8 | u64::from(line) << 16, &[file, function, wrapper]);
+        let context = u64::from(self.has_contexts());
+        self.define_site(key, 0, |id| Fact::Line {
+            id,
+            context,
+            line: line.into(),
+            file,
+            function,
+            wrapper,
+        })
+    }
+
+    /// Adds a number to a table, or returns the one that is there.
+    pub(crate) fn number(
+        &self,
+        table: &Sites,
+        key: usize,
+        number: impl FnOnce() -> Option<u32>,
+    ) -> Option<u32> {
+        self.definitions(|_| table.add_numbered(key, number))
+    }
+
+    /// Writes a property of the process to the stream.
+    pub(crate) fn states(&self, name: &str, value: &str) {
+        self.must_define(&Fact::Property { name, value });
+    }
+
+    fn define_site<'f>(
         &self,
         key: usize,
         address: usize,
-        fact: impl Fn(u64) -> Fact<'static>,
+        fact: impl Fn(u64) -> Fact<'f>,
     ) -> Option<u32> {
         self.sites.find(key).or_else(|| {
             self.definitions(|definitions| {
@@ -294,6 +348,33 @@ impl Process {
             *module_count += 1;
         });
         result
+    }
+
+    /// Returns `true` if the code at a return address is in a wrapper. Before the first wrapper, sites that were defined are not.
+    pub(crate) fn is_wrapped(&self, address: usize) -> bool {
+        match self.wrapping.get() {
+            Some(wrapping) => wrapping.is_wrapper(address),
+            None if self.sites.find(address).is_some() => false,
+            None => entry::keeping_errno(|| self.notice_wrapper(address)),
+        }
+    }
+
+    /// Prepares for the calls of a wrapper if an address is in one. Returns `true` if it is.
+    fn notice_wrapper(&self, address: usize) -> bool {
+        let mut is_wrapper = false;
+        modules::find(address.wrapping_sub(1), |module| {
+            is_wrapper = self.wrappers.of_file(module.path()).is_some();
+        });
+        if is_wrapper && let Ok(found) = Wrapping::new(self.wrappers, Functions::default()) {
+            // Another thread may have been quicker.
+            drop(self.wrapping.set(found));
+        }
+        is_wrapper
+    }
+
+    /// Returns `true` if call sites are calling contexts with callers.
+    fn has_contexts(&self) -> bool {
+        self.rules.is_some()
     }
 
     /// Returns the id of a window, and defines it if it is new.

@@ -228,6 +228,7 @@ fn begin(
         profile: settings.profile,
         unwind: settings.unwind,
         samples: settings.samples.is_some() && settings.trace,
+        wrappers: &settings.wrappers,
         selection: settings.selection.clone(),
         window: settings.window,
     })?;

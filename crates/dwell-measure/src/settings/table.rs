@@ -197,6 +197,16 @@ pub const TABLE: &[Setting] = &[
                counter if its rate is constant (auto)",
     },
     Setting {
+        name: "wrappers",
+        letter: None,
+        kind: Kind::Wrappers,
+        default: "",
+        section: SETTINGS_ONLY,
+        help: "Libraries of yours that wrap a runtime, so that findings name the line that calls them: a library, a file or a \
+               directory, as in libhalo.so or halo.hpp, a scope of C++ or Rust, as in halo::, or the beginning of names of \
+               functions, as in halo_*. Known ones, such as mpi4py and Boost.MPI, need not be listed",
+    },
+    Setting {
         name: "clock-period",
         letter: None,
         kind: Kind::Duration,

@@ -512,7 +512,8 @@ impl Thread {
         let same = hook.region() == Some(region)
             && self.polls.may_be_about(word, asks_for_all)
             && return_address == words.return_address.get()
-            && stack == arch::return_place(words.stack.get(), return_address);
+            && stack == arch::return_place(words.stack.get(), return_address)
+            && (!self.flags.unwinds || self.is_from(site, words));
         let time = self.now();
         if !same || time >= self.turns_at || entry::is_quiet() != self.flags.off {
             return false;

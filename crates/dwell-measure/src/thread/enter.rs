@@ -134,7 +134,7 @@ impl Thread {
         let time = time(self);
         self.turn_if_due(time);
         let mut site = return_address;
-        if self.flags.unwinds && self.depth == 0 {
+        if self.flags.unwinds && (self.depth == 0 || self.process.unwind == 0) {
             site = self.caller(return_address, stack, words.frame.get());
         }
         let stack = arch::return_place(stack, return_address);
@@ -154,7 +154,10 @@ impl Thread {
             self.calls += 1;
             return Opened::Held(held);
         }
-        self.open(time, frame).into()
+        if !self.flags.unwinds && self.sites.modulo(place_of(site)).return_address != site {
+            site = self.site_of_new(site, words);
+        }
+        self.open(time, Frame { site, ..frame }).into()
     }
 
     /// Returns the place of the encoded events of a call of this region from this site, if it was made before.

@@ -34,6 +34,7 @@ use crate::samples::{self, Timer};
 use crate::stack;
 use crate::text::Text;
 use crate::unwind::Stack;
+use crate::wrapping::memo::Memo;
 
 /// Figures of a location at the time when it was closed. A location may have served several threads, one after the
 /// other.
@@ -123,6 +124,7 @@ impl Location {
             profile,
             process,
             stack: Stack::default(),
+            memo: Memo::default(),
             clock: process.clock,
             time: 0,
             computing: Computing::default(),
@@ -197,6 +199,9 @@ impl Location {
         }
         thread.readings.hand_over();
         thread.computing = Computing::default();
+        // The next thread may have a stack in the same place.
+        thread.stack = Stack::default();
+        thread.memo.clear();
         let process = thread.process;
         thread.release();
         // SAFETY: it was taken from that list, and its thread, which ends, has released it.

@@ -10,12 +10,13 @@ use otf2::value::MetricValue;
 use super::{Frame, NO_PLACE, Opened, Place, Thread, place_of};
 use crate::arch;
 use crate::counters;
-use crate::entry::{self, Quiet, keeping_errno};
+use crate::entry::{self, Quiet, Words, keeping_errno};
 use crate::hook::Hook;
 use crate::modulo::Modulo;
 use crate::process;
 use crate::profile::Amount;
 use crate::unwind::{self, Place as Caller};
+use crate::wrapping::Wrapping;
 
 /// Muting.
 impl Thread {
@@ -163,18 +164,58 @@ impl Thread {
     #[cold]
     #[inline(never)]
     pub(super) fn caller(&mut self, return_address: usize, stack: usize, frame: usize) -> usize {
-        let Some(rules) = &self.process.rules else { return return_address };
         let stack = arch::stack_after_return(stack);
         let place = Caller { address: return_address, stack, frame };
+        let process = self.process;
+        let wrapping = process.wrapping.get();
+        let is_pythons = || wrapping.is_some_and(Wrapping::has_python);
+        if process.unwind == 0 || is_pythons() {
+            let Self { stack, memo, .. } = self;
+            let site = wrapping.and_then(|it| it.site(process, place, stack, memo));
+            if process.unwind == 0 || site.is_some() {
+                return site.unwrap_or(return_address);
+            }
+        }
+        let Some(rules) = &process.rules else { return return_address };
         let mut addresses = [0; unwind::DEPTH];
         let room = addresses.get_mut(..self.process.unwind).unwrap_or_default();
-        let process = self.process;
         let known = keeping_errno(|| {
             let count = rules.walk(place, &mut self.stack, room);
-            let outermost_first = room.get(..count).unwrap_or_default().iter().rev();
-            outermost_first.fold(None, |caller, address| process.context(caller, *address))
+            let all = room.get(..count).unwrap_or_default();
+            let context = |caller, address: &usize| process.context(caller, *address);
+            if let Some((wrappers, name)) = wrapping.and_then(|it| it.leading(all))
+                && let Some((innermost, callers)) = all.get(wrappers..)?.split_first()
+            {
+                let caller = callers.iter().rev().fold(None, context);
+                return process.wrapped_site(caller, *innermost, name);
+            }
+            all.iter().rev().fold(None, context)
         });
         known.map_or(return_address, |site| process::LOOKED_UP | site as usize)
+    }
+
+    /// Returns the key of a call site that the thread may not have seen before: the address itself, unless it is in a wrapper.
+    /// From then on the stack above a call matters.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn site_of_new(&mut self, return_address: usize, words: &Words) -> usize {
+        if !self.process.is_wrapped(return_address) {
+            return return_address;
+        }
+        self.flags.unwinds = true;
+        self.caller(return_address, words.stack.get(), words.frame.get())
+    }
+
+    /// Returns `true` if a call comes from the site of the open one, which has the same return address.
+    pub(super) fn is_from(&mut self, site: usize, words: &Words) -> bool {
+        let (process, address) = (self.process, words.return_address.get());
+        let Some(wrapping) = process.wrapping.get().filter(|_| process.unwind == 0) else {
+            return true;
+        };
+        let stack = arch::stack_after_return(words.stack.get());
+        let place = Caller { address, stack, frame: words.frame.get() };
+        let Self { stack, memo, .. } = self;
+        wrapping.site(process, place, stack, memo).unwrap_or(address) == site
     }
 }
 

@@ -160,6 +160,7 @@ fn record_calls() {
         profile: false,
         unwind: 0,
         samples: false,
+        wrappers: "",
         selection: Selection::default(),
         window: (0, u64::MAX),
     });
