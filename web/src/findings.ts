@@ -534,4 +534,8 @@ nth_on_line: number | null,
 /**
  * Name of the function that was called, or of another region of the program.
  */
-region: string, };
+region: string,
+/**
+ * Name of the wrapper library that is called here and makes the call, such as `mpi4py`; null if there is none.
+ */
+through: string | null, };

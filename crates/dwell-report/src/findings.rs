@@ -420,6 +420,8 @@ objects! {
         nth_on_line: Option<u32>,
         /// Name of the function that was called, or of another region of the program.
         region: String,
+        /// Name of the wrapper library that is called here and makes the call, such as `mpi4py`; null if there is none.
+        through: Option<String>,
     }
 
     /// The part of one process or node in a time.

@@ -269,7 +269,10 @@ fn finding(run: &Run, found: &findings::Finding) -> Finding {
         line: last.and_then(|it| it.line),
         column: last.and_then(|it| it.column),
         nth: last.and_then(|it| it.nth_on_line),
-        caller: last.and_then(|it| it.caller.clone()),
+        caller: last.and_then(|it| {
+            let through = words::through(it.through.as_deref().unwrap_or_default());
+            Some(format!("{}{through}", it.caller.as_ref()?))
+        }),
         seconds: found.seconds,
         seconds_at_most: found.seconds_at_most,
         share: found.share,

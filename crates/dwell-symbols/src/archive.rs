@@ -10,6 +10,7 @@
 //! | calling context | the same id, with the innermost function and a source code location |
 //! | – | [`INLINED_INTO`], a property of the calling contexts whose call was inlined; where contexts have callers, also the regions of the functions that it was inlined into and the places in them |
 //! | – | [`COLUMN`](dwell_model::archive::COLUMN), a property of the calling contexts that share a line of a function with others |
+//! | – | [`THROUGH`](dwell_model::archive::THROUGH), a property of the calling contexts whose call was made by functions of a wrapper that were inlined there |
 //! | string | the same id; new ones follow |
 //! | others | the same |
 //!
@@ -41,16 +42,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use dwell_model::wrappers::Wrappers;
 use otf2::Archive;
 use otf2::store::FileKind;
 
 use crate::module::Module;
 use crate::resolver::Options;
-use crate::site::{Quality, Site};
+use crate::site::{Frame, Quality, Site};
 use content::Content;
 use plan::Plan;
 
 pub use dwell_model::archive::INLINED_INTO;
+
+/// Property of the archive with the wrappers that the user has listed.
+const WRAPPERS: &str = "DWELL::CONFIG::WRAPPERS";
 
 /// The outcome of [`resolve_archive`], in numbers of call sites. Sites that an earlier run resolved are not counted.
 ///
@@ -170,11 +175,17 @@ pub fn resolve_archive(directory: &Path, options: &Options) -> Result<Resolved, 
         Some((module, site.at))
     });
     let mut answers = options.clone().resolver().resolve_all(questions).into_iter();
-    let answers: Vec<Option<Site>> =
-        modules.iter().map(|module| module.as_ref().and_then(|_| answers.next())).collect();
+    let more = archive.anchor().property(WRAPPERS).unwrap_or_default().to_owned();
+    let wrappers = Wrappers::new(&more);
+    let mut answers: Vec<Answer<'_>> = modules
+        .iter()
+        .map(|module| Answer::new(module.as_ref().and_then(|_| answers.next())))
+        .collect();
+    // Regions of functions are what they are; call sites belong to the user.
+    answers.iter_mut().take(own).for_each(|answer| answer.leave_wrappers(wrappers));
 
     let resolved = summary(&sites, &answers);
-    if answers.iter().flatten().any(is_resolved) {
+    if answers.iter().filter_map(|it| it.site.as_ref()).any(is_resolved) {
         let layout =
             |why| Error::Layout { path: archive.store().describe(FileKind::GlobalDefs), why };
         let (sites, functions) = sites.split_at(own);
@@ -186,15 +197,45 @@ pub fn resolve_archive(directory: &Path, options: &Options) -> Result<Resolved, 
     Ok(resolved)
 }
 
+/// What was found of an address.
+struct Answer<'w> {
+    site: Option<Site>,
+    /// The wrapper whose inlined functions made the call.
+    through: Option<&'w str>,
+}
+
+impl<'w> Answer<'w> {
+    fn new(site: Option<Site>) -> Self {
+        Self { site, through: None }
+    }
+
+    /// Drops the innermost frames that are functions of a wrapper, if any other frame is left.
+    fn leave_wrappers(&mut self, wrappers: Wrappers<'w>) {
+        let Some(Site { frames, .. }) = &mut self.site else { return };
+        let wrapper = |frame: &Frame| {
+            let symbol = frame.linkage.as_ref().or(frame.function.as_ref());
+            let of_file = frame.file.as_ref().and_then(|file| wrappers.of_file(file));
+            of_file.or_else(|| wrappers.of_symbol(symbol?))
+        };
+        let Some(through) = frames.first().and_then(wrapper) else { return };
+        let is_users = |frame: &Frame| frame.function.is_some() && wrapper(frame).is_none();
+        if let Some(first) = frames.iter().position(is_users) {
+            frames.drain(..first);
+            self.through = Some(through);
+        }
+    }
+}
+
 /// Returns `true` if the function is known, which is what a region needs.
 fn is_resolved(site: &Site) -> bool {
     site.frames.first().is_some_and(|frame| frame.function.is_some())
 }
 
-fn summary(sites: &[content::SiteRegion], answers: &[Option<Site>]) -> Resolved {
+fn summary(sites: &[content::SiteRegion], answers: &[Answer<'_>]) -> Resolved {
     let mut resolved = Resolved { sites: sites.len() as u64, ..Resolved::default() };
     let (mut incomplete, mut unresolved) = (BTreeMap::new(), BTreeMap::new());
     for (site, answer) in sites.iter().zip(answers) {
+        let answer = &answer.site;
         let table = match answer {
             Some(answer) if is_resolved(answer) => {
                 *match answer.quality {

@@ -27,6 +27,34 @@ pub struct Site {
     /// Position of this call among the calls of the same function on this line, counted from 1, and their number, in
     /// the order in which they were first made. Given only if no column distinguishes them.
     pub nth: Option<(u32, u32)>,
+    /// Name of the wrapper library that is called here and makes the call; empty if there is none.
+    pub through: String,
+}
+
+/// Wrapper libraries through which calls were made, by call site.
+#[derive(Debug, Default)]
+pub struct Throughs(HashMap<CallingContextRef, String>);
+
+impl Throughs {
+    /// Reads the wrappers that the archive states as properties of its calling contexts.
+    pub fn of(defs: &Definitions) -> Self {
+        let text = |id| defs.string(id).map(|it| it.to_string());
+        let wrapper = |definition: Definition<'_>| match definition {
+            Definition::CallingContextProperty(it) => match it.value {
+                AttributeValue::String(value) if text(it.name)? == archive::THROUGH => {
+                    Some((it.calling_context, text(value)?))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        Self(defs.iter().filter_map(wrapper).collect())
+    }
+
+    /// Returns the wrapper behind a call site, or an empty text if there is none.
+    pub fn get(&self, site: CallingContextRef) -> &str {
+        self.0.get(&site).map_or("", String::as_str)
+    }
 }
 
 /// Columns of calls that share a line with other calls.
@@ -119,5 +147,5 @@ pub fn site(defs: &Definitions, id: CallingContextRef) -> Option<Site> {
     let place = context.source_code_location;
     let (file, line) = line(defs, place).unwrap_or_default();
     let function = region(defs, context.region);
-    Some(Site { function, file, line, column: 0, nth: None })
+    Some(Site { function, file, line, column: 0, nth: None, through: String::new() })
 }

@@ -3,7 +3,7 @@
 use dwell_model::layer::Processes;
 use dwell_model::units::seconds;
 
-use super::words::within;
+use super::words::{through as wrapper, within};
 use super::{Activity, Cause, Caused, Step, counters};
 
 /// What a reader is told about a cause.
@@ -161,7 +161,7 @@ impl Caused {
 impl Step {
     /// Names the call with its place in the source.
     pub fn said(&self) -> String {
-        let Self { caller, column, file, line, nth_on_line, region } = self;
+        let Self { caller, column, file, line, nth_on_line, region, through } = self;
         let place = match (file, line) {
             (Some(file), Some(line)) => {
                 let order = match (column, nth_on_line) {
@@ -174,7 +174,8 @@ impl Step {
             _ => String::new(),
         };
         let caller = caller.as_ref().map_or(String::new(), |it| format!(" in {it}"));
-        format!("{region}{place}{caller}")
+        let through = wrapper(through.as_deref().unwrap_or_default());
+        format!("{region}{place}{caller}{through}")
     }
 }
 

@@ -19,6 +19,7 @@ fn path() -> Vec<Step> {
         line: Some(31),
         nth_on_line: None,
         region: "shmem_quiet".into(),
+        through: Some("mpi4py".into()),
     };
     vec![main, call]
 }

@@ -13,7 +13,7 @@ use dwell_model::waits::Wait;
 
 use serde::{Deserialize, Serialize};
 
-use super::words::{capital, within};
+use super::words::{capital, through, within};
 use super::{Activity, Cause, Entry, Findings, Gain, Phase, Step, Unexplained};
 use crate::format::grouped;
 
@@ -585,11 +585,12 @@ impl Step {
 
     /// Names the call with file and line, or with its caller where these are not known.
     pub fn short(&self) -> String {
-        match (self.place(), &self.caller) {
-            (Some((file, line)), _) => format!("{} at {file}:{line}", self.region),
-            (None, Some(caller)) => format!("{} in {caller}", self.region),
-            (None, None) => self.region.clone(),
-        }
+        let place = match (self.place(), &self.caller) {
+            (Some((file, line)), _) => format!(" at {file}:{line}"),
+            (None, Some(caller)) => format!(" in {caller}"),
+            (None, None) => String::new(),
+        };
+        format!("{}{place}{}", self.region, through(self.through.as_deref().unwrap_or_default()))
     }
 }
 

@@ -17,6 +17,11 @@ pub fn capital(text: &str) -> String {
     first + letters.as_str()
 }
 
+/// Names the wrapper library behind a call site, as ` through mpi4py`; empty if there is none.
+pub fn through(wrapper: &str) -> String {
+    if wrapper.is_empty() { String::new() } else { format!(" through {wrapper}") }
+}
+
 /// Writes the name of a process as it stands within a sentence: `rank 0` and `image 1`, but `PE 0`.
 pub fn within(who: &str) -> String {
     let is_word = |it: &str| it.chars().skip(1).all(char::is_lowercase) && it.len() > 1;

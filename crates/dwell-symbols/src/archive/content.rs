@@ -1,11 +1,11 @@
 //! The definitions of an archive before resolution: strings, source code locations, and the regions that are still
 //! addresses.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use dwell_model::archive::{Address, Entry};
+use dwell_model::archive::{Address, Entry, THROUGH};
 use otf2::def::{Region, SourceCodeLocation};
-use otf2::id::StringRef;
+use otf2::id::{CallingContextRef, StringRef};
 use otf2::{Archive, Definition};
 
 use crate::module::{BuildId, Module, ReturnOffset};
@@ -26,6 +26,8 @@ pub(super) struct Content {
     pub(super) contexts: u64,
     /// `true` if some calling contexts have a parent, and so say where their function was called from.
     pub(super) has_callers: bool,
+    /// Calling contexts of which the recorder knows the wrapper behind them.
+    pub(super) wrapped: HashSet<CallingContextRef>,
     /// `true` if there are definitions of a later version of OTF2, which cannot be copied.
     pub(super) later: bool,
 }
@@ -64,6 +66,11 @@ impl Content {
                 Definition::CallingContext(context) => {
                     content.contexts += 1;
                     content.has_callers |= !context.parent.is_undefined();
+                }
+                Definition::CallingContextProperty(it)
+                    if content.texts.get(it.name) == Some(THROUGH.as_bytes()) =>
+                {
+                    content.wrapped.insert(it.calling_context);
                 }
                 Definition::Unknown(_) => content.later = true,
                 _ => {}

@@ -1,21 +1,21 @@
 //! The definitions of an archive after resolution, and how they are written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::mem;
 use std::path::Path;
 
-use dwell_model::archive::{COLUMN, INLINED_FUNCTION, INLINED_PLACE};
+use dwell_model::archive::{COLUMN, INLINED_FUNCTION, INLINED_PLACE, THROUGH};
 use otf2::def::{self, Region, SourceCodeLocation};
 use otf2::enums::{GroupType, Paradigm, RegionFlag, RegionRole};
-use otf2::id::{RefKind, RegionRef, SourceCodeLocationRef, StringRef};
+use otf2::id::{CallingContextRef, RefKind, RegionRef, SourceCodeLocationRef, StringRef};
 use otf2::store::FileKind;
 use otf2::write::DefWriter;
 use otf2::{Archive, AttributeValue, Definition, Str, Value};
 
 use super::content::{Content, FULL, SiteRegion, Texts};
-use super::{Error, INLINED_INTO, is_resolved};
-use crate::site::{Frame, Quality, Site};
+use super::{Answer, Error, INLINED_INTO, is_resolved};
+use crate::site::{Frame, Quality};
 
 /// The result of planning. The error is a text that says why the archive cannot be rewritten.
 type Result<T, E = &'static str> = std::result::Result<T, E>;
@@ -40,6 +40,10 @@ pub(super) struct Plan {
     inlined_into: StringRef,
     /// Name of the property [`COLUMN`], if any context has it.
     column: StringRef,
+    /// Name of the property [`THROUGH`], if any context has it.
+    through: StringRef,
+    /// Calling contexts that have this property already.
+    wrapped: HashSet<CallingContextRef>,
 }
 
 /// The new references of a calling context whose region was an address.
@@ -49,6 +53,8 @@ struct Fate {
     /// Column of the call, if other calls are on the same line.
     column: Option<u32>,
     inlined_into: Option<StringRef>,
+    /// The wrapper whose inlined functions made the call.
+    through: Option<StringRef>,
     /// The functions into which the call was inlined, the nearest first. Empty if contexts of the archive have no
     /// callers.
     outer: Vec<(RegionRef, Option<SourceCodeLocationRef>)>,
@@ -59,8 +65,8 @@ impl Plan {
     /// `functions` are regions that events use.
     pub(super) fn new<'a>(
         content: Content,
-        sites: impl Iterator<Item = (&'a SiteRegion, &'a Option<Site>)> + Clone,
-        functions: impl Iterator<Item = (&'a SiteRegion, &'a Option<Site>)>,
+        sites: impl Iterator<Item = (&'a SiteRegion, &'a Answer<'a>)> + Clone,
+        functions: impl Iterator<Item = (&'a SiteRegion, &'a Answer<'a>)>,
     ) -> Result<Self> {
         if content.later {
             return Err("it has definitions of a later version of the format");
@@ -78,7 +84,7 @@ impl Plan {
         };
         let mut renamed = HashMap::new();
         for (function, answer) in functions {
-            let frame = answer.as_ref().and_then(|answer| answer.frames.last());
+            let frame = answer.site.as_ref().and_then(|answer| answer.frames.last());
             if let Some(frame) = frame.filter(|frame| frame.function.is_some()) {
                 let region = maker.renamed(function, frame)?;
                 renamed.insert(region.id, region);
@@ -87,12 +93,13 @@ impl Plan {
         let mut fates = HashMap::new();
         let mut staying = Vec::new();
         for (site, answer) in sites {
-            let fate = match answer.as_ref().filter(|answer| is_resolved(answer)) {
-                Some(answer) => maker.fate(site, answer)?,
+            let fate = match answer.site.as_ref().filter(|answer| is_resolved(answer)) {
+                Some(_) => maker.fate(site, answer)?,
                 None => {
                     staying.push(site.region);
                     let (region, outer) = (site.region.id, Vec::new());
-                    Fate { region, place: None, column: None, inlined_into: None, outer }
+                    let (place, column, inlined_into, through) = (None, None, None, None);
+                    Fate { region, place, column, inlined_into, through, outer }
                 }
             };
             if fates.insert(site.region.id, fate).is_some() {
@@ -107,6 +114,10 @@ impl Plan {
         let mut inlined_into = StringRef::UNDEFINED;
         if fates.values().any(|fate| fate.inlined_into.is_some()) {
             inlined_into = maker.texts.id(INLINED_INTO)?;
+        }
+        let mut through = StringRef::UNDEFINED;
+        if fates.values().any(|fate| fate.through.is_some()) {
+            through = maker.texts.id(THROUGH)?;
         }
         let deepest = fates.values().map(|fate| fate.outer.len()).max().unwrap_or(0);
         let mut inlined = Vec::with_capacity(deepest);
@@ -125,7 +136,20 @@ impl Plan {
             regions.push(region);
         }
         let (contexts, places) = (content.contexts, places.all);
-        Ok(Self { texts, regions, places, fates, renamed, contexts, inlined, inlined_into, column })
+        let wrapped = content.wrapped;
+        Ok(Self {
+            texts,
+            regions,
+            places,
+            fates,
+            renamed,
+            contexts,
+            inlined,
+            inlined_into,
+            column,
+            through,
+            wrapped,
+        })
     }
 
     /// Writes all global definitions of the archive in their new form.
@@ -164,6 +188,11 @@ impl Plan {
                         );
                         properties.extend(
                             fate.column.map(|it| (id, self.column, AttributeValue::Uint32(it))),
+                        );
+                        properties.extend(
+                            fate.through
+                                .filter(|_| !self.wrapped.contains(&id))
+                                .map(|text| (id, self.through, AttributeValue::String(text))),
                         );
                         for (outer, names) in fate.outer.iter().zip(&self.inlined) {
                             properties.push((id, names.0, AttributeValue::Region(outer.0)));
@@ -252,7 +281,9 @@ impl Maker {
         Ok(region)
     }
 
-    fn fate(&mut self, site: &SiteRegion, answer: &Site) -> Result<Fate> {
+    fn fate(&mut self, site: &SiteRegion, answer: &Answer<'_>) -> Result<Fate> {
+        let through = answer.through.map(|it| self.texts.id(it)).transpose()?;
+        let Some(answer) = &answer.site else { return Err("an answer is missing") };
         let Some((innermost, outer)) = answer.frames.split_first() else {
             return Err("a function is missing"); // Unreachable: a resolved site has a frame.
         };
@@ -278,7 +309,7 @@ impl Maker {
             }
         }
         let column = innermost.column;
-        Ok(Fate { region, place, column, inlined_into, outer: functions })
+        Ok(Fate { region, place, column, inlined_into, through, outer: functions })
     }
 }
 

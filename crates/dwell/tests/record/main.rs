@@ -76,3 +76,4 @@ mod unwind;
 mod user;
 mod waits;
 mod wall;
+mod wrapped;

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dwell_trace::names::{self, Columns, Site};
+use dwell_trace::names::{self, Columns, Site, Throughs};
 use otf2::id::{CallingContextRef, RegionRef, SourceCodeLocationRef};
 use otf2::read::Definitions;
 
@@ -15,6 +15,7 @@ use crate::output::tree::Tree;
 /// Call sites of a run.
 pub(super) struct Sites {
     columns: Columns,
+    throughs: Throughs,
     /// Position of a call among several calls on one line, and their number, for calls without a column.
     numbers: BTreeMap<(RegionRef, CallingContextRef), (u32, u32)>,
     /// Sites of copies of a call, with the first of them.
@@ -25,7 +26,7 @@ pub(super) struct Sites {
 
 impl Sites {
     pub(super) fn of(defs: &Definitions, tree: &Tree) -> Self {
-        let columns = Columns::of(defs);
+        let (columns, throughs) = (Columns::of(defs), Throughs::of(defs));
         // Calls of one region from one line, in the order in which they were first made.
         type Line = (RegionRef, RegionRef, SourceCodeLocationRef);
         let mut lines: BTreeMap<Line, Vec<CallingContextRef>> = BTreeMap::new();
@@ -62,7 +63,7 @@ impl Sites {
         });
         let copies = copies.collect();
         let shared = found.into_iter().filter(|it| it.1.len() > 1).map(|it| it.0).collect();
-        Self { columns, numbers, copies, shared }
+        Self { columns, throughs, numbers, copies, shared }
     }
 
     /// Returns the first site of the same call in the source.
@@ -83,6 +84,7 @@ impl Sites {
         let numbered = |it: Site| Site {
             column: if is_shared { self.columns.get(site) } else { 0 },
             nth: self.numbers.get(&(region, site)).copied(),
+            through: self.throughs.get(site).to_owned(),
             ..it
         };
         Step { region: names::region(defs, region), site: names::site(defs, site).map(numbered) }

@@ -362,7 +362,7 @@ fn meanwhile(it: &Meanwhile) -> findings::Meanwhile {
 }
 
 fn doing(it: &Doing) -> findings::Doing {
-    let findings::Step { caller, column, file, line, nth_on_line, region } = step(&it.call);
+    let findings::Step { caller, column, file, line, nth_on_line, region, .. } = step(&it.call);
     findings::Doing {
         caller,
         calls: it.count,
@@ -404,6 +404,7 @@ pub(super) fn step(step: &Step) -> findings::Step {
         line: site.map(|it| it.line).filter(|it| *it > 0),
         nth_on_line: site.and_then(|it| it.nth).map(|it| it.0),
         region: step.region.clone(),
+        through: site.map(|it| it.through.clone()).filter(|it| !it.is_empty()),
     }
 }
 

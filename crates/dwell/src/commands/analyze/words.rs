@@ -5,6 +5,7 @@ use std::path::Path;
 use dwell_analyze::{Share, Step};
 use dwell_model::waits::Wait;
 pub(super) use dwell_report::findings::words::counted;
+use dwell_report::findings::words::through;
 
 use crate::format::{bounds, percents, seconds};
 use crate::terminal::visible;
@@ -53,9 +54,13 @@ pub(super) fn call(path: &[Step]) -> String {
                 (0, Some((nth, of))) => format!(" (call {nth} of {of} on this line)"),
                 (column, _) => format!(":{column}"),
             };
-            format!("{region} at {}:{}{column} in {function}", visible(&file), site.line)
+            let through = through(&visible(&site.through));
+            format!("{region} at {}:{}{column} in {function}{through}", visible(&file), site.line)
         }
-        Some(site) => format!("{} in {}", visible(&step.region), visible(&site.function)),
+        Some(site) => {
+            let through = through(&visible(&site.through));
+            format!("{} in {}{through}", visible(&step.region), visible(&site.function))
+        }
         None => visible(&step.region).into_owned(),
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use dwell_model::archive::Meaning;
 use dwell_model::layer::Processes;
-use dwell_report::findings::words::within;
+use dwell_report::findings::words::{through, within};
 use dwell_symbols::{BuildId, Module, Options, Resolver, ReturnOffset};
 use dwell_unify::lease;
 use dwell_unify::live::graph::{Graph, Kind};
@@ -407,6 +407,11 @@ impl Sites {
     /// Says where a call was made, as ` at hang.c:31 in main`; empty if it is not known.
     fn at(&mut self, process: &Process, context: CallingContextRef) -> String {
         let Some((site, Some(module))) = process.facts.place(context) else { return String::new() };
+        let through = through(&site.wrapper);
+        if !site.function.is_empty() {
+            let file = module.path.rsplit('/').next().unwrap_or(&module.path);
+            return format!(" at {file}:{} in {}{through}", site.offset, site.function);
+        }
         let key = (module.path.clone(), module.build_id.clone(), site.offset);
         let resolver = &mut self.resolver;
         let found = self.known.entry(key).or_insert_with(|| {
@@ -423,6 +428,6 @@ impl Sites {
                 _ => format!(" in {function}"),
             }
         });
-        found.clone()
+        format!("{found}{through}")
     }
 }
