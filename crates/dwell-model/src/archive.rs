@@ -268,6 +268,10 @@ pub const LOST: &str = "DWELL::LOST";
 /// a text for people.
 pub const UNRECORDED: &str = "DWELL::UNRECORDED";
 
+/// Property of an archive: the reason why lines of Python could not be read, so that calls have the sites of the wrapper that
+/// made them.
+pub const NO_PYTHON_LINES: &str = "DWELL::NO_PYTHON_LINES";
+
 /// Property of a recovered archive: what was damaged, missing or left out, with file and byte offset. Several entries
 /// are separated by `; `. Without the property recovery found no damage.
 pub const DAMAGED: &str = "DWELL::DAMAGED";

@@ -170,6 +170,15 @@ pub(crate) fn collect(
         let what = "nothing is known of these, and collectives that they took part in may have been taken for others";
         add("all", 0, &format!("{unrecorded} could not be recorded: {what}"));
     }
+    if let Some(why) = anchor.property(archive::NO_PYTHON_LINES) {
+        add(
+            "all",
+            0,
+            &format!(
+                "lines of Python are not known, and calls seem to come from their wrapper. {why}"
+            ),
+        );
+    }
     for (pattern, reason) in left_out(world) {
         add(pattern, 0, &reason);
     }

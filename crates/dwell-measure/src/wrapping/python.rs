@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //! * The layout of frames is that of a version. Before any of it is trusted, the chain is followed by reads that the kernel
-//!   checks, up to an object whose type must be that of code.
+//!   checks: every function must have an object whose type is that of code.
 //! * What is read of a frame that was not seen before is read like that, too. Of known ones, only words that the
 //!   interpreter itself follows in every call are read directly.
 //! * Nothing of the interpreter is written, and of its functions only the one is called that says which state a thread
@@ -15,6 +15,8 @@
 
 use std::ffi::{c_ulong, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
+
+use dwell_model::archive;
 
 use crate::modules::{self, Range};
 use crate::process::Process;
@@ -181,41 +183,45 @@ impl Python {
         let is_trusted = self.state.load(Ordering::Relaxed) == TRUSTED;
         // SAFETY: once the layout is trusted, these are words that the interpreter follows in every call.
         let word = |at| if is_trusted { unsafe { direct(at) } } else { checked(at) };
-        let mut frame = word(thread + layout.current.0)?;
+        let mut frame = word(thread.wrapping_add(layout.current.0))?;
         if let Some(inside) = layout.current.1 {
-            frame = word(frame.checked_add(inside)?)?;
+            frame = word(frame.wrapping_add(inside))?;
         }
         for _ in 0..DEEPEST {
-            if frame < 4096 || !frame.is_multiple_of(8) {
-                break;
-            }
-            let previous = word(frame + layout.previous)?;
-            let (owner_word, shift) = (layout.owner & !7, 8 * (layout.owner & 7));
-            let owner = (word(frame + owner_word)? >> shift) as u8;
-            let code = word(frame + layout.code)?;
-            let instruction = word(frame + layout.instruction)?;
-            if owner != OF_C && code >= 4096 && code.is_multiple_of(8) {
+            let Some(it) = Frame::at(layout, frame, word) else { break };
+            if let Some((first_line, name)) = it.names(word) {
                 // Code may be freed, and other code come to its place.
-                let first_line = word((code + layout.first_line) & !7)?;
-                let name = word(code + layout.name)?;
-                let key = [code, instruction, first_line, name, wrapper.as_ptr().addr()];
+                let key = [it.code, it.instruction, first_line, name, wrapper.as_ptr().addr()];
                 let key = key.into_iter().fold(0, |mixed: usize, word| {
                     (mixed ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
                 });
                 let found = match self.known.find(key | 1) {
                     Some(found) => found,
-                    None => {
-                        let frame = Frame { layout, code, instruction };
-                        self.look_at(process, key | 1, frame, wrapper, &is_wrapper)?
-                    }
+                    None => self.look_at(process, key | 1, it, wrapper, &is_wrapper)?,
                 };
                 if let Some(site) = found.checked_sub(1) {
                     return Some(site);
                 }
             }
-            frame = previous;
+            frame = it.previous;
         }
         None
+    }
+
+    /// Returns `true` if a frame and those that called it are laid out as it is expected.
+    fn is_chain(&self, mut frame: Frame) -> bool {
+        for _ in 0..DEEPEST {
+            let code = checked(frame.code.wrapping_add(TYPE));
+            if frame.is_of_python() && code != Some(self.code) {
+                return false;
+            }
+            match (frame.previous, Frame::at(frame.layout, frame.previous, checked)) {
+                (0, _) => return true,
+                (_, None) => return false,
+                (_, Some(previous)) => frame = previous,
+            }
+        }
+        true
     }
 
     /// Defines the site of a frame that was not seen before. Returns its id plus one, or 0 if it belongs to a wrapper.
@@ -230,7 +236,9 @@ impl Python {
         is_wrapper: &dyn Fn(&str) -> bool,
     ) -> Option<u32> {
         let define = || {
-            if checked(frame.code + TYPE) != Some(self.code) {
+            let is_code = checked(frame.code.wrapping_add(TYPE)) == Some(self.code);
+            let is_trusted = self.state.load(Ordering::Relaxed) == TRUSTED;
+            if !is_code || !is_trusted && !self.is_chain(frame) {
                 return self.refuse(process, "its frames are not laid out as those of its version");
             }
             self.state.store(TRUSTED, Ordering::Relaxed);
@@ -259,7 +267,8 @@ impl Python {
             let (major, minor) = self.version;
             let older = if self.layout.is_none() && minor == 10 { " or older" } else { "" };
             text.format(format_args!("CPython {major}.{minor}{older}: {why}"));
-            process.states("NO_PYTHON_LINES", text.as_str());
+            let name = archive::NO_PYTHON_LINES;
+            process.states(name.strip_prefix("DWELL::").unwrap_or(name), text.as_str());
         }
         None
     }
@@ -271,23 +280,60 @@ struct Frame {
     layout: &'static Layout,
     code: usize,
     instruction: usize,
+    previous: usize,
+    owner: u8,
 }
 
 impl Frame {
+    /// Reads the frame at an address. Returns `None` if there cannot be one.
+    #[inline]
+    fn at(
+        layout: &'static Layout,
+        at: usize,
+        word: impl Fn(usize) -> Option<usize>,
+    ) -> Option<Self> {
+        if !is_object(at) {
+            return None;
+        }
+        let field = |offset| word(at.wrapping_add(offset));
+        let owner = field(layout.owner & !7)? >> (8 * (layout.owner & 7));
+        Some(Self {
+            layout,
+            code: field(layout.code)?,
+            instruction: field(layout.instruction)?,
+            previous: field(layout.previous)?,
+            owner: owner as u8,
+        })
+    }
+
+    /// Returns `true` for a function of Python, and not of C.
+    #[inline]
+    fn is_of_python(&self) -> bool {
+        self.owner != OF_C && is_object(self.code)
+    }
+
+    /// Returns the words of the code by which it is told from other code at the same address: first line, and name.
+    #[inline]
+    fn names(&self, word: impl Fn(usize) -> Option<usize>) -> Option<(usize, usize)> {
+        let field = |offset: usize| word(self.code.wrapping_add(offset));
+        let Layout { first_line, name, .. } = *self.layout;
+        if self.is_of_python() { field(first_line & !7).zip(field(name)) } else { None }
+    }
+
     /// Reads a text that the code refers to. Longer ones are cut.
     fn text<const N: usize>(&self, field: usize, into: &mut Text<N>) -> Option<()> {
-        let at = checked(self.code + field)?;
-        let (length, state) = (checked(at + LENGTH)?, checked(at + KIND)?);
+        let at = checked(self.code.wrapping_add(field))?;
+        let (length, state) = (checked(at.wrapping_add(LENGTH))?, checked(at.wrapping_add(KIND))?);
         let (width, is_compact, is_ascii) =
             (state >> 2 & 7, state >> 5 & 1 == 1, state >> 6 & 1 == 1);
         if !is_compact || !matches!(width, 1 | 2 | 4) {
             return None;
         }
         let (ascii, other) = self.layout.text;
-        let first = at + if is_ascii { ascii } else { other };
+        let first = at.wrapping_add(if is_ascii { ascii } else { other });
         for number in 0..length.min(LONGEST) {
             let mut bytes = [0; 4];
-            copy(first + number * width, bytes.get_mut(..width)?)?;
+            copy(first.wrapping_add(number * width), bytes.get_mut(..width)?)?;
             into.format(format_args!("{}", char::from_u32(u32::from_le_bytes(bytes))?));
         }
         Some(())
@@ -295,14 +341,15 @@ impl Frame {
 
     /// Returns the line that the frame is at.
     fn line(&self) -> Option<u32> {
-        let offset = self.instruction.checked_sub(self.code + self.layout.instructions)?;
-        let table = checked(self.code + self.layout.lines)?;
-        let length = checked(table + LENGTH)?.min(LONGEST_TABLE);
+        let offset =
+            self.instruction.checked_sub(self.code.wrapping_add(self.layout.instructions))?;
+        let table = checked(self.code.wrapping_add(self.layout.lines))?;
+        let length = checked(table.wrapping_add(LENGTH))?.min(LONGEST_TABLE);
         let mut first = [0; 4];
-        copy(self.code + self.layout.first_line, &mut first)?;
+        copy(self.code.wrapping_add(self.layout.first_line), &mut first)?;
         let byte = |at: usize| {
             let mut byte = [0];
-            copy(table + BYTES + at, &mut byte)?;
+            copy(table.wrapping_add(BYTES + at), &mut byte)?;
             Some(byte[0])
         };
         line_of((0..length).map_while(byte), i32::from_le_bytes(first), offset)
@@ -380,6 +427,12 @@ fn absolute(path: &str, into: &mut Text<{ 2 * LONGEST }>) {
     into.format(format_args!("{path}"));
 }
 
+/// Returns `true` if an object may be at an address.
+#[inline]
+fn is_object(at: usize) -> bool {
+    at >= 4096 && at.is_multiple_of(8)
+}
+
 /// Reads a word.
 ///
 /// # Safety
@@ -443,6 +496,129 @@ mod tests {
         for end in 0..table.len() {
             let _ = line_of(table.into_iter().take(end), 7, 14);
         }
+    }
+
+    /// An interpreter of 3.12 that a test has built, with three frames: one of C, one of a wrapper, one of the user.
+    struct Built {
+        memory: Vec<usize>,
+    }
+
+    thread_local! {
+        static THREAD: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    }
+
+    extern "C" fn this_thread() -> *const c_void {
+        THREAD.get() as *const c_void
+    }
+
+    const TYPE_OF_CODE: usize = 0x7001;
+
+    impl Built {
+        const WORDS: usize = 512;
+
+        fn new() -> Self {
+            let mut built = Self { memory: vec![0; Self::WORDS] };
+            let (thread, inside) = (0, 16);
+            built.memory[thread + 7] = built.at(inside);
+            built.memory[inside] = built.at(24);
+            // Frames of ten words, and code of 32.
+            for (number, owner, file) in
+                [(0, OF_C, "c"), (1, 0, "/w/wrap.py"), (2, 0, "/u/halo.py")]
+            {
+                let (frame, code) = (24 + 10 * number, 64 + 64 * number);
+                built.memory[frame] = built.at(code);
+                built.memory[frame + 1] = if number < 2 { built.at(frame + 10) } else { 0 };
+                built.memory[frame + 7] = built.at(code) + V3_12.instructions + 2;
+                built.memory[frame + 8] = usize::from(owner) << 48;
+                built.memory[code + 1] = TYPE_OF_CODE;
+                // The first line is the upper half of its word.
+                built.memory[code + 8] = 41 << 32;
+                let (name, table) = (256 + 64 * number, 256 + 64 * number + 40);
+                built.text(name, file);
+                built.text(name + 20, "step");
+                built.memory[code + 14] = built.at(name);
+                built.memory[code + 16] = built.at(name + 20);
+                built.memory[code + 17] = built.at(table);
+                // The second instruction is in the second line.
+                let lines = [0x80 | 10 << 3, 0, 0, 0x80 | 11 << 3, 0, 0];
+                built.memory[table + 2] = lines.len();
+                built.bytes(table + 4, &lines);
+            }
+            THREAD.set(built.at(thread));
+            built
+        }
+
+        fn at(&self, word: usize) -> usize {
+            self.memory.as_ptr().addr() + 8 * word
+        }
+
+        fn text(&mut self, word: usize, text: &str) {
+            self.memory[word + 2] = text.len();
+            // Compact, of ASCII characters of one byte.
+            self.memory[word + 4] = 1 << 2 | 1 << 5 | 1 << 6;
+            self.bytes(word + 5, text.as_bytes());
+        }
+
+        fn bytes(&mut self, word: usize, bytes: &[u8]) {
+            for (number, byte) in bytes.iter().enumerate() {
+                self.memory[word + number / 8] |= usize::from(*byte) << (8 * (number % 8));
+            }
+        }
+    }
+
+    fn python() -> Python {
+        let (module, known) = (Range::default(), Sites::new().unwrap());
+        let (version, layout) = ((3, 12), Some(&V3_12));
+        let state = AtomicU8::new(UNKNOWN);
+        Python { this_thread, code: TYPE_OF_CODE, module, version, layout, known, state }
+    }
+
+    /// What a process has written down: its lines, and why there are none.
+    fn told(folder: &std::path::Path) -> (Vec<(u64, String, String)>, Vec<String>) {
+        let facts =
+            dwell_unify::process_facts::ProcessFacts::read(&folder.join("0.facts")).unwrap();
+        let shared = &facts.shared;
+        let line = |it: &dwell_unify::unify::Site| {
+            (it.offset, it.function.clone(), shared.module(it.module).unwrap().path.clone())
+        };
+        let why = shared.properties().iter().filter(|it| it.name == "NO_PYTHON_LINES");
+        (shared.sites().iter().map(line).collect(), why.map(|it| it.value.clone()).collect())
+    }
+
+    #[test]
+    fn the_line_is_that_of_the_first_function_outside_of_wrappers() {
+        let folder = tempfile::tempdir().unwrap();
+        let process = Process::prepare(&crate::process::tests::plan(folder.path())).unwrap();
+        let (python, mut built) = (python(), Built::new());
+        let site = |python: &Python| python.site(process, "w", |file| file.starts_with("/w/"));
+        assert_eq!((site(&python), site(&python)), (Some(0), Some(0)));
+        assert_eq!(python.state.load(Ordering::Relaxed), TRUSTED);
+        let line = |line| (line, "step".to_owned(), "/u/halo.py".to_owned());
+        assert_eq!(told(folder.path()), (vec![line(42)], vec![]));
+        // Other code in the same place.
+        built.memory[64 + 128 + 8] = 77 << 32;
+        assert_eq!(site(&python), Some(1));
+        assert_eq!(told(folder.path()), (vec![line(42), line(78)], vec![]));
+    }
+
+    /// Whatever stands where a frame is expected, no line is found and nothing else happens.
+    #[test]
+    fn frames_that_are_laid_out_otherwise_are_no_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let process = Process::prepare(&crate::process::tests::plan(folder.path())).unwrap();
+        for nonsense in [0, 8, 4097, 0x7fff_ffff_f000, usize::MAX - 7] {
+            for word in 0..Built::WORDS {
+                let (python, mut built) = (python(), Built::new());
+                built.memory[word] = nonsense;
+                let _ = python.site(process, "w", |_| false);
+            }
+        }
+        let (python, mut built) = (python(), Built::new());
+        built.memory[64 + 64 + 1] = TYPE_OF_CODE + 8;
+        assert_eq!(python.site(process, "w", |_| false), None);
+        assert_eq!(python.state.load(Ordering::Relaxed), REFUSED);
+        let why = "CPython 3.12: its frames are not laid out as those of its version";
+        assert!(told(folder.path()).1.contains(&why.to_owned()));
     }
 
     #[test]
