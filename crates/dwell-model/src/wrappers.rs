@@ -105,7 +105,7 @@ impl<'t> Wrappers<'t> {
     pub fn of_symbol(self, symbol: &str) -> Option<&'t str> {
         let is_function = |pattern: &str| {
             if let Some(name) = pattern.strip_prefix("crate ") {
-                return is_rust(symbol) && is_in_scope(symbol, name);
+                return is_rust(symbol) && (is_in_scope(symbol, name) || is_of_type(symbol, name));
             }
             match (pattern.strip_suffix('*'), pattern.strip_suffix("::")) {
                 (Some(begin), _) => symbol.starts_with(begin),
@@ -149,6 +149,14 @@ fn is_rust(symbol: &str) -> bool {
             let hash = symbol.len().checked_sub(20).and_then(|at| symbol.get(at..));
             hash.is_some_and(|it| it.starts_with("17h"))
         }
+}
+
+/// Returns `true` if a mangled name is that of a function of a trait for a type of a crate, or of one that drops it.
+fn is_of_type(symbol: &str, name: &str) -> bool {
+    ["_$LT$", "drop_in_place$LT$"].into_iter().any(|before| {
+        let rest = symbol.split_once(before).and_then(|it| it.1.strip_prefix(name));
+        rest.is_some_and(|it| it.starts_with(".."))
+    })
 }
 
 /// Returns `true` if a mangled name is that of a function in a scope such as `boost::mpi`.
@@ -215,6 +223,12 @@ mod tests {
             ("_ZN5boost3mpi12communicator7barrierEv", Some("Boost.MPI")),
             ("_ZN5boost8functionE", None),
             ("_ZN3mpi10collective7barrier17h0123456789abcdefE", Some("rsmpi")),
+            (
+                "_ZN67_$LT$mpi..environment..Universe$u20$as$u20$core..ops..drop..Drop$GT$4drop17h0123456789abcdefE",
+                Some("rsmpi"),
+            ),
+            ("_ZN4core3ptr40drop_in_place$LT$mpi..Universe$GT$17h0123456789abcdefE", Some("rsmpi")),
+            ("_ZN40_$LT$halo..H$u20$as$u20$mpi..Source$GT$4send17h0123456789abcdefE", None),
             ("_ZN3mpi5solveEv", None),
             ("_RNvNtCsbfOeMLBYzlN_3mpi10collective7barrier", Some("rsmpi")),
             ("_RINvCsbfOeMLBYzlN_4user5solveNtCsk_3mpi4CommEB2_", None),
