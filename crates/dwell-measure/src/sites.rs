@@ -56,6 +56,11 @@ impl Sites {
         place.number_of(address)
     }
 
+    /// Returns `true` if no more sites are kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count.load(Ordering::Relaxed) >= MOST
+    }
+
     /// Adds a site after `define` has written it to the stream, and returns its number. Callers must take turns.
     /// Returns `None` if there are too many sites already, or if the site could not be written.
     pub(crate) fn add(&self, address: usize, define: impl FnOnce(u32) -> bool) -> Option<u32> {
@@ -97,6 +102,7 @@ mod tests {
             assert_eq!(sites.add(address, |_| panic!("it is known")), Some(id));
             assert_eq!(sites.find(address), Some(id));
         }
+        assert!(sites.is_full());
         assert_eq!(sites.add(1, |_| true), None, "the table is full");
         Ok(())
     }

@@ -197,6 +197,8 @@ impl Python {
                 });
                 let found = match self.known.find(key | 1) {
                     Some(found) => found,
+                    // Programs may make code without end.
+                    None if self.known.is_full() => return None,
                     None => self.look_at(process, key | 1, it, wrapper, &is_wrapper)?,
                 };
                 if let Some(site) = found.checked_sub(1) {
