@@ -32,7 +32,7 @@ pub(crate) const GA: &[&str] =
     &["-lga-openmpi", "-lscalapack-openmpi", "-llapack", "-lblas", "-larmci-openmpi", "-lgfortran"];
 
 /// Compiles a program with the flags that Dwell prints, or without.
-fn compile(
+pub(crate) fn compile(
     mpi: &Mpi,
     lab: &Lab,
     source: &str,

@@ -10,6 +10,7 @@ use otf2::id::{RefKind, StringRef};
 use otf2::{AttributeValue, Definition, Event};
 use serde_json::Value;
 
+use crate::armci;
 use crate::lab::Lab;
 use crate::mpi::{Mpi, analysed, lines};
 use crate::needs;
@@ -129,6 +130,28 @@ fn headers_and_libraries_that_wrap_mpi_are_passed() {
         let found = recorded(&Trace::read(&lab.experiment()), 0, ".c");
         assert!(found.keys().all(|it| it.2.is_empty() && it.0 == "MPI_Bcast"), "{found:?}");
         assert_eq!(found.values().map(|it| it.0).sum::<u64>(), 16);
+    }
+}
+
+/// Calls of ARMCI that Global Arrays makes belong to the line that called Global Arrays.
+#[test]
+fn global_arrays_is_passed() {
+    let Some((mpi, lab)) = armci::open() else { return };
+    let program = armci::compile(&mpi, &lab, "tests/programs/ga_tasks.c", Some("ga"), armci::GA);
+    let run = mpi.measured(&lab, 2, &[program.as_os_str(), OsStr::new("12")]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    analysed(&lab, &lab.experiment());
+    let found = recorded(&Trace::read(&lab.experiment()), 0, "ga_tasks.c");
+    for name in ["ARMCI_Malloc", "ARMCI_Rmw", "ARMCI_Free"] {
+        assert!(found.keys().any(|it| it.0 == name), "{name} {found:?}");
+    }
+    for (name, _, through) in found.keys() {
+        // The program and Global Arrays both call MPI.
+        if !name.starts_with("MPI_") {
+            let is_ga = name.starts_with("GA_") || name.starts_with("NGA_");
+            let expected = if is_ga { "" } else { "Global Arrays" };
+            assert_eq!(through, expected, "{name} {found:?}");
+        }
     }
 }
 
