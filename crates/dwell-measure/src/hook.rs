@@ -110,6 +110,10 @@ impl Hook {
 
     pub(crate) fn role(&self) -> RegionRole {
         match self.row.operation {
+            _ if self.row.shape == table::Shape::Team => RegionRole::Parallel,
+            Operation::Lock | Operation::Unlock if self.layer.runs_program() => {
+                RegionRole::Function
+            }
             Operation::Put
             | Operation::Get
             | Operation::Signal
@@ -191,6 +195,7 @@ pub fn paradigm(layer: Layer) -> Paradigm {
         Layer::Shmem => Paradigm::Shmem,
         Layer::Mpi => Paradigm::Mpi,
         Layer::Upc => Paradigm::Upc,
+        Layer::Omp => Paradigm::Openmp,
         _ => Paradigm::User,
     }
 }

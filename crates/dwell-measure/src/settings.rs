@@ -389,11 +389,12 @@ impl Budget {
     }
 }
 
-/// Returns `true` if the calls of a layer of this name are recorded: all but those of UCX, unless the environment asks for
-/// them.
+/// Returns `true` if the calls of a layer of this name are recorded, as the environment says. Layers that have no word in
+/// the setting always are.
 pub fn records_layer(name: &str) -> bool {
-    let asked = || Layers::parse(&env::var("DWELL_LAYER").ok()?).ok();
-    name != "ucx" || asked().is_some_and(|layers| layers.ucx)
+    let asked = env::var("DWELL_LAYER").ok();
+    let layers = asked.and_then(|text| Layers::parse(&text).ok()).unwrap_or_default();
+    layers.record(name)
 }
 
 /// Reads and parses a filter file.

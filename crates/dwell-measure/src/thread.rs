@@ -49,6 +49,7 @@ mod location;
 mod mute_and_profile;
 mod operations;
 mod samples;
+mod team;
 mod user;
 
 use std::cell::UnsafeCell;
@@ -100,6 +101,8 @@ use location::{FilePath, register};
 pub(crate) use operations::AtTarget;
 use samples::Computing;
 pub(crate) use samples::{begin_interval, stop_timer, stop_timers, tick};
+use team::{Member, Membership};
+pub use team::{Regions, Team, begin_task, end_task};
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
     enter_reported, handler_event, leave_function, leave_named, leave_phase, leave_reported, set,
@@ -133,6 +136,8 @@ pub(crate) struct Location {
     bypassed: AtomicU64,
     /// Timer at whose end a sample is taken, if there are samples.
     timer: Timer,
+    /// Where the first thread of a team says when the team was released.
+    member: Member,
     thread: UnsafeCell<Thread>,
 }
 
@@ -299,6 +304,8 @@ pub(crate) struct Thread {
     stretch: Stretch,
     /// Number of calls that were aggregated.
     summed: u64,
+    /// The team that the thread is a member of, unless it forked the team.
+    membership: Option<Membership>,
     /// Calls inside the open call that are counted.
     inner: InnerCalls,
     /// Number of calls inside calls of other layers that were counted.

@@ -38,6 +38,9 @@ pub enum Layer {
     /// Coarrays of Fortran, through calls that `dwell build sources` inserted into the source. They contain the calls of
     /// the compiler's runtime. [`coarray::TABLE`](crate::coarray::TABLE) describes them.
     Coarray,
+    /// OpenMP, through the calls that GCC's code makes into libgomp, described by [`omp::TABLE`](crate::omp::TABLE). Its calls
+    /// are regions around and inside those of other layers.
+    Omp,
 }
 
 impl Layer {
@@ -52,6 +55,7 @@ impl Layer {
         Self::GlobalArrays,
         Self::Ucx,
         Self::Coarray,
+        Self::Omp,
     ];
 
     /// Returns the short name of the layer in lower case. It is used on the command line, in the description of regions
@@ -67,6 +71,7 @@ impl Layer {
             Self::Upc => "upc",
             Self::GlobalArrays => "ga",
             Self::Ucx => "ucx",
+            Self::Omp => "omp",
         }
     }
 
@@ -82,6 +87,7 @@ impl Layer {
             Self::Upc => "UPC",
             Self::GlobalArrays => "Global Arrays",
             Self::Ucx => "UCX",
+            Self::Omp => "OpenMP",
         }
     }
 
@@ -109,6 +115,12 @@ impl Layer {
         matches!(self, Self::Gasnet)
     }
 
+    /// Returns `true` if calls run functions of the program, whose time is not that of the calls: the body of a parallel region,
+    /// and tasks.
+    pub const fn runs_program(self) -> bool {
+        matches!(self, Self::Omp)
+    }
+
     /// Returns the source of the ranks and windows of the layer, which decides how its records are to be read.
     pub const fn ranks(self) -> Ranks {
         match self {
@@ -116,7 +128,7 @@ impl Layer {
             Self::Mpi | Self::Armci | Self::Caf | Self::Coarray | Self::Gasnet => {
                 Ranks::Communicators
             }
-            Self::GlobalArrays | Self::Ucx | Self::Upc => Ranks::None,
+            Self::GlobalArrays | Self::Ucx | Self::Upc | Self::Omp => Ranks::None,
         }
     }
 
@@ -226,6 +238,8 @@ const PREFIXES: &[(&str, Layer)] = &[
     ("nga_", Layer::GlobalArrays),
     ("pnga_", Layer::GlobalArrays),
     ("ucp_", Layer::Ucx),
+    ("GOMP_", Layer::Omp),
+    ("omp_", Layer::Omp),
 ];
 
 /// Whole names that have no prefix of their own: the functions of SHMEM as SGI called them.
@@ -293,6 +307,7 @@ mod tests {
             ("NGA_Get", Some(Layer::GlobalArrays)),
             ("GA_Dgemm", Some(Layer::GlobalArrays)),
             ("ga_sync_", Some(Layer::GlobalArrays)),
+            ("GOMP_parallel", Some(Layer::Omp)),
             ("main", None),
             ("upcase", None),
             ("game_loop", None),

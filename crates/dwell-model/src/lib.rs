@@ -6,7 +6,7 @@
 //! * [`operation`]: the generic operations, their completion and their progress;
 //! * [`layer`]: the library that a call belongs to, where several are stacked;
 //! * [`table`]: the rows of an adapter: one function, its signature, the places of its arguments;
-//! * [`shmem`], [`mpi`], [`caf`], [`armci`], [`ga`], [`ucx`]: the adapters, one for each runtime;
+//! * [`shmem`], [`mpi`], [`caf`], [`armci`], [`ga`], [`ucx`], [`omp`]: the adapters, one for each runtime;
 //! * [`archive`]: the conventions of Dwell's archives beyond the OTF2 standard;
 //! * [`profile`]: the files in which the recorder keeps profiles;
 //! * [`pairs`]: the list of pairs that communicate, which reports contain;
@@ -65,6 +65,7 @@ pub mod gasnet;
 pub mod gasp;
 pub mod layer;
 pub mod mpi;
+pub mod omp;
 pub mod operation;
 pub mod pairs;
 pub mod profile;

@@ -5,10 +5,10 @@
 
 use crate::layer::Layer;
 use crate::table::{Row, Table};
-use crate::{armci, caf, coarray, ga, gasnet, mpi, shmem, ucx};
+use crate::{armci, caf, coarray, ga, gasnet, mpi, omp, shmem, ucx};
 
 /// The tables of all runtimes that Dwell records, in the order in which names are looked up.
-pub static TABLES: [&Table; 8] = [
+pub static TABLES: [&Table; 9] = [
     &shmem::TABLE,
     &mpi::TABLE,
     &caf::TABLE,
@@ -17,6 +17,7 @@ pub static TABLES: [&Table; 8] = [
     &ga::TABLE,
     &ucx::TABLE,
     &gasnet::TABLE,
+    &omp::TABLE,
 ];
 
 /// Returns the table and the row of a function by its name in C, also by that of its profiling twin. Returns `None` for

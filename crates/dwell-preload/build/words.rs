@@ -53,6 +53,12 @@ pub(crate) fn over_mpi(_: &str, index: usize, row: &Row) -> String {
     let given = base.passed.join(", ");
     let remembers = row.duty == Duty::Remember;
     let end = "end(state, &entry.hook, words)";
+    match row.shape {
+        Shape::Team => return team(base, row),
+        Shape::Task => return task(base, row, 6, "Task"),
+        Shape::TaskLoop => return task(base, row, 5, "Loop"),
+        _ => {}
+    }
     Hook {
         arguments: format!(
             "let words: [usize; {count}] = [{given}];
@@ -66,6 +72,46 @@ pub(crate) fn over_mpi(_: &str, index: usize, row: &Row) -> String {
         } else {
             (String::new(), String::new())
         },
+        ..base
+    }
+    .code(row)
+}
+
+/// Returns the code of the stub and the hook for a function that runs a function of the program on the threads of a team.
+fn team(base: Hook, row: &Row) -> String {
+    let reads = row.returns != CType::Void;
+    let mut passed = base.passed.clone();
+    passed.splice(..2, ["team.function()".into(), "team.data()".into()]);
+    Hook {
+        arguments: format!(
+            "// SAFETY: the first two arguments are a function and its data, says the table.
+    let team = unsafe {{ Team::new(a0, a1, {reads}) }};"
+        ),
+        begin: "team.fork(&entry.hook)".into(),
+        end: "team.join(state)".into(),
+        passed,
+        ..base
+    }
+    .code(row)
+}
+
+/// Returns the code of the stub and the hook for a function that makes tasks of a function of the program. `flags` is the place
+/// of the argument with their flags.
+fn task(base: Hook, row: &Row, flags: usize, kind: &str) -> String {
+    let mut passed = base.passed.clone();
+    let task = ["function", "data", "copy", "size", "align"].map(|it| format!("task.{it}()"));
+    passed.splice(..5, task);
+    Hook {
+        arguments: format!(
+            "let words: [usize; 0] = [];
+    // SAFETY: no argument is read.
+    let words = unsafe {{ Words::new(&words) }};
+    // SAFETY: the first five arguments are a function and its data, says the table.
+    let mut task = unsafe {{ Task::new([a0, a1, a2, a3, a4], a{flags}, Kind::{kind}) }};"
+        ),
+        begin: "task.record(&entry.hook, begin(&entry.hook, words))".into(),
+        end: "end(state, &entry.hook, words)".into(),
+        passed,
         ..base
     }
     .code(row)
@@ -180,9 +226,14 @@ fn way(shape: Shape) -> &'static str {
         Shape::File => "files::Together",
         Shape::CreateComm => "groups::Create",
         Shape::FreeComm => "groups::Free",
-        Shape::Region | Shape::Operation | Shape::Initialise | Shape::Finalise | Shape::Control => {
-            "Plain"
-        }
+        Shape::Region
+        | Shape::Operation
+        | Shape::Initialise
+        | Shape::Finalise
+        | Shape::Control
+        | Shape::Team
+        | Shape::Task
+        | Shape::TaskLoop => "Plain",
     }
 }
 

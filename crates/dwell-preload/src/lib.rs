@@ -21,6 +21,7 @@
 //! | `gasp` | events that language runtimes report |
 //! | `mpi` | MPI: hooks made from its table, and messages of the recorder |
 //! | `control` | pausing and resuming, for programs |
+//! | `omp` | OpenMP: functions of the program that the runtime calls, on the threads of a team and as tasks |
 //! | `regions` | layers whose calls are recorded as regions only, such as UCX |
 //! | `user` | code of the program: instrumented functions, regions of `dwell.h` |
 //! | `signals` | signal handlers and stacks of the program that samples make way for |
@@ -43,6 +44,7 @@ mod gasp;
 mod loader;
 mod loading;
 mod mpi;
+mod omp;
 mod over_mpi;
 mod real;
 mod regions;

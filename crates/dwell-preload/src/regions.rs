@@ -10,12 +10,14 @@ use dwell_measure::hook::Hook;
 use dwell_measure::settings::records_layer;
 
 use crate::entry::Entry;
+use crate::omp::{Kind, Task, Team};
 use crate::over_mpi::{REGIONS, State, Words, end};
 
 /// Defines the functions that the hooks of one table call.
 macro_rules! region_hooks {
     ($name:literal) => {
-        use super::{Entry, Words, begin, end};
+        #[allow(unused_imports)]
+        use super::{Entry, Kind, Task, Team, Words, begin, end};
 
         fn is_on() -> bool {
             static WANTED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
@@ -27,7 +29,7 @@ macro_rules! region_hooks {
 /// Hooks that `build/` generates from the tables, with a module for each table.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
-    use super::{Entry, Words, begin, end, is_on};
+    use super::{Entry, Kind, Task, Team, Words, begin, end, is_on};
 
     include!(concat!(env!("OUT_DIR"), "/regions.rs"));
 }

@@ -383,7 +383,7 @@ fn strided(name: &str) -> Option<u8> {
 
 /// Returns the meaning of a function in an archive of another tool, derived from its name.
 fn by_name(name: &str, role: RegionRole) -> Option<Meaning> {
-    let layer = layer_of_region(name)?;
+    let layer = layer_of_region(name).filter(|layer| !layer.runs_program())?;
     // Regions that Dwell records on request only are named by no other tool.
     let known = registry::find(name).filter(|(table, _)| table.hooks != Hooks::Regions);
     if let Some((table, row)) = known {

@@ -65,6 +65,11 @@ const LAYERS: &[Layer] = &[
         own: &["dwell-model/src/gasnet", "dwell-preload/src/gasnet", "dwell-link/src/gasnet"],
     },
     Layer { variant: "Ucx", module: "ucx", own: &["dwell-model/src/ucx"] },
+    Layer {
+        variant: "Omp",
+        module: "omp",
+        own: &["dwell-model/src/omp", "dwell-preload/src/omp", "dwell-preload/src/regions"],
+    },
 ];
 
 /// Checks how many files mention each layer.

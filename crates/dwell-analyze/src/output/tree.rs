@@ -21,6 +21,8 @@ use crate::engine::paths::Node;
 fn class_of(role: Role) -> Option<(Layer, Class)> {
     let meaning = role.meaning?;
     let class = match meaning.operation {
+        Operation::Collective(_) if meaning.layer.runs_program() => Class::Barrier,
+        _ if meaning.layer.runs_program() => Class::Management,
         _ if role.epoch.is_some() => Class::RmaSync,
         operation if operation.is_one_sided() => Class::Rma,
         Operation::Order
@@ -247,7 +249,8 @@ impl Tree {
             };
             let mut class = if is_decided { inherited } else { own.or(inherited) };
             if !is_decided && own.is_none() {
-                class = inherited;
+                // A function that such a call runs computes for the program.
+                class = inherited.filter(|(layer, _)| !layer.runs_program());
             }
             // The waits that were booked show best what a call was for.
             if strong

@@ -3,8 +3,9 @@
 use crate::filter::{Detail, Details};
 
 /// Names in the value of the setting, and the words that each of them may have, the default first.
-const WORDS: [(&str, &[&str]); 5] = [
+const WORDS: [(&str, &[&str]); 6] = [
     ("ucx", &["off", "on"]),
+    ("omp", &["on", "off"]),
     ("mpi-inner", &["first", "all"]),
     ("gasnet-handlers", Detail::WORDS),
     ("gasnet-locks", Detail::WORDS),
@@ -15,7 +16,9 @@ const WORDS: [(&str, &[&str]); 5] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layers {
     /// Set if calls of UCX are recorded.
-    pub(crate) ucx: bool,
+    ucx: bool,
+    /// Set if calls of OpenMP are recorded.
+    omp: bool,
     /// Set if calls of MPI that another runtime makes again and again inside one of its own are counted, and not recorded
     /// one by one.
     pub(crate) counts_inner: bool,
@@ -24,7 +27,7 @@ pub(crate) struct Layers {
 
 impl Default for Layers {
     fn default() -> Self {
-        Self { ucx: false, counts_inner: true, gasnet: Details::default() }
+        Self { ucx: false, omp: true, counts_inner: true, gasnet: Details::default() }
     }
 }
 
@@ -49,6 +52,7 @@ impl Layers {
             }
             match name {
                 "ucx" => layers.ucx = word == "on",
+                "omp" => layers.omp = word == "on",
                 "mpi-inner" => layers.counts_inner = word == "first",
                 "gasnet-handlers" => layers.gasnet.handlers = Detail::of(Some(word)),
                 "gasnet-locks" => layers.gasnet.locks = Detail::of(Some(word)),
@@ -56,6 +60,15 @@ impl Layers {
             }
         }
         Ok(layers)
+    }
+
+    /// Returns `true` if calls of the layer of this name are recorded.
+    pub(crate) fn record(self, name: &str) -> bool {
+        match name {
+            "ucx" => self.ucx,
+            "omp" => self.omp,
+            _ => true,
+        }
     }
 }
 

@@ -335,6 +335,7 @@ impl Thread {
             self.end_polls();
         }
         self.end_stretch();
+        self.settle_membership();
         for (counted, [operations, bytes]) in
             std::mem::take(&mut self.counted).into_iter().zip(COUNTERS)
         {

@@ -19,7 +19,8 @@ use otf2::id::{LocationRef, MatchingId, RegionRef, RmaWinRef, Time};
 use super::chunks;
 use super::{
     AggregatedPolls, Busy, Computing, DEPTH, Flags, FoundWords, Frame, FullChunks, InnerCalls,
-    LastRead, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Stretch, Thread, WINDOWS, abandon,
+    LastRead, Location, Member, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Stretch, Thread, WINDOWS,
+    abandon,
 };
 use crate::counters::Readings;
 use crate::entry::{self, Anchor, keeping_errno, words};
@@ -146,6 +147,7 @@ impl Location {
             unframed: None,
             stretch: Stretch::NONE,
             summed: 0,
+            membership: None,
             inner: InnerCalls::of(process),
             summed_inside: 0,
             was_outstanding: false,
@@ -175,6 +177,7 @@ impl Location {
             broken: AtomicBool::new(false),
             bypassed: AtomicU64::new(0),
             timer: Timer::none(),
+            member: Member::default(),
             thread: UnsafeCell::new(thread),
         };
         // SAFETY: the memory is large enough, aligned to a page, and not shared.
@@ -197,6 +200,7 @@ impl Location {
         if entry::is_on() {
             thread.leave_all();
         }
+        thread.membership = None;
         thread.readings.hand_over();
         thread.computing = Computing::default();
         // The next thread may have a stack in the same place.

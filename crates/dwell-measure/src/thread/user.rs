@@ -264,7 +264,7 @@ fn leave(region: impl FnOnce(&'static Process) -> Option<u32>) {
 
 impl Thread {
     /// Returns the stack pointer that decides when a named region ends by itself: that of the call around it.
-    fn stack_around(&self) -> usize {
+    pub(super) fn stack_around(&self) -> usize {
         let open = self.frames.get(..self.depth).unwrap_or_default();
         open.last().map_or(usize::MAX, |frame| frame.stack)
     }

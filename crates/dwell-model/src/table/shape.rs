@@ -57,6 +57,15 @@ pub enum Shape {
     CreateComm,
     /// Frees a communicator, whose handle may mean another one after the call.
     FreeComm,
+    /// Runs a function of the program on each thread of a team: the first argument, with the second as its argument. A
+    /// function that returns a value reads a word of the second argument.
+    Team,
+    /// Makes a task of a function of the program, which some thread runs now or later. The first five arguments are the function,
+    /// its data, a function that copies them or null, and their size and alignment; the seventh has flags.
+    Task,
+    /// As [`Task`](Self::Task), for a loop of which each task has some iterations: the runtime stores the first and the last in
+    /// the data. The sixth argument has the flags.
+    TaskLoop,
 }
 
 impl Shape {

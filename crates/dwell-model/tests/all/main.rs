@@ -10,6 +10,7 @@ mod header;
 mod mpi_coverage;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
+mod omp_coverage;
 mod pairs;
 mod shmem_coverage;
 mod ucx_coverage;

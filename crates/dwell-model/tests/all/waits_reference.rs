@@ -22,7 +22,7 @@ fn reference() -> String {
          <!-- Made from the catalogue of waits in dwell-model: \
          `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-model --test all waits_reference::` writes this page. -->\n\n\
          The call that waits is entered at *e* and left at *x*. In names of metrics, `…` stands for the layer: `shmem`, \
-         `mpi`, `armci`, `caf`, `gasnet`, `upc`, `ga` or `ucx`. [How sure it is](waits.md#how-sure-it-is) explains the words \
+         `mpi`, `armci`, `caf`, `gasnet`, `upc`, `ga`, `ucx` or `omp`. [How sure it is](waits.md#how-sure-it-is) explains the words \
          of that line. `docs/design/waits.md` in the repository has the complete rules.\n\n\
          In the pictures, grey is computing, blue is inside a call, and hatched is the wait.\n",
     );
