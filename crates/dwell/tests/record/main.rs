@@ -53,6 +53,7 @@ mod names;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
 mod nwchem;
+mod omp;
 mod pcaf;
 mod polling;
 mod profile;
