@@ -1,6 +1,7 @@
 /* A team of threads in each process, of which one computes longer, by a delay in milliseconds: prints how long the threads of
-   the process wait for it together, in nanoseconds, by their own clocks. With the delay 0 nobody waits. Arguments: kind,
-   threads, delay, rounds. */
+   the process wait for it together, in nanoseconds, by their own clocks. With the delay 0 nobody waits. The kinds `parallel`,
+   `barrier` and `loop` say where they wait; `first` is like `parallel`, but with the delay in rank 0 only, so that other ranks
+   wait for that thread, too. Arguments: kind, threads, delay, rounds. */
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>
@@ -22,15 +23,16 @@ int main(int argc, char **argv) {
     const char *kind = argc > 1 ? argv[1] : "parallel";
     int threads = argc > 2 ? atoi(argv[2]) : 2, rounds = argc > 4 ? atoi(argv[4]) : 5, me;
     double delay = argc > 3 ? atof(argv[3]) : 40;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
     omp_set_dynamic(0);
-    long long arrived[64] = {0}, waited = 0;
     #pragma omp parallel num_threads(threads)
     compute(1); /* Makes the threads. */
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    if (!strcmp(kind, "first") && me != 0) delay = 0;
+    long long arrived[64] = {0}, waited = 0;
     for (int round = 0; round < rounds; round++) {
         MPI_Barrier(MPI_COMM_WORLD);
-        if (!strcmp(kind, "parallel")) {
+        if (!strcmp(kind, "parallel") || !strcmp(kind, "first")) {
             #pragma omp parallel num_threads(threads)
             {
                 int t = omp_get_thread_num();

@@ -12,6 +12,7 @@ mod locks;
 mod messages;
 mod progress;
 mod signals;
+mod teams;
 mod test_without_poll;
 
 use dwell_trace::ids::LocationNumber;
@@ -297,6 +298,7 @@ list! {
     messages: messages::Messages,
     signals: signals::Signals,
     locks: locks::Locks,
+    teams: teams::Teams,
     progress: progress::Progress,
     inefficient: inefficient::Inefficient,
 }

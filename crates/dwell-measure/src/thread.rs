@@ -101,8 +101,8 @@ use location::{FilePath, register};
 pub(crate) use operations::AtTarget;
 use samples::Computing;
 pub(crate) use samples::{begin_interval, stop_timer, stop_timers, tick};
-use team::{Member, Membership};
-pub use team::{Regions, Team, begin_task, end_task};
+use team::{Current, Member, Membership};
+pub use team::{Regions, Running, Team, begin_barrier, begin_task, end_barrier, end_task};
 pub use user::{
     Number, ParameterValue, count, enter_function, enter_handler, enter_named, enter_phase,
     enter_reported, handler_event, leave_function, leave_named, leave_phase, leave_reported, set,
@@ -306,6 +306,10 @@ pub(crate) struct Thread {
     summed: u64,
     /// The team that the thread is a member of, unless it forked the team.
     membership: Option<Membership>,
+    /// Set if the open region is that of a thread without a team.
+    is_idle: bool,
+    /// The team whose function the thread runs.
+    current_team: Option<Current>,
     /// Calls inside the open call that are counted.
     inner: InnerCalls,
     /// Number of calls inside calls of other layers that were counted.

@@ -148,6 +148,11 @@ pub const SIGNAL_OFFSET: &str = "DWELL::SIGNAL_OFFSET";
 /// record some of them.
 pub const SEQUENCE: &str = "DWELL::SEQUENCE";
 
+/// On the `Leave` of a barrier of a team of threads, [`SEQUENCE`] is a number that all threads of the team give this barrier, and
+/// no other barrier of the process has. Its remainder by `TEAM_SIZE` is how many threads they are. It is 0 where a thread has
+/// waited for its next team.
+pub const TEAM_SIZE: u64 = 1 << 12;
+
 /// Attribute of events that recovery added. The value 1 on a `Leave` says that the process ended inside the region; the
 /// time is that of its last event. The value 2 on `Leave`, `Enter` and `MeasurementOnOff` marks a gap: the events
 /// between were damaged, and the region was left or entered among them.

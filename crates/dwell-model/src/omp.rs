@@ -38,6 +38,11 @@ const fn alone(symbol: Symbol, operation: Operation, returns: CType) -> Row {
     row(symbol, operation, returns, &[])
 }
 
+/// A barrier of all threads of a team: `void (void)`, or `bool (void)`.
+const fn barrier(symbol: Symbol, returns: CType) -> Row {
+    alone(symbol, BARRIER, returns).shape(Shape::TeamBarrier)
+}
+
 /// A function with one argument, an address.
 const fn of_address(symbol: Symbol, operation: Operation, returns: CType) -> Row {
     row(symbol, operation, returns, &[Pointer])
@@ -72,12 +77,12 @@ const CHAPTERS: &[&[Family]] = &[families! {
         runtime(symbol!("GOMP_parallel_loop_maybe_nonmonotonic_runtime")),
     ];
     "barriers": &[
-        alone(symbol!("GOMP_barrier"), BARRIER, Void),
-        alone(symbol!("GOMP_barrier_cancel"), BARRIER, SizeT),
-        alone(symbol!("GOMP_loop_end"), BARRIER, Void),
-        alone(symbol!("GOMP_loop_end_cancel"), BARRIER, SizeT),
-        alone(symbol!("GOMP_sections_end"), BARRIER, Void),
-        alone(symbol!("GOMP_sections_end_cancel"), BARRIER, SizeT),
+        barrier(symbol!("GOMP_barrier"), Void),
+        barrier(symbol!("GOMP_barrier_cancel"), SizeT),
+        barrier(symbol!("GOMP_loop_end"), Void),
+        barrier(symbol!("GOMP_loop_end_cancel"), SizeT),
+        barrier(symbol!("GOMP_sections_end"), Void),
+        barrier(symbol!("GOMP_sections_end_cancel"), SizeT),
     ];
     "mutual exclusion": &[
         alone(symbol!("GOMP_critical_start"), LOCK, Void),
@@ -131,7 +136,7 @@ pub static TABLE: Table =
 pub static IMPLICIT_BARRIER: Row = row(symbol!("implicit barrier"), BARRIER, Void, &[]);
 
 /// A thread that the runtime keeps for the next team, between the end of one team and the beginning of the next.
-pub static IDLE: Row = row(symbol!("idle thread"), OTHER, Void, &[]);
+pub static IDLE: Row = row(symbol!("idle thread"), BARRIER, Void, &[]);
 
 /// Functions of libgomp without hooks, with the reason. The first matching pattern counts.
 pub const NOT_HOOKED: &[(&str, &str)] = &[

@@ -55,6 +55,10 @@ pub(crate) fn over_mpi(_: &str, index: usize, row: &Row) -> String {
     let end = "end(state, &entry.hook, words)";
     match row.shape {
         Shape::Team => return team(base, row),
+        Shape::TeamBarrier => {
+            let (begin, end) = ("begin_barrier(&entry.hook)".into(), "end_barrier(state)".into());
+            return Hook { begin, end, ..base }.code(row);
+        }
         Shape::Task => return task(base, row, 6, "Task"),
         Shape::TaskLoop => return task(base, row, 5, "Loop"),
         _ => {}
@@ -232,6 +236,7 @@ fn way(shape: Shape) -> &'static str {
         | Shape::Finalise
         | Shape::Control
         | Shape::Team
+        | Shape::TeamBarrier
         | Shape::Task
         | Shape::TaskLoop => "Plain",
     }

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use dwell_measure::guard::{self, guarded};
 use dwell_measure::hook::Hook;
 use dwell_measure::settings::records_layer;
+use dwell_measure::thread::{begin_barrier, end_barrier};
 
 use crate::entry::Entry;
 use crate::omp::{Kind, Task, Team};
@@ -17,7 +18,7 @@ use crate::over_mpi::{REGIONS, State, Words, end};
 macro_rules! region_hooks {
     ($name:literal) => {
         #[allow(unused_imports)]
-        use super::{Entry, Kind, Task, Team, Words, begin, end};
+        use super::{Entry, Kind, Task, Team, Words, begin, begin_barrier, end, end_barrier};
 
         fn is_on() -> bool {
             static WANTED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
@@ -29,7 +30,7 @@ macro_rules! region_hooks {
 /// Hooks that `build/` generates from the tables, with a module for each table.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
-    use super::{Entry, Kind, Task, Team, Words, begin, end, is_on};
+    use super::{Entry, Kind, Task, Team, Words, begin, begin_barrier, end, end_barrier, is_on};
 
     include!(concat!(env!("OUT_DIR"), "/regions.rs"));
 }

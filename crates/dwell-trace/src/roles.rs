@@ -73,6 +73,8 @@ impl Traits {
     pub const MESSAGE: Self = Self(1 << 20);
     /// Polls for active messages. Handlers that run in it are not part of it.
     pub const POLLS: Self = Self(1 << 21);
+    /// A barrier of a team of threads, in which a thread may run functions of the program.
+    pub const TEAM: Self = Self(1 << 22);
     /// Synchronises: orders or completes operations, or waits for others.
     pub const SYNCHRONISES: Self = Self(1 << 10);
 
@@ -114,6 +116,7 @@ impl Traits {
             );
         let mpi = meaning.layer.has_messages();
         let collective = matches!(operation, Operation::Collective(_));
+        let team = collective && meaning.layer.runs_program();
         let tests = matches!(
             operation,
             Operation::TestChange | Operation::TestHandle | Operation::TestProbe | Operation::Probe
@@ -134,7 +137,8 @@ impl Traits {
             .with(Self::WAIT_CHANGE, operation == Operation::WaitChange)
             .with(Self::STATED, stated && !is_numbered(meaning.layer))
             .with(Self::SAYS_WHEN, stated && !mpi)
-            .with(Self::SILENT, meaning.layer.ranks() == Ranks::None)
+            .with(Self::TEAM, team)
+            .with(Self::SILENT, meaning.layer.ranks() == Ranks::None && !team)
             .with(Self::MESSAGE, operation == Operation::ActiveMessage)
             .with(Self::POLLS, operation == Operation::Poll)
             .with(Self::SYNCHRONISES, synchronises)

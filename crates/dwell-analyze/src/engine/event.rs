@@ -39,6 +39,9 @@ pub(crate) enum EventKind<'a> {
     Cancelled { request: u64 },
     /// A judged call took part in a collective.
     Collective(Collective),
+    /// A thread leaves the barrier of a team, which is the open call. All threads of the team give the barrier this number, and
+    /// there are as many of them as its lowest bits say.
+    TeamBarrier { number: u64 },
     /// A call began a non-blocking collective. `enter` is the enter of that call.
     CollectiveBegun { request: u64, enter: Time, among: Among },
     /// A call completed a non-blocking collective.

@@ -15,6 +15,7 @@ use otf2::{Attribute, Event, List};
 
 use crate::engine::accounts::{Account, Distance, Moved, Sort};
 use crate::engine::call::EndedCall;
+use crate::engine::event::EventKind;
 use crate::engine::exchange::Asking;
 use crate::engine::fast_path::{Issue, Leaf};
 use crate::engine::location::{Frame, Location};
@@ -60,6 +61,7 @@ impl<P: Pattern> Visitor for Player<'_, P> {
                     self.unfold();
                     self.cut(it.region, record.attributes);
                     self.merge(it.region, record.attributes);
+                    self.barrier(time, it.region, record.attributes);
                 }
                 if !self.fold_leave(time, it.region) {
                     self.leave(time, it.region);
@@ -117,10 +119,43 @@ impl<P: Pattern> Player<'_, P> {
             }
     }
 
+    /// Notes that a thread leaves the barrier of a team.
+    #[cold]
+    #[inline(never)]
+    fn barrier(&mut self, time: Time, region: RegionRef, attributes: List<'_, Attribute>) {
+        let is_open = self.here.location.stack.last().is_some_and(|it| it.region == region);
+        if is_open
+            && self.here.world.roles.traits(region).has(Traits::TEAM)
+            && let Some(number) = number(attributes, self.here.world.attributes.sequence)
+        {
+            self.emit(time, EventKind::TeamBarrier { number });
+        }
+    }
+
+    /// Makes a barrier in which the thread begins to run a function of the program an ordinary region, so that calls which the
+    /// function makes are judged.
+    #[cold]
+    #[inline(never)]
+    fn runs_in_barrier(&mut self) {
+        let location = &mut *self.here.location;
+        let Some(frame) = location.stack.last_mut() else { return };
+        frame.judged = false;
+        let (enter, path) = (frame.enter, frame.path);
+        location.judged = 0;
+        location.log_region(enter, location.paths.parent(path));
+    }
+
     /// Puts a call on the stack.
     #[inline(always)]
     pub(crate) fn open(&mut self, time: Time, region: RegionRef, site: CallingContextRef) {
         let traits = self.here.process.serving(self.here.world.roles.traits(region));
+        if !traits.has(Traits::CALL)
+            && let Some(frame) = self.here.location.stack.last()
+            && frame.judged
+            && frame.traits.has(Traits::TEAM)
+        {
+            self.runs_in_barrier();
+        }
         let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
         let location = &mut *self.here.location;
         let parent = location.stack.last().map_or(Path::TOP, |frame| frame.path);

@@ -148,6 +148,8 @@ impl Location {
             stretch: Stretch::NONE,
             summed: 0,
             membership: None,
+            is_idle: false,
+            current_team: None,
             inner: InnerCalls::of(process),
             summed_inside: 0,
             was_outstanding: false,
@@ -198,9 +200,8 @@ impl Location {
             return;
         };
         if entry::is_on() {
-            thread.leave_all();
+            thread.leave_team();
         }
-        thread.membership = None;
         thread.readings.hand_over();
         thread.computing = Computing::default();
         // The next thread may have a stack in the same place.
@@ -233,6 +234,7 @@ impl Thread {
         if self.aggregated {
             self.write_aggregated();
         }
+        self.leave_idle();
         let none = self.told(location);
         let now = self.now();
         if self.profile.is_some() {

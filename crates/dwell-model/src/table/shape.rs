@@ -60,6 +60,8 @@ pub enum Shape {
     /// Runs a function of the program on each thread of a team: the first argument, with the second as its argument. A
     /// function that returns a value reads a word of the second argument.
     Team,
+    /// A barrier of the threads of a team, in which they may run tasks.
+    TeamBarrier,
     /// Makes a task of a function of the program, which some thread runs now or later. The first five arguments are the function,
     /// its data, a function that copies them or null, and their size and alignment; the seventh has flags.
     Task,

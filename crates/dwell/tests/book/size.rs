@@ -8,7 +8,7 @@ use crate::pages;
 
 /// Greatest number of words of all pages, and of pages.
 const WORDS: usize = 30_000;
-const PAGES: usize = 25;
+const PAGES: usize = 26;
 
 /// Number of words above which a page has a picture.
 const PLAIN: usize = 600;

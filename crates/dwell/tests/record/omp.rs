@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::process::Command;
 
-use otf2::Event;
+use serde_json::Value;
 
 use crate::lab::{Lab, Run};
 use crate::mpi::Mpi;
@@ -128,49 +128,84 @@ fn a_setting_leaves_openmp_out() {
     assert_eq!(trace.locations().len(), 2);
 }
 
-/// Time in the barriers of a program by its name, at each process, in nanoseconds.
-fn in_barriers(trace: &Trace) -> BTreeMap<u64, u64> {
-    let mut times = BTreeMap::new();
-    for (location, pe) in trace.locations() {
-        let (mut open, mut events) = (Vec::new(), trace.archive.events(location).unwrap());
-        while let Some(record) = events.next().unwrap() {
-            match record.event {
-                Event::Enter(_) => open.push(record.time.0),
-                Event::Leave(it) => {
-                    let length = record.time.0 - open.pop().unwrap();
-                    let name = trace.region(it.region);
-                    if ["implicit barrier", "GOMP_barrier", "GOMP_loop_end"].contains(&&*name) {
-                        *times.entry(pe).or_default() += length;
-                    }
-                }
-                _ => {}
-            }
-        }
+/// Records and analyses the program with a delay, and returns the findings, with the time that threads waited by their own clocks.
+fn delayed(lab: &Lab, mpi: &Mpi, program: &OsStr, kind: &str, delay: &str) -> (Value, f64) {
+    let command = [program, kind.as_ref(), "3".as_ref(), delay.as_ref(), "5".as_ref()];
+    let measured = mpi.measured(lab, 2, &command);
+    assert_eq!(measured.code, Some(0), "{measured:?}");
+    let experiment = lab.experiment();
+    let mut documents = Vec::new();
+    // The same findings whatever the number of threads.
+    for threads in ["1", "3"] {
+        let options = ["analyze", "--threads", threads].map(OsStr::new);
+        let output = lab.dwell(&[&options[..], &[experiment.as_os_str()]].concat());
+        assert!(output.status.success(), "{output:?}");
+        documents.push(std::fs::read_to_string(experiment.join("findings.json")).unwrap());
     }
-    times
+    assert_eq!(documents[0], documents[1]);
+    let said = measured.stdout.lines().filter_map(|line| line.strip_prefix("waited "));
+    let waited = said.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap());
+    (serde_json::from_str(&documents[0]).unwrap(), waited.sum::<f64>() / 1e9)
+}
+
+/// Time that threads waited at barriers of a name, by the findings.
+fn found(findings: &Value, barrier: &str) -> f64 {
+    let is_it = |it: &&Value| {
+        let innermost = it["path"].as_array().unwrap().last().unwrap();
+        it["metric"] == "omp_barrier_wait" && innermost["region"] == barrier
+    };
+    let all = findings["findings"].as_array().unwrap();
+    all.iter().filter(is_it).map(|it| it["seconds"].as_f64().unwrap()).sum()
 }
 
 #[test]
-fn barriers_take_as_long_as_the_last_thread_is_late() {
+fn threads_wait_at_barriers_for_the_last() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
     let lab = Lab::bare();
     let program = mpi.compile(&lab, "tests/programs/omp_delays.c", &["-fopenmp"]);
-    for kind in ["parallel", "barrier", "loop"] {
-        let command =
-            [program.as_os_str(), kind.as_ref(), "3".as_ref(), "40".as_ref(), "5".as_ref()];
-        let measured = mpi.measured(&lab, 2, &command);
-        assert_eq!(measured.code, Some(0), "{measured:?}");
-        let times = in_barriers(&Trace::read(&lab.experiment()));
-        for line in measured.stdout.lines().filter_map(|line| line.strip_prefix("waited ")) {
-            let (pe, waited) = line.split_once(' ').unwrap();
-            let (pe, waited): (u64, u64) = (pe.parse().unwrap(), waited.parse().unwrap());
-            // What the last thread takes to wake the others belongs to their barriers as well.
-            let (least, most) = (waited - waited / 50, waited + waited / 50 + 20_000_000);
-            assert!(
-                (least..=most).contains(&times[&pe]),
-                "{kind} {pe}: {} of {waited}",
-                times[&pe]
-            );
+    let kinds =
+        [("parallel", "implicit barrier"), ("barrier", "GOMP_barrier"), ("loop", "GOMP_loop_end")];
+    for (kind, barrier) in kinds {
+        for delay in ["40", "0"] {
+            let (findings, waited) = delayed(&lab, &mpi, program.as_os_str(), kind, delay);
+            // Two processes with five rounds, in each of which two threads wait.
+            let (wait, within) = (found(&findings, barrier), (waited * 0.02).max(20.0 * 50e-6));
+            assert!((wait - waited).abs() <= within, "{kind} {delay}: {wait} of {waited}");
+            if delay == "0" {
+                continue;
+            }
+            // The cause is the work of the threads, in the body of the directive.
+            let cost = caused(&findings, "direct_seconds", barrier);
+            assert!((cost - wait).abs() < 0.05 * wait, "{kind}: {cost} of {wait}");
         }
     }
+}
+
+/// Time of waits at calls of a name that are caused by computing in the body of a directive.
+fn caused(findings: &Value, which: &str, call: &str) -> f64 {
+    let in_body = |cause: &&Value| {
+        let path = cause["path"].as_array().unwrap();
+        let name = path.last().map_or("", |it| it["region"].as_str().unwrap());
+        cause["what"] == "computing" && name.contains("_omp_fn")
+    };
+    let causes = findings["causes"].as_array().unwrap().iter().filter(in_body);
+    let waits = causes.flat_map(|cause| cause["waits"].as_array().unwrap());
+    let named = waits.filter(|it| it["call"]["region"] == call);
+    named.map(|it| it[which].as_f64().unwrap()).sum()
+}
+
+#[test]
+fn a_late_thread_is_the_cause_of_waits_in_other_processes() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let program = mpi.compile(&lab, "tests/programs/omp_delays.c", &["-fopenmp"]);
+    let (findings, _) = delayed(&lab, &mpi, program.as_os_str(), "first", "40");
+    let first = &findings["causes"][0];
+    assert_eq!(first["processes"][0]["who"], "Rank 0", "{first}");
+    // The others of the team wait for it twice 40 ms a round, and so does rank 1 in the barrier of MPI, but for the last round,
+    // after which the run is over. The other threads of rank 1 have no team meanwhile.
+    let of = |call: &str| caused(&findings, "seconds", call);
+    assert!((0.39..0.45).contains(&of("implicit barrier")), "{first}");
+    assert!((0.15..0.25).contains(&of("MPI_Barrier")), "{first}");
+    assert!((0.3..0.9).contains(&of("idle thread")), "{first}");
 }

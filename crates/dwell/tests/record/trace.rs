@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use dwell_model::archive::STARTS_RECORDING;
+use dwell_model::archive::{SEQUENCE, STARTS_RECORDING};
 use otf2::enums::CollectiveOp;
 use otf2::id::{AttributeRef, LocationRef, RegionRef, RmaWinRef};
 use otf2::read::Definitions;
@@ -101,7 +101,10 @@ impl Trace {
                 }
                 Event::Leave(leave) => {
                     let name = self.region(leave.region);
-                    match record.attributes.iter().next().map(|it| it.value) {
+                    // Barriers of teams have a number, and no count.
+                    let mut attributes = record.attributes.iter();
+                    let first = attributes.find(|it| self.attribute(it.attribute) != SEQUENCE);
+                    match first.map(|it| it.value) {
                         // The region stands for several calls.
                         Some(AttributeValue::Uint64(calls)) => {
                             let count = counts.entry((pe, name.clone())).or_default();
