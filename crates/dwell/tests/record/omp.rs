@@ -114,6 +114,27 @@ fn threads_that_end_leave_their_teams() {
 }
 
 #[test]
+fn objects_of_tasks_are_copied_and_exceptions_pass() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let program = mpi.compile(&lab, "tests/programs/omp_objects.cpp", &["-fopenmp", "-lstdc++"]);
+    let command = [program.as_os_str()];
+    let (plain, measured) = (mpi.run(&lab, 2, &command), mpi.measured(&lab, 2, &command));
+    same_and_counted(&lab, &plain, &measured);
+    // Nor do panics of the recorder reach the program, on whichever thread they are.
+    for panic in ["before:9", "after:99", "user:2", "user:150", "busy:300", "register:3"] {
+        let variable = format!("DWELL_TEST_PANIC={panic}");
+        let panicked = mpi.measured_with(&lab, 2, &[variable.as_ref()], &command);
+        let sorted = |run: &Run| {
+            let mut lines: Vec<String> = run.stdout.lines().map(str::to_owned).collect();
+            lines.sort_unstable();
+            lines
+        };
+        assert_eq!((panicked.code, sorted(&panicked)), (Some(0), sorted(&plain)), "{panic}");
+    }
+}
+
+#[test]
 fn a_setting_leaves_openmp_out() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
     let lab = Lab::bare();
