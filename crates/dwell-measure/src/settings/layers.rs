@@ -5,7 +5,7 @@ use crate::filter::{Detail, Details};
 /// Names in the value of the setting, and the words that each of them may have, the default first.
 const WORDS: [(&str, &[&str]); 6] = [
     ("ucx", &["off", "on"]),
-    ("omp", &["on", "off"]),
+    ("omp", &["off", "on"]),
     ("mpi-inner", &["first", "all"]),
     ("gasnet-handlers", Detail::WORDS),
     ("gasnet-locks", Detail::WORDS),
@@ -27,7 +27,7 @@ pub(crate) struct Layers {
 
 impl Default for Layers {
     fn default() -> Self {
-        Self { ucx: false, omp: true, counts_inner: true, gasnet: Details::default() }
+        Self { ucx: false, omp: false, counts_inner: true, gasnet: Details::default() }
     }
 }
 

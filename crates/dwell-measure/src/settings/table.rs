@@ -144,7 +144,7 @@ pub const TABLE: &[Setting] = &[
         section: FILTERS,
         help: "How the calls of a layer are recorded, such as ucx=on, which adds the calls of UCX inside those of \
                OpenSHMEM and MPI, or mpi-inner=all: all calls of MPI inside calls of other runtimes, and not only the first \
-               from each place, or omp=off, which leaves OpenMP out. Also gasnet-handlers, gasnet-locks and gasnet-transfers",
+               from each place, or omp=on, which records OpenMP. Also gasnet-handlers, gasnet-locks and gasnet-transfers",
     },
     Setting {
         name: "start-after",

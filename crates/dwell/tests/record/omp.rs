@@ -16,6 +16,14 @@ use crate::trace::Trace;
 /// Regions that calls and bodies of directives do not have.
 const IDLE: &str = "idle thread";
 
+/// The setting that records OpenMP, as a variable.
+const LAYER: &str = "DWELL_LAYER=omp=on";
+
+/// Records a program with OpenMP on two processes.
+fn with_openmp(mpi: &Mpi, lab: &Lab, command: &[&OsStr]) -> Run {
+    mpi.measured_with(lab, 2, &[LAYER.as_ref()], command)
+}
+
 /// Holds a run with Dwell against one without: the same results, and as many calls as the program says.
 fn same_and_counted(lab: &Lab, plain: &Run, measured: &Run) -> Trace {
     let said = |run: &Run, word: &str| {
@@ -63,7 +71,7 @@ fn calls_of_all_threads_are_counted_beside_mpi() {
         let program = mpi.compile(&lab, "tests/programs/omp_counts.c", &["-fopenmp"]);
         for threads in ["1", "3"] {
             let command = [program.as_os_str(), OsStr::new(threads), OsStr::new("5")];
-            let (plain, measured) = (mpi.run(&lab, 2, &command), mpi.measured(&lab, 2, &command));
+            let (plain, measured) = (mpi.run(&lab, 2, &command), with_openmp(&mpi, &lab, &command));
             let trace = same_and_counted(&lab, &plain, &measured);
             // Threads that wait for the next team say so, and have no calls meanwhile.
             let idle = trace.counts.get(&(0, IDLE.into())).is_some_and(|it| it.calls > 0);
@@ -77,7 +85,7 @@ fn calls_of_all_threads_are_counted_beside_openshmem() {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("tests/programs/omp_counts.c", &["-fopenmp", "-DSHMEM"]);
     let command = [program.as_os_str(), OsStr::new("2"), OsStr::new("4")];
-    let (plain, measured) = lab.both(2, &[], &command);
+    let (plain, measured) = lab.both(2, &["-x", LAYER], &command);
     same_and_counted(&lab, &plain, &measured);
 }
 
@@ -95,7 +103,7 @@ fn calls_of_fortran_are_counted() {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let command = [program.as_os_str()];
-    let (plain, measured) = (mpi.run(&lab, 2, &command), mpi.measured(&lab, 2, &command));
+    let (plain, measured) = (mpi.run(&lab, 2, &command), with_openmp(&mpi, &lab, &command));
     same_and_counted(&lab, &plain, &measured);
 }
 
@@ -105,7 +113,7 @@ fn threads_that_end_leave_their_teams() {
     let lab = Lab::bare();
     let program = mpi.compile(&lab, "tests/programs/omp_ending.c", &["-fopenmp"]);
     let command = [program.as_os_str()];
-    let (plain, measured) = (mpi.run(&lab, 2, &command), mpi.measured(&lab, 2, &command));
+    let (plain, measured) = (mpi.run(&lab, 2, &command), with_openmp(&mpi, &lab, &command));
     let trace = same_and_counted(&lab, &plain, &measured);
     // As many locations as there were threads at once: the first, three more, and two or fewer of each team.
     let at_most = 1 + 3 + 3 * 2;
@@ -119,12 +127,12 @@ fn objects_of_tasks_are_copied_and_exceptions_pass() {
     let lab = Lab::bare();
     let program = mpi.compile(&lab, "tests/programs/omp_objects.cpp", &["-fopenmp", "-lstdc++"]);
     let command = [program.as_os_str()];
-    let (plain, measured) = (mpi.run(&lab, 2, &command), mpi.measured(&lab, 2, &command));
+    let (plain, measured) = (mpi.run(&lab, 2, &command), with_openmp(&mpi, &lab, &command));
     same_and_counted(&lab, &plain, &measured);
     // Nor do panics of the recorder reach the program, on whichever thread they are.
     for panic in ["before:9", "after:99", "user:2", "user:150", "busy:300", "register:3"] {
         let variable = format!("DWELL_TEST_PANIC={panic}");
-        let panicked = mpi.measured_with(&lab, 2, &[variable.as_ref()], &command);
+        let panicked = mpi.measured_with(&lab, 2, &[LAYER.as_ref(), variable.as_ref()], &command);
         let sorted = |run: &Run| {
             let mut lines: Vec<String> = run.stdout.lines().map(str::to_owned).collect();
             lines.sort_unstable();
@@ -135,16 +143,13 @@ fn objects_of_tasks_are_copied_and_exceptions_pass() {
 }
 
 #[test]
-fn a_setting_leaves_openmp_out() {
+fn openmp_is_recorded_on_request_only() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
     let lab = Lab::bare();
     let program = mpi.compile(&lab, "tests/programs/omp_ending.c", &["-fopenmp"]);
-    let dwell = [env!("CARGO_BIN_EXE_dwell"), "run", "--layer=omp=off", "-o"].map(OsStr::new);
-    let experiment = lab.experiment();
-    let command = [&dwell[..], &[experiment.as_os_str(), program.as_os_str()]].concat();
-    let measured = mpi.run(&lab, 2, &command);
+    let measured = mpi.measured(&lab, 2, &[program.as_os_str()]);
     assert_eq!(measured.code, Some(0), "{measured:?}");
-    let trace = Trace::read(&experiment);
+    let trace = Trace::read(&lab.experiment());
     assert!(trace.counts.keys().all(|(_, name)| name.starts_with("MPI_")), "{:?}", trace.counts);
     assert_eq!(trace.locations().len(), 2);
 }
@@ -152,7 +157,9 @@ fn a_setting_leaves_openmp_out() {
 /// Records and analyses the program with a delay, and returns the findings, with the time that threads waited by their own clocks.
 fn delayed(lab: &Lab, mpi: &Mpi, program: &OsStr, kind: &str, delay: &str) -> (Value, f64) {
     let command = [program, kind.as_ref(), "3".as_ref(), delay.as_ref(), "5".as_ref()];
-    let measured = mpi.measured(lab, 2, &command);
+    // Threads that spin in barriers would take the cores from those that are late.
+    let variables = [LAYER, "OMP_WAIT_POLICY=passive"].map(OsStr::new);
+    let measured = mpi.measured_with(lab, 2, &variables, &command);
     assert_eq!(measured.code, Some(0), "{measured:?}");
     let experiment = lab.experiment();
     let mut documents = Vec::new();
@@ -224,9 +231,9 @@ fn a_late_thread_is_the_cause_of_waits_in_other_processes() {
     let first = &findings["causes"][0];
     assert_eq!(first["processes"][0]["who"], "Rank 0", "{first}");
     // The others of the team wait for it twice 40 ms a round, and so does rank 1 in the barrier of MPI, but for the last round,
-    // after which the run is over. The other threads of rank 1 have no team meanwhile.
+    // after which the run is over. The other threads of rank 1 have no team meanwhile. On a busy machine other causes have a part.
     let of = |call: &str| caused(&findings, "seconds", call);
-    assert!((0.39..0.45).contains(&of("implicit barrier")), "{first}");
-    assert!((0.15..0.25).contains(&of("MPI_Barrier")), "{first}");
-    assert!((0.3..0.9).contains(&of("idle thread")), "{first}");
+    assert!((0.35..0.45).contains(&of("implicit barrier")), "{first}");
+    assert!((0.1..0.25).contains(&of("MPI_Barrier")), "{first}");
+    assert!((0.25..0.9).contains(&of("idle thread")), "{first}");
 }
