@@ -71,7 +71,7 @@ KEPT static void gaps(int depth)
     int number = 0;
     while (last < begin + 6e6) {
         double time = now(), gap = time - last;
-        if (gap > 0.4 && gap < 100) {
+        if (gap > 3 && gap < 100) {
             sum += gap;
             number++;
         }
