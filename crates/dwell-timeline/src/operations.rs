@@ -11,9 +11,9 @@
 //! coarrays does. It is left out, as it is where waits are judged.
 
 mod computing;
+mod counters;
 mod join;
 mod read;
-mod samples;
 mod trace;
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use crate::ids::Location;
 use crate::span::Span;
 
 pub use computing::Computing;
-pub use samples::{Counter, Sample};
+pub use counters::{Counter, Sample};
 pub use trace::Trace;
 
 /// Kind of an operation between two locations.

@@ -41,9 +41,9 @@ impl Trace {
     /// If the trace cannot be read.
     pub fn computing(&self, location: Location, span: Span, most: u64) -> Result<Vec<Computing>> {
         let Some(names) = self.sampled.get_or_init(|| self.names()) else { return Ok(Vec::new()) };
-        let Some(mut reader) = self.reader(location)? else { return Ok(Vec::new()) };
-        let begin = dwell_trace::time::Time::from_nanoseconds(span.from.0);
-        reader.seek_time(self.layout.ticks(begin)).map_err(|it| self.failed(it))?;
+        let Some(mut reader) = self.reader_from(location, span.from)? else {
+            return Ok(Vec::new());
+        };
         let found = BTreeMap::new();
         let mut finding = Finding { trace: self, names, span, left: most, found };
         reader.visit_dyn(&mut finding).map_err(|it| self.failed(it))?;

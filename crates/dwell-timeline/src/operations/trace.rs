@@ -15,9 +15,9 @@ use otf2::{Archive, Definition};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::computing::Names;
+use super::counters::{self, Counter};
 use super::join::{held, join_locks};
 use super::read::{Counting, Counts, Found, Reading};
-use super::samples::{self, Counter};
 use super::{Joined, Operation, Operations};
 use crate::error::{Error, Result};
 use crate::ids::Location;
@@ -51,7 +51,7 @@ impl Trace {
         let archive = Archive::open_keeping(directory, files).map_err(failed)?.by_region();
         let definitions = archive.definitions().map_err(failed)?;
         let layout = Layout::of(&definitions);
-        let counters = samples::counters(&definitions);
+        let counters = counters::counters(&definitions);
         let events = definitions.iter().filter_map(|it| match it {
             Definition::Location(location) => Some(location.number_of_events),
             _ => None,
@@ -141,9 +141,21 @@ impl Trace {
         Error::Trace(self.path.clone(), error)
     }
 
-    pub(super) fn reader(&self, location: Location) -> Result<Option<EventReader>> {
+    fn reader(&self, location: Location) -> Result<Option<EventReader>> {
         let Some(id) = self.layout.id(LocationNumber::new(location.0)) else { return Ok(None) };
         self.archive.events(id).map(Some).map_err(|it| self.failed(it))
+    }
+
+    /// Returns a reader of the events of a location from a time on, or a little before.
+    pub(super) fn reader_from(
+        &self,
+        location: Location,
+        time: Time,
+    ) -> Result<Option<EventReader>> {
+        let Some(mut reader) = self.reader(location)? else { return Ok(None) };
+        let time = dwell_trace::time::Time::from_nanoseconds(time.0);
+        reader.seek_time(self.layout.ticks(time)).map_err(|it| self.failed(it))?;
+        Ok(Some(reader))
     }
 
     /// Reads the records of a location in a span.
@@ -155,9 +167,11 @@ impl Trace {
         read: &AtomicU64,
         most: u64,
     ) -> Result<Found> {
-        let Some(mut reader) = self.reader(location)? else { return Ok(Found::default()) };
-        let begin = dwell_trace::time::Time::from_nanoseconds(begin.min(span.from).0);
-        reader.seek_time(self.layout.ticks(begin)).map_err(|it| self.failed(it))?;
+        let begin = begin.min(span.from);
+        let Some(mut reader) = self.reader_from(location, begin)? else {
+            return Ok(Found::default());
+        };
+        let begin = dwell_trace::time::Time::from_nanoseconds(begin.0);
         // A tick may be longer than a nanosecond.
         while reader
             .peek_time()

@@ -2,9 +2,9 @@
 //!
 //! The protocol is the Model Context Protocol. The server reads the reports of the runs that were named when it was
 //! started, and nothing else: questions name runs, not files. It opens no connection, and writes no file but the caches that
-//! predictions and timelines need, in the directory of the run. Every answer is
-//! bounded, and figures carry their unit in their name. What an assistant should do with the answers is in `skill/SKILL.md`, which
-//! the server sends as its instructions.
+//! predictions and timelines need, in the directory of the run. Every answer is bounded, and figures carry their unit in
+//! their name. What an assistant should do with the answers is in `skill/SKILL.md`, which the server sends as its
+//! instructions.
 
 use std::fs;
 use std::path::PathBuf;

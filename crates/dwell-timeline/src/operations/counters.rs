@@ -93,12 +93,10 @@ impl Trace {
         most: u64,
     ) -> Result<Option<Vec<Sample>>> {
         let (Some(counter), Some(mut reader)) =
-            (self.counters.get(counter), self.reader(location)?)
+            (self.counters.get(counter), self.reader_from(location, span.from)?)
         else {
             return Ok(Some(Vec::new()));
         };
-        let begin = dwell_trace::time::Time::from_nanoseconds(span.from.0);
-        reader.seek_time(self.layout.ticks(begin)).map_err(|it| self.failed(it))?;
         let list = Vec::new();
         let mut sampling = Sampling { layout: &self.layout, counter, span, left: most, list };
         reader.visit_dyn(&mut sampling).map_err(|it| self.failed(it))?;
