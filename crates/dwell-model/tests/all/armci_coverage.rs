@@ -2,7 +2,6 @@
 //!
 //! Without them the tests say so and pass, unless `DWELL_REQUIRE_ARMCI=1`.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,7 +10,7 @@ use dwell_model::table::{CType, Table};
 use dwell_model::{armci, ga};
 
 use crate::header;
-use crate::needs;
+use crate::{needs, symbols};
 
 fn is_there(path: &str) -> bool {
     let there = Path::new(path).exists();
@@ -19,17 +18,6 @@ fn is_there(path: &str) -> bool {
         needs::missing("ARMCI", &format!("there is no {path}"));
     }
     there
-}
-
-/// Returns the functions that a static library defines.
-fn functions(archive: &str) -> BTreeSet<String> {
-    let output = Command::new("nm").args(["--defined-only", archive]).output();
-    let text = String::from_utf8(output.expect("nm is there").stdout).expect("nm prints text");
-    let defined = text
-        .lines()
-        .filter_map(|line| line.split_once(" T ").or_else(|| line.split_once(" W ")))
-        .map(|(_, name)| name.to_owned());
-    defined.collect()
 }
 
 /// Checks that a table covers the functions of a static library.
@@ -42,7 +30,7 @@ fn covers(
     if !is_there(archive) || !needs::tools("SYMBOLS", &["nm"]) {
         return;
     }
-    let all = functions(archive);
+    let all = symbols::functions(Path::new(archive));
     // Names in lower case are for Fortran, or internal to the library.
     let own = |name: &&String| {
         let small = name.starts_with(|first: char| first.is_ascii_lowercase());

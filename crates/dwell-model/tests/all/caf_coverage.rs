@@ -3,11 +3,10 @@
 //! Without `libcaf_openmpi.so` the test says so and passes, unless `DWELL_REQUIRE_CAF=1`.
 
 use std::path::Path;
-use std::process::Command;
 
 use dwell_model::caf::{NOT_HOOKED, TABLE};
 
-use crate::needs;
+use crate::{needs, symbols};
 
 const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/libcaf_openmpi.so";
 
@@ -19,13 +18,7 @@ fn every_function_is_hooked_or_listed() {
     if !needs::tools("SYMBOLS", &["nm"]) {
         return;
     }
-    let output = Command::new("nm").args(["-D", "--defined-only", LIBRARY]).output();
-    let text = String::from_utf8(output.expect("nm is there").stdout).expect("nm prints text");
-    let functions: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.split_once(" T ").or_else(|| line.split_once(" W ")))
-        .map(|(_, name)| name.split('@').next().unwrap_or(name))
-        .collect();
+    let functions = symbols::functions(Path::new(LIBRARY));
     let listed = |name: &str| NOT_HOOKED.iter().any(|(listed, _)| *listed == name);
     for name in &functions {
         let hooked = TABLE.find(name).is_some();
@@ -33,7 +26,7 @@ fn every_function_is_hooked_or_listed() {
     }
     // Everything in the table is there, so that nothing is misspelt.
     for row in TABLE.rows {
-        assert!(functions.contains(&row.name()), "the library has no {}", row.name());
+        assert!(functions.contains(row.name()), "the library has no {}", row.name());
     }
     let all = functions.iter().filter(|name| name.starts_with("_gfortran_caf_")).count();
     assert_eq!(all, TABLE.rows.len() + 5, "of {all} functions");

@@ -13,6 +13,7 @@ mod needs;
 mod omp_coverage;
 mod pairs;
 mod shmem_coverage;
+mod symbols;
 mod ucx_coverage;
 mod units_table;
 mod waits_reference;

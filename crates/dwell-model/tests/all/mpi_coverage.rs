@@ -13,7 +13,7 @@ use dwell_model::mpi::{self, TABLE};
 use dwell_model::table::{CType, Row};
 
 use crate::header;
-use crate::needs;
+use crate::{needs, symbols};
 
 /// Types of MPI that are handles.
 const HANDLES: &[&str] = &[
@@ -64,16 +64,9 @@ fn exported(compiler: &OsString, folder: &Path) -> BTreeSet<String> {
     let libraries = done(Command::new("ldd").arg(&program).output().expect("ldd is there"));
     let library = libraries.lines().find(|line| line.trim_start().starts_with("libmpi"));
     let path = library.and_then(|line| line.split_whitespace().nth(2)).expect("it links an MPI");
-    let mut nm = Command::new("nm");
-    let symbols = done(nm.args(["-D", "--defined-only", path]).output().expect("nm is there"));
-    let functions = symbols.lines().filter_map(|line| {
-        let [_, kind, name] = line.split_whitespace().collect::<Vec<_>>().try_into().ok()?;
-        let name: &str = name;
-        let name = name.split('@').next()?;
-        let function = ["T", "W"].contains(&kind);
-        (function && (name.starts_with("MPI_") || name.starts_with("MPIX_"))).then_some(name)
-    });
-    functions.map(str::to_owned).collect()
+    let mut functions = symbols::functions(Path::new(path));
+    functions.retain(|name| name.starts_with("MPI_") || name.starts_with("MPIX_"));
+    functions
 }
 
 #[test]

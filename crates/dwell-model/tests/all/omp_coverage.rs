@@ -3,12 +3,11 @@
 //! Without `libgomp.so.1` the test says so and passes, unless `DWELL_REQUIRE_CC=1`.
 
 use std::path::Path;
-use std::process::Command;
 
 use dwell_model::omp::TABLE;
 use dwell_model::table::reason;
 
-use crate::needs;
+use crate::{needs, symbols};
 
 const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/libgomp.so.1";
 
@@ -20,25 +19,17 @@ fn every_function_is_hooked_or_listed() {
     if !needs::tools("SYMBOLS", &["nm"]) {
         return;
     }
-    let output = Command::new("nm").args(["-D", "--defined-only", LIBRARY]).output();
-    let text = String::from_utf8(output.expect("nm is there").stdout).expect("nm prints text");
-    let mut functions: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.split_once(" T "))
-        .map(|(_, name)| name.split('@').next().unwrap_or(name))
-        .filter(|name| name.starts_with("GOMP_") || name.starts_with("omp_"))
-        .collect();
-    functions.sort_unstable();
-    functions.dedup();
+    let mut functions = symbols::functions(Path::new(LIBRARY));
+    functions.retain(|name| name.starts_with("GOMP_") || name.starts_with("omp_"));
     for name in &functions {
         let known = TABLE.find(name).is_some() || reason(TABLE.not_hooked, name).is_some();
         assert!(known, "{name} is neither hooked nor listed");
     }
     // Everything in the table is there, so that nothing is misspelt.
     for row in TABLE.rows {
-        assert!(functions.contains(&row.name()), "the library has no {}", row.name());
+        assert!(functions.contains(row.name()), "the library has no {}", row.name());
     }
-    let of_programs = |name: &&&str| {
+    let of_programs = |name: &&String| {
         let why = reason(TABLE.not_hooked, name).unwrap_or_default();
         name.starts_with("GOMP_") && !why.contains("plug-ins")
     };
